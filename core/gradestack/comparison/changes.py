@@ -113,14 +113,14 @@ def flips(a: Side, b: Side, key: str, failed: Failed) -> dict[str, Any]:
     tasks = [task for *_, task in changed]
     worse = [task for _, gap, task in changed if gap < 0]
     better = [task for _, gap, task in changed if gap > 0]
-    counts = {"fixed": fixed, "broken": broken, "count": len(changed), "unchanged": unchanged}
-    listed = {"tasks": tasks[:_LISTED], "better": _list_tasks(better)}
     find_cause = _NewCauses(a, b, key, failed)
-    listed["worse"] = _list_tasks(worse)
-    listed["worse"]["tasks"] = [
-        {**task, "cause": find_cause(task["task"])} for task in worse[:_LISTED]
+    worse_listed = _list_tasks(worse)
+    worse_listed["tasks"] = [
+        {**task, "cause": find_cause(task["task"])} for task in worse_listed["tasks"]
     ]
-    return {**counts, **listed}
+    counts = {"fixed": fixed, "broken": broken, "count": len(changed), "unchanged": unchanged}
+    better_listed = _list_tasks(better)
+    return {**counts, "tasks": tasks[:_LISTED], "worse": worse_listed, "better": better_listed}
 
 
 def _how_often(passed: int, trials: int) -> str:

@@ -1,18 +1,22 @@
-"""Histories by library: where the messages of a run stand, and what is said beside them."""
+"""Histories by library: the messages of a run, and what its library records beside them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from pathlib import Path
 from typing import Any, ClassVar, Final
 
 import attrs
+import msgspec
 from typing_extensions import override
 
-from gradestack import JSON, Expectation, Input, Source, Usage
-from gradestack.jsonio import as_list, as_map, as_number
+from gradestack import JSON, Expectation, Input, Usage
+from gradestack.jsonio import as_list, as_map, as_number, first_records
 from gradestack_plugins.readers.chat import word
 from gradestack_plugins.readers.chat.dialect import of_entries
 from gradestack_plugins.readers.chat.usage import usage_of
+from gradestack_plugins.readers.declared import Object, Text, convert_record
 from gradestack_plugins.readers.runs import Record, Run, RunReader
 
 _SURE: Final = 0.96
@@ -20,7 +24,7 @@ _SURE: Final = 0.96
 
 @attrs.frozen(kw_only=True)
 class AutoGenState(RunReader):
-    """Reads what ``save_state`` of AutoGen's agents and teams returns, a JSON document each.
+    """Reads the states that AutoGen's agents and teams save, a JSON document each.
 
     Of a team the thread of its manager is the run.
     """
@@ -40,7 +44,7 @@ class AutoGenState(RunReader):
     def runs_of(self, records: Iterator[Record], file: Input, index: Any) -> Iterator[Run]:
         for number, (state, source) in enumerate(records):
             identifier = f"{file.name}:{number}" if number else file.name
-            thread = _thread_of(state) if isinstance(state, dict) else []
+            thread = _thread_of(state)
             if thread:
                 yield Run(id=identifier, entries=thread, source=source, first=state)
 
@@ -50,8 +54,8 @@ def _thread_of(state: Any) -> list[Any]:
     messages = as_map(as_map(state).get("llm_context")).get("messages")
     if isinstance(messages, list):
         return messages
-    for inner in as_map(as_map(state).get("agent_states")).values():
-        thread = as_map(as_map(inner).get("agent_state", inner)).get("message_thread")
+    for agent in as_map(as_map(state).get("agent_states")).values():
+        thread = as_map(as_map(agent).get("agent_state", agent)).get("message_thread")
         if isinstance(thread, list) and thread:
             return thread
     return []
@@ -59,10 +63,11 @@ def _thread_of(state: Any) -> list[Any]:
 
 @attrs.frozen(kw_only=True)
 class LangGraph(RunReader):
-    """Reads what graphs of LangGraph stream: updates by node, and events.
+    """Reads the streams of LangGraph's graphs: updates by node, values, and events.
 
-    A file of updates is one run. Of events the outermost run is one, whose last messages count: those
-    it ends with, else those that the last of its nodes began with.
+    A file of updates is one run. Values are states of a graph: the last state of each conversation,
+    whose states begin with one message, is the run. The outermost run of events is a run with its
+    last messages: those at its end, else those at the start of its last node.
     """
 
     example_file = "updates.jsonl"
@@ -72,45 +77,89 @@ class LangGraph(RunReader):
     @override
     def looks_like(cls, record: Any) -> float | None:
         is_event = word(record, "event").startswith("on_") and "parent_ids" in as_map(record)
-        return _SURE if is_event or _updates_of(record) is not None else 0.0
+        is_state = isinstance(record, list) and bool(_state_of(record))
+        is_update = _updates_of(record) is not None
+        return _SURE if is_event or is_state or is_update else 0.0
+
+    @classmethod
+    @override
+    def recognised(cls, path: Path, head: bytes) -> float | None:
+        first = [_state_of(element.value) for element, _ in first_records(head, cls.sniffed)]
+        states = first if all(first) else []
+        if len(states) > 1 and all(_continues(*pair) for pair in pairwise(states)):
+            return _SURE
+        return super().recognised(path, head)
 
     @classmethod
     @override
     def is_own(cls, record: Any) -> bool:
-        if cls.looks_like(record):
+        if record in _MODES or cls.looks_like(record) or _state_of(record):
             return True
-        states = as_map(record[-1] if isinstance(record, list) and record else record).values()
+        states = as_map(_chunk_of(record)).values()
         return bool(states) and not any("messages" in as_map(state) for state in states)
 
     @override
     def runs_of(self, records: Iterator[Record], file: Input, index: Any) -> Iterator[Run]:
-        updates: list[Any] = []
-        ends: dict[str, list[Any]] = {}
-        first: Record | None = None
-        for record in records:
-            first = first or record
-            messages = _updates_of(record.value)
-            updates += messages or []
-            said = _messages_in_event(record.value)
-            if said:
-                ends[_outermost(record.value)] = said
-        if first is not None and updates:
-            yield Run(id=file.name, entries=updates, source=first.source, first=first.value)
-        for name, said in ends.items():
-            yield Run(id=name, entries=said, trace={"trace_id": name})
+        updates = Run(id=file.name, entries=[])
+        states: dict[str, Run] = {}
+        events: dict[str, Run] = {}
+        for value, source in records:
+            state, update, ended = _state_of(value), _updates_of(value), _messages_in_event(value)
+            if state:
+                name = f"{file.name}:{len(states)}" if states else file.name
+                run = states.setdefault(_message_id(state), Run(id=name, entries=[], source=source))
+                run.first, run.entries = value, state
+            elif update:
+                updates.source = updates.source or source
+                updates.first = updates.first or value
+                updates.entries += update
+            elif ended:
+                name = _outermost(value)
+                run = events.setdefault(name, Run(id=name, entries=[], trace={"trace_id": name}))
+                run.entries = ended
+        if updates.entries:
+            yield updates
+        yield from (*states.values(), *events.values())
+
+
+_MODES: Final = ("values", "updates", "messages", "custom", "debug", "tasks", "checkpoints")
+"""Modes that a line names before its chunk, where a graph streams several of them."""
+
+
+def _chunk_of(record: Any) -> Any:
+    """Return the chunk of a stream: of several modes, or of subgraphs, the last of a list."""
+    return record[-1] if isinstance(record, list) and record else record
 
 
 def _updates_of(record: Any) -> list[Any] | None:
-    """Return the messages that nodes add in an update; None of what is none."""
-    if isinstance(record, list) and record and isinstance(record[-1], dict):
-        record = record[-1]
-    if not isinstance(record, dict) or not record:
-        return None
-    states = [state for state in record.values() if state is not None]
-    if not all(isinstance(as_map(state).get("messages"), list) for state in states):
+    """Return the messages that nodes add in an update; None of another record."""
+    chunk = as_map(_chunk_of(record))
+    states = [state for state in chunk.values() if state is not None]
+    if not chunk or not all(isinstance(as_map(state).get("messages"), list) for state in states):
         return None
     messages = [entry for state in states for entry in state["messages"]]
-    return messages if messages and of_entries(messages) is not None else None
+    return messages if of_entries(messages) is not None else None
+
+
+def _state_of(record: Any) -> list[Any]:
+    """Return the messages of a graph's state; none of another record.
+
+    LangChain's messages, each with an id, are a state: lists of messages alone are anybody's.
+    """
+    messages = as_list(as_map(_chunk_of(record)).get("messages"))
+    return [*messages] if messages and _message_id(messages) else []
+
+
+def _message_id(messages: Sequence[Any]) -> str:
+    """Return the id of the first of LangChain's messages; "" of other messages."""
+    first = messages[0]
+    message = dict(as_map(as_map(first).get("kwargs", first)))
+    return word(message, "id") if "type" in message and "content" in message else ""
+
+
+def _continues(state: Sequence[Any], later: Sequence[Any]) -> bool:
+    """Return whether a later state has the messages of an earlier one, and perhaps more."""
+    return _message_id(state) == _message_id(later) and len(state) <= len(later)
 
 
 def _outermost(event: Any) -> str:
@@ -120,21 +169,40 @@ def _outermost(event: Any) -> str:
 
 
 def _messages_in_event(event: Any) -> list[Any]:
-    """Return the messages of a graph's state: what it ended with, or what a node began with."""
+    """Return the messages of a graph's state at its end, or at the start of a node."""
     kind, data = word(event, "event"), as_map(as_map(event).get("data"))
     is_inner = bool(as_list(as_map(event).get("parent_ids")))
+    state: Any = None
     if kind == "on_chain_end" and not is_inner:
-        return list(as_list(as_map(data.get("output")).get("messages")))
-    if kind == "on_chain_start":
-        return list(as_list(as_map(data.get("input")).get("messages")))
-    return []
+        state = data.get("output")
+    elif kind == "on_chain_start":
+        state = data.get("input")
+    return [*as_list(as_map(state).get("messages"))]
+
+
+class _Metrics(msgspec.Struct, frozen=True):
+    """Usage and cost of an instance of OpenHands."""
+
+    accumulated_cost: Any = None
+    accumulated_token_usage: Object = None
+
+
+class _Instance(msgspec.Struct):
+    """A line of OpenHands' output."""
+
+    instance_id: Any = None
+    history: list[Any] = []
+    metrics: _Metrics = _Metrics()
+    metadata: Object = None
+    test_result: Object = None
+    error: Any = None
 
 
 @attrs.frozen(kw_only=True)
 class OpenHands(RunReader):
     """Reads ``output.jsonl`` of OpenHands' evaluations: an instance with its history a line.
 
-    The id is the instance's. What the test says of it (``report.resolved`` and the like) is
+    The id is the instance's. The verdicts of the test (``report.resolved`` and the like) are
     recorded, and an error ends the run.
     """
 
@@ -146,7 +214,7 @@ class OpenHands(RunReader):
     @classmethod
     @override
     def looks_like(cls, record: Any) -> float | None:
-        return _SURE if isinstance(record, dict) and cls.keys <= record.keys() else 0.0
+        return _SURE if cls.keys <= as_map(record).keys() else 0.0
 
     @classmethod
     @override
@@ -156,41 +224,64 @@ class OpenHands(RunReader):
     @override
     def runs_of(self, records: Iterator[Record], file: Input, index: Any) -> Iterator[Run]:
         for line, source in records:
-            yield _of_instance(line, source, f"{file.name}:{source.ordinal}")
+            instance, remarks = convert_record(line, _Instance)
+            run = _run_of_instance(instance, f"{file.name}:{source.ordinal}")
+            run.source, run.first, run.remarks = source, line, remarks
+            yield run
 
 
-def _of_instance(line: dict[str, Any], source: Source, made: str) -> Run:
-    events: list[Any] = []
-    for event in as_list(line.get("history")):
-        events += event if isinstance(event, list) else [event]
-    metrics = as_map(line.get("metrics"))
-    model = as_map(as_map(line.get("metadata")).get("llm_config")).get("model")
-    report = as_map(as_map(line.get("test_result")).get("report"))
-    counted = usage_of(dict(as_map(metrics.get("accumulated_token_usage"))))
-    cost = as_number(metrics.get("accumulated_cost"))
-    usage = None if cost is None else Usage(cost_usd=cost)
+def _run_of_instance(instance: _Instance, made: str) -> Run:
+    identifier = instance.instance_id
+    run = Run(id=made if identifier is None else str(identifier), entries=[])
+    for event in instance.history:
+        run.entries += event if isinstance(event, list) else [event]
+    run.model = word(as_map(instance.metadata).get("llm_config"), "model") or None
+    run.error = instance.error or None
+    report = as_map(as_map(instance.test_result).get("report"))
+    run.recorded = {name: value for name, value in report.items() if isinstance(value, bool)}
+    cost = as_number(instance.metrics.accumulated_cost)
+    counted = usage_of(instance.metrics.accumulated_token_usage)
     if counted is not None:
-        usage = Usage(
-            input_tokens=counted.input_tokens, output_tokens=counted.output_tokens, cost_usd=cost
-        )
-    return Run(
-        id=word(line, "instance_id") or str(line.get("instance_id", made)),
-        entries=events,
-        source=source,
-        first=line,
-        model=model if isinstance(model, str) else None,
-        usage=usage,
-        recorded={name: value for name, value in report.items() if isinstance(value, bool)},
-        error=line.get("error") or None,
-    )
+        tokens = {"input_tokens": counted.input_tokens, "output_tokens": counted.output_tokens}
+        run.usage = Usage(**tokens, cost_usd=cost)
+    elif cost is not None:
+        run.usage = Usage(cost_usd=cost)
+    return run
+
+
+class _Sample(msgspec.Struct, frozen=True):
+    """Question, answer, model and usage of an output item."""
+
+    input: list[Any] = []
+    output: list[Any] = []
+    model: Text = None
+    usage: Any = None
+    error: Any = None
+
+
+class _Result(msgspec.Struct):
+    """The result of one grader."""
+
+    name: str = ""
+    score: float | bool | None = None
+    passed: bool | None = None
+
+
+class _Item(msgspec.Struct):
+    """An output item of the Evals API."""
+
+    id: Any = None
+    status: Text = None
+    results: list[_Result] = []
+    sample: _Sample = _Sample()
 
 
 @attrs.frozen(kw_only=True)
 class OpenAIEvals(RunReader):
     """Reads output items of OpenAI's Evals API, and record logs of ``openai/evals``.
 
-    The score of each grader is recorded by its name; of a log the verdict ``correct``, and what
-    was expected is the reference.
+    The score of each grader is recorded by its name. Of a log the verdict ``correct`` is recorded,
+    and the expected text is the reference.
     """
 
     example_file = "output_items.json"
@@ -199,12 +290,12 @@ class OpenAIEvals(RunReader):
     @classmethod
     @override
     def looks_like(cls, record: Any) -> float | None:
-        items = _items_of(record)
-        if items:
+        if _items_of(record):
             return _SURE
-        is_event = {"sample_id", "type", "data", "run_id"} <= as_map(record).keys()
-        is_frame = "final_report" in as_map(record) or "spec" in as_map(record)
-        return _SURE if is_event else None if is_frame else 0.0
+        keys = as_map(record).keys()
+        if keys >= {"sample_id", "type", "data", "run_id"}:
+            return _SURE
+        return 0.0 if keys.isdisjoint({"final_report", "spec"}) else None
 
     @override
     def runs_of(self, records: Iterator[Record], file: Input, index: Any) -> Iterator[Run]:
@@ -212,13 +303,17 @@ class OpenAIEvals(RunReader):
         model: str | None = None
         for value, source in records:
             for item in _items_of(value):
-                yield _of_item(item, source)
-            completion = as_list(as_map(as_map(value).get("spec")).get("completion_fns"))
-            model = str(completion[0]) if completion else model
-            if isinstance(value, dict) and isinstance(value.get("sample_id"), str):
+                run = _run_of_item(item)
+                run.source, run.first = source, item
+                yield run
+            names = as_list(as_map(as_map(value).get("spec")).get("completion_fns"))
+            model = str(names[0]) if names else model
+            if word(value, "sample_id"):
                 events.setdefault(value["sample_id"], []).append(value)
-        for name, own in events.items():
-            yield _of_log(name, own, model)
+        for name, own_events in events.items():
+            run = _run_of_log(name, own_events)
+            run.model = model
+            yield run
 
 
 def _items_of(record: Any) -> list[dict[str, Any]]:
@@ -227,53 +322,47 @@ def _items_of(record: Any) -> list[dict[str, Any]]:
     return [item for item in listed if word(item, "object") == "eval.run.output_item"]
 
 
-def _of_item(item: dict[str, Any], source: Source) -> Run:
-    sample = as_map(item.get("sample"))
+def _run_of_item(recorded: dict[str, Any]) -> Run:
+    item, remarks = convert_record(recorded, _Item)
+    sample = item.sample
+    run = Run(id=str(item.id), entries=[*sample.input, *sample.output], remarks=remarks)
+    run.model, run.error = sample.model, sample.error
+    run.usage = usage_of(sample.usage)
     scores: dict[str, JSON] = {}
-    for result in as_list(item.get("results")):
-        score = as_map(result).get("score", as_map(result).get("passed"))
-        if word(result, "name") and isinstance(score, bool | int | float):
-            scores[word(result, "name")] = score
-    if word(item, "status") in {"pass", "fail"}:
-        scores["passed"] = item["status"] == "pass"
-    return Run(
-        id=str(item.get("id")),
-        entries=[*as_list(sample.get("input")), *as_list(sample.get("output"))],
-        source=source,
-        first=item,
-        model=word(dict(sample), "model") or None,
-        usage=usage_of(sample.get("usage")),
-        recorded=scores,
-        error=sample.get("error"),
-    )
+    for result in item.results:
+        score = result.passed if result.score is None else result.score
+        if result.name and score is not None:
+            scores[result.name] = score
+    if item.status in {"pass", "fail"}:
+        scores["passed"] = item.status == "pass"
+    run.recorded = scores
+    return run
 
 
-def _of_log(name: str, events: list[dict[str, Any]], model: str | None) -> Run:
+def _run_of_log(name: str, events: list[dict[str, Any]]) -> Run:
     """Return the run of one sample's events in a record log."""
-    entries: list[Any] = []
+    run = Run(id=name, entries=[], first=events[0])
     recorded: dict[str, JSON] = {}
-    expected: str | None = None
-    error: Any = None
     for event in events:
-        data, kind = as_map(event.get("data")), event.get("type")
+        data, kind = dict(as_map(event.get("data"))), event.get("type")
         if kind == "sampling":
-            prompt, said = data.get("prompt"), as_list(data.get("sampled")) or [data.get("sampled")]
-            entries += prompt if isinstance(prompt, list) else [{"role": "user", "content": prompt}]
-            entries += [{"role": "assistant", "content": text} for text in said[:1]]
+            run.entries += _sampled(data)
         elif kind == "match":
             recorded["correct"] = data.get("correct") is True
-            expected = data["expected"] if isinstance(data.get("expected"), str) else expected
+            expected = word(data, "expected")
+            run.expected = Expectation(text=expected) if expected else run.expected
         elif kind == "metrics":
             numbers = {key: value for key, value in data.items() if as_number(value) is not None}
             recorded |= numbers
         elif kind == "error":
-            error = data.get("message", data)
-    return Run(
-        id=name,
-        entries=entries,
-        first=events[0],
-        model=model,
-        recorded=recorded,
-        expected=Expectation(text=expected),
-        error=error,
-    )
+            run.error = data.get("message", data)
+    run.recorded = recorded
+    return run
+
+
+def _sampled(data: dict[str, Any]) -> Iterator[Any]:
+    """Yield the prompt of a sampling event, and its first answer."""
+    prompt, sampled = data.get("prompt"), data.get("sampled")
+    yield from prompt if isinstance(prompt, list) else [{"role": "user", "content": prompt}]
+    answers = as_list(sampled) or [sampled]
+    yield {"role": "assistant", "content": answers[0]}

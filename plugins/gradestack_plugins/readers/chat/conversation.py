@@ -15,6 +15,7 @@ from msgspec.structs import force_setattr
 from gradestack import IMPOSSIBLE_AMOUNT, Message, ToolCall, impossible_amounts
 from gradestack.jsonio import as_list, as_map, compact
 from gradestack_plugins.readers.chat import dialect, parse_arguments, word
+from gradestack_plugins.readers.chat.final_calls import final_text
 from gradestack_plugins.readers.chat.forms import calls_in, form_of, results_in
 from gradestack_plugins.readers.chat.names import call_of, decoded
 from gradestack_plugins.readers.chat.pieces import whole_answers
@@ -322,7 +323,7 @@ class Conversation:
             "input": None if not asked else asked[0] if len(asked) == 1 else tuple(asked),
             "turns": tuple([tuple(turn) for turn in self.turns]) if self.turns[0] else (),
             "calls": tuple(self.calls) if is_known else None,
-            "text": self.text,
+            "text": final_text(self.calls, self.step) or self.text,
         }
 
     def said(self, predicted: Iterable[str]) -> dict[str, Any]:

@@ -62,19 +62,19 @@ def trajectory(
         commands = {"Commands that ended non-zero": "tool_success.tool_outcomes.nonzero_commands"}
     if any("day" in sample.facets for sample in first):
         commands |= _of_sessions(first)
+    figures = {
+        "Successful calls": "tool_success.tool_outcomes.success_rate",
+        **commands,
+        "Schema-valid calls": "tool_schema.call_validity.valid_share",
+        "No tight repeats, no call after the answer": "tool_policy.policy_checks.kept_rate",
+        "Runs in a loop": "repeats.loops.loop_rate",
+        "Steps a run": "usage.mean",
+    }
+    shown = {label: path for label, path in figures.items() if path.partition(".")[0] in graders}
     return {
         "graders": graders,
         "outcome": "tool_success" if "tool_success" in graders else "none",
-        "headline": {
-            "figures": {
-                "Successful calls": "tool_success.tool_outcomes.success_rate",
-                **commands,
-                "Schema-valid calls": "tool_schema.call_validity.valid_share",
-                "No tight repeats, no call after the answer": "tool_policy.policy_checks.kept_rate",
-                "Runs in a loop": "repeats.loops.loop_rate",
-                "Steps a run": "usage.mean",
-            },
-        },
+        "headline": {"figures": shown},
     }
 
 

@@ -29,7 +29,8 @@ from gradestack_plugins.tau_bench.grader import TauPartial
 from gradestack_plugins.text_graders.texts import Label
 from gradestack_plugins.tool_calls.bfcl_ast import BfclAst
 from gradestack_plugins.tool_calls.grader import ToolCalls
-from gradestack_plugins.trajectory.calls import CallRepeats, ToolSuccess
+from gradestack_plugins.trajectory.repeats import CallRepeats
+from gradestack_plugins.trajectory.success import ToolSuccess
 from gradestack_plugins.trajectory.tool_policy import ToolPolicy
 from gradestack_plugins.trajectory.tool_schema import ToolSchema
 from tests.core.outcomes import data

@@ -11,23 +11,23 @@ if TYPE_CHECKING:
     from gradestack import Sample
 
 _TABLE = """
-grader tool_success .calls:ToolSuccess Share of executed tool calls that did not end in an error;
+grader tool_success .success:ToolSuccess Share of executed tool calls that did not end in an error;
     retries and recoveries
 grader tool_schema .tool_schema:ToolSchema Share of tool calls that are valid against the JSON
     Schema of the run's own
     tools
 grader tool_policy .tool_policy:ToolPolicy Share of a policy's rules that hold in a run: tools,
     counts, order, repeats
-grader repeats .calls:CallRepeats Share of tool calls that do not repeat the one before them; loops
+grader repeats .repeats:CallRepeats Share of tool calls that do not repeat the one before them; loops
     of calls
-grader usage .calls:RunUsage Steps, calls, tokens, seconds and cost of a run; never passes or fails
-aggregator tool_outcomes .calls:ToolOutcomes Calls by outcome, over all runs and by tool
+grader usage .usage:RunUsage Steps, calls, tokens, seconds and cost of a run; never passes or fails
+aggregator tool_outcomes .success:ToolOutcomes Calls by outcome, over all runs and by tool
 aggregator call_validity .tool_schema:CallValidity Calls valid against their tools' schemas, by
     tool; violations
 aggregator policy_checks .tool_policy:PolicyChecks Runs within the whole policy, and by check
-aggregator loops .calls:Loops Runs with a loop, repeated calls, and the longest run of identical
+aggregator loops .repeats:Loops Runs with a loop, repeated calls, and the longest run of identical
     ones
-aggregator usage_totals .calls:UsageTotals Total, mean and range of every figure of usage
+aggregator usage_totals .usage:UsageTotals Total, mean and range of every figure of usage
 stack trajectory :trajectory What needs no reference: how tool calls went, and what runs took
 """
 gradestack_components = hookimpl(lambda: Component.table(__name__, _TABLE))

@@ -8,7 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, groupby, islice
-from typing import ClassVar, Final
+from typing import Any, Final
 
 import attrs
 from typing_extensions import override
@@ -22,7 +22,6 @@ from gradestack import (
     Grades,
     Item,
     Message,
-    Outcome,
     Reason,
     Sample,
     ToolCall,
@@ -38,12 +37,12 @@ from gradestack_plugins.trajectory.calls import (
     ASSISTANT,
     Count,
     MemberShares,
-    at_pointer,
-    bad_pattern,
     identity_of,
-    judged,
+    judged_calls,
+    pattern_problem,
     refuse,
     sub_agent_grade,
+    value_at,
 )
 
 PRESETS: Final = {
@@ -57,14 +56,14 @@ _TAKES: Final = {
     "promptfoo/step-count": ("calls", "per_tool"),
 }
 """Preset -> the options it has."""
-_WAZA_ARGUMENTS: Final = ("command", "path", "skill")
+_WAZA_POINTERS: Final = ("/command", "/path", "/skill")
 _ABSENT: Final = object()
 _MOST_REASONS: Final = 20  # of one check
 
 
 @attrs.frozen(kw_only=True)
 class CallPattern:
-    """What a call looks like: its tool's name, and arguments by JSON pointer.
+    """A pattern of calls: of the tool's name, and of arguments by JSON pointer.
 
     Attributes:
         tool: Regular expression that the whole name fits.
@@ -76,29 +75,27 @@ class CallPattern:
     arguments: dict[str, str] = attrs.field(factory=dict)
 
     def __attrs_post_init__(self) -> None:
-        for pointer, text in (("", self.tool), *self.arguments.items()):
-            if pointer and not pointer.startswith("/"):
-                raise ValueError(
-                    f"{pointer!r} is no JSON pointer: it begins with a slash, /{pointer} for one "
-                    "argument"
-                )
-            if problem := bad_pattern(text):
-                raise ValueError(problem)
+        for pointer in self.arguments:
+            if not pointer.startswith("/"):
+                problem = f"{pointer!r} is no JSON pointer"
+                raise ValueError(f"{problem}: it begins with a slash, /{pointer} for one argument")
+        for problem in filter(None, map(pattern_problem, (self.tool, *self.arguments.values()))):
+            raise ValueError(problem)
 
     def __str__(self) -> str:
         """Return it as items name it."""
         return f"{self.tool} {compact(self.arguments)}" if self.arguments else self.tool
 
-    def fits(self, call: ToolCall) -> bool:
-        """Return whether a call looks like it."""
+    def matches(self, call: ToolCall) -> bool:
+        """Return whether a call fits it."""
         if re.fullmatch(self.tool, call.name) is None:
             return False
-        for pointer, text in self.arguments.items():
-            value = at_pointer(call.arguments, pointer, _ABSENT)
-            if (
-                value is _ABSENT
-                or re.search(text, value if isinstance(value, str) else compact(value)) is None
-            ):
+        for pointer, pattern in self.arguments.items():
+            value = value_at(call.arguments, pointer, _ABSENT)
+            if value is _ABSENT:
+                return False
+            text = value if isinstance(value, str) else compact(value)
+            if re.search(pattern, text) is None:
                 return False
         return True
 
@@ -109,12 +106,10 @@ class CallPattern:
         """
         if re.search(self.tool.strip(), call.name, re.IGNORECASE) is None:
             return False
-        for pointer, text in self.arguments.items():
-            value = at_pointer(call.arguments, pointer)
-            if (
-                text
-                and re.search(text, value if isinstance(value, str) else "", re.IGNORECASE) is None
-            ):
+        for pointer, pattern in self.arguments.items():
+            value = value_at(call.arguments, pointer)
+            text = value if isinstance(value, str) else ""
+            if re.search(pattern, text, re.IGNORECASE) is None:
                 return False
         return True
 
@@ -122,82 +117,89 @@ class CallPattern:
 Pattern = str | CallPattern  # a name alone, or with arguments
 
 
-def _whole(patterns: Iterable[Pattern]) -> list[CallPattern]:
-    return [CallPattern(tool=each) if isinstance(each, str) else each for each in patterns]
+def _call_patterns(patterns: Iterable[Pattern]) -> list[CallPattern]:
+    return [
+        CallPattern(tool=pattern) if isinstance(pattern, str) else pattern for pattern in patterns
+    ]
 
 
-def _shown(sequence: Iterable[Pattern]) -> str:
+def _by_name(patterns: Iterable[Pattern]) -> dict[str, CallPattern]:
+    return {str(pattern): pattern for pattern in _call_patterns(patterns)}
+
+
+def _joined(sequence: Iterable[Pattern]) -> str:
     return ", ".join(map(str, sequence))
 
 
-def _check_bounds(
-    least: int, low: tuple[str, int | None], high: tuple[str, int | None], why: str = ""
-) -> None:
-    (lower, first), (upper, last) = low, high
-    numbers = [number for number in (first, last) if number is not None]
+def _check_bounds(bounds: Mapping[str, int | None], least: int, why: str = "") -> None:
+    """Check the lower and the upper of two bounds."""
+    lower, upper = bounds
+    numbers = [number for number in bounds.values() if number is not None]
     if not numbers:
         raise ValueError(f"give {lower}, {upper}, or both")
     if min(numbers) < least:
         raise ValueError(f"{lower} and {upper} are at least {least}{why}")
     if numbers[0] > numbers[-1]:
-        raise ValueError(f"{lower} {first} is above {upper} {last}")
+        raise ValueError(f"{lower} {numbers[0]} is above {upper} {numbers[-1]}")
+
+
+Check = tuple[str, Iterable[Reason]]
+"""The name of a check, and the reasons why it is broken."""
 
 
 @attrs.frozen(kw_only=True)
 class Range:
-    """How often: ``min`` and ``max``, both included."""
+    """Bounds of a number: ``min`` and ``max``, both included."""
 
     min: int | None = None
     max: int | None = None
 
     def __attrs_post_init__(self) -> None:
-        _check_bounds(0, ("min", self.min), ("max", self.max))
+        _check_bounds({"min": self.min, "max": self.max}, 0)
 
-    def checks(self, number: int, subject: str, what: str = "") -> Checks:
-        """Yield a check of each bound: what it asks for, and the reason where it is broken."""
+    def checks(self, number: int, subject: str, what: str = "") -> Iterator[Check]:
+        """Yield a check of each bound."""
+        counted = Reason(code="too_few_calls", subject=subject, actual=number)
         if self.min is not None:
-            few = Reason(code="too_few_calls", subject=subject, expected=self.min, actual=number)
+            few = replace(counted, expected=self.min)
             yield f"at least {self.min} {what}", [few] if number < self.min else []
         if self.max is not None:
-            many = Reason(code="too_many_calls", subject=subject, expected=self.max, actual=number)
+            many = replace(counted, code="too_many_calls", expected=self.max)
             yield f"at most {self.max} {what}", [many] if number > self.max else []
 
 
 @attrs.frozen(kw_only=True)
 class Repeats:
-    """How often an identical call may be made: ``in_a_row`` and ``in_all``; at least once."""
+    """Most times an identical call may be made: ``in_a_row`` and ``in_all``; at least once."""
 
     in_a_row: int | None = None
     in_all: int | None = None
 
     def __attrs_post_init__(self) -> None:
-        _check_bounds(
-            1, ("in_a_row", self.in_a_row), ("in_all", self.in_all), ": one call is no repeat"
-        )
+        bounds = {"in_a_row": self.in_a_row, "in_all": self.in_all}
+        _check_bounds(bounds, 1, ": one call is no repeat")
 
-    def checks(self, calls: Sequence[ToolCall]) -> Checks:
+    def checks(self, calls: Sequence[ToolCall]) -> Iterator[Check]:
         """Yield a check of each bound."""
         marks = [(identity_of(call), call.name) for call in calls]
-        for most, how in ((self.in_a_row, "in a row"), (self.in_all, "in all")):
-            if most is not None:
-                runs = ((mark, len(list(group))) for mark, group in groupby(marks))
-                numbers = runs if how == "in a row" else Counter(marks).items()
-                above = [
-                    (name, number)
-                    for (mark, name), number in numbers
-                    if mark is not None and number > most
-                ]
-                broken = Reason(code="repeated_call", expected=most, message=how)
-                yield (
-                    f"repeats {how}",
-                    [replace(broken, subject=name, actual=number) for name, number in above],
-                )
+        runs = [(mark, len(list(group))) for mark, group in groupby(marks)]
+        if self.in_a_row is not None:
+            yield "repeats in a row", _above(self.in_a_row, "in a row", runs)
+        if self.in_all is not None:
+            yield "repeats in all", _above(self.in_all, "in all", Counter(marks).items())
 
 
-Checks = Iterator[tuple[str, Iterable[Reason]]]  # the name of each check, and why it is broken
+def _above(most: int, message: str, numbers: Iterable[tuple[tuple[Any, str], int]]) -> list[Reason]:
+    """Return a reason for each call that is made too often."""
+    broken = Reason(code="repeated_call", expected=most, message=message)
+    return [
+        replace(broken, subject=name, actual=number)
+        for (mark, name), number in numbers
+        if mark is not None and number > most
+    ]
 
 
-def _named(preset: str | None) -> str | None:
+def _with_version(preset: str | None) -> str | None:
     return preset_version(preset, PRESETS)
 
 
@@ -239,11 +241,10 @@ class ToolPolicy(Grader):
         preset: The rule of another tool.
     """
 
-    needs: ClassVar[frozenset[str]] = frozenset({"calls"})
-    compares: ClassVar[frozenset[str] | None] = frozenset()
-    """Of what is expected it reads the forbidden tools alone."""
-    metrics: ClassVar[tuple[str, ...]] = ("policy_checks", "mean")
-    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    needs = frozenset({"calls"})
+    compares = frozenset[str]()
+    """Of the expectation it reads the forbidden tools alone."""
+    metrics = ("policy_checks", "mean")
 
     allow: tuple[Pattern, ...] | None = None
     deny: tuple[Pattern, ...] = ()
@@ -257,159 +258,135 @@ class ToolPolicy(Grader):
     fatal: bool = False
     count: Count = "attempted"
     requestor: str | None = ASSISTANT
-    preset: str | None = attrs.field(default=None, converter=_named)
+    preset: str | None = attrs.field(default=None, converter=_with_version)
 
     def __attrs_post_init__(self) -> None:
-        by = (self.preset or "").partition("/")[0]
+        program = (self.preset or "").partition("/")[0]
         orders = (*self.forbidden_order, *self.required_order)
-        for sequence in (
-            (self.allow or (), self.deny, self.expect, *orders) if by != "deepeval" else ()
-        ):
-            _whole(sequence)
+        if program != "deepeval":
+            _call_patterns(chain(self.allow or (), self.deny, self.expect, *orders))
         if not all(orders):
             raise ValueError("a sequence is empty: name at least one pattern")
-        if by != "promptfoo":
-            _whole(self.per_tool)
-        if problem := self._contradiction() if self.preset is None else self._unfit(self.preset):
+        if program != "promptfoo":
+            _call_patterns(self.per_tool)
+        problem = self._contradiction()
+        if self.preset is not None:
+            problem = self._preset_problem(self.preset)
+        if problem is not None:
             raise ValueError(problem)
 
     def _contradiction(self) -> str | None:
-        denied, bounds = set(map(str, self.deny)), self.per_tool.values()
-        needed = [
-            *map(str, self.expect),
-            *(name for name, each in self.per_tool.items() if each.min),
-        ]
-        if both := next((each for each in needed if each in denied), None):
-            return f"{both} is denied and must be called"
-        if same := next(
-            (each for each in self.required_order if each in self.forbidden_order), None
-        ):
-            return f"the order {_shown(same)} is both required and forbidden"
-        least = [
-            int(bool(self.expect)),
-            *map(len, self.required_order),
-            *(each.min or 0 for each in bounds),
-        ]
-        if self.calls is not None and self.calls.max is not None and self.calls.max < max(least):
-            return f"calls.max is {self.calls.max}, but other rules ask for at least {max(least)}"
+        """Return the contradiction of two rules, None where there is none."""
+        denied, bounds = set(map(str, self.deny)), self.per_tool
+        for name in (*map(str, self.expect), *(name for name in bounds if bounds[name].min)):
+            if name in denied:
+                return f"{name} is denied and must be called"
+        for order in self.required_order:
+            if order in self.forbidden_order:
+                return f"the order {_joined(order)} is both required and forbidden"
+        most = None if self.calls is None else self.calls.max
+        numbers = [int(bool(self.expect)), *map(len, self.required_order)]
+        numbers += [bound.min or 0 for bound in bounds.values()]
+        least = max(numbers)
+        if most is not None and most < least:
+            return f"calls.max is {most}, but other rules ask for at least {least}"
         return None
 
-    def _unfit(self, preset: str) -> str | None:
-        """Return what a preset lacks, or has no place for."""
+    def _preset_problem(self, preset: str) -> str | None:
+        """Return the option that a preset lacks, or has no place for; None for none."""
         name = preset.partition("@")[0]
         refuse(self, preset, _TAKES[name])
         if name == "promptfoo/step-count":
-            one = len(self.per_tool) + (self.calls is not None) == 1
-            return None if one else f"{preset} takes calls, or one glob in per_tool"
+            is_one = len(self.per_tool) + (self.calls is not None) == 1
+            return None if is_one else f"{preset} takes calls, or one glob in per_tool"
         patterns = (*(self.allow or ()), *self.deny, *self.expect)
         if not patterns and self.allow is None:
             return f"{preset} needs {' or '.join(_TAKES[name])}"
-        pointers = [
-            pointer
-            for each in patterns
-            if isinstance(each, CallPattern)
-            for pointer in each.arguments
-        ]
+        pointers = [*chain(*[each.arguments for each in patterns if isinstance(each, CallPattern)])]
         if name == "deepeval/tool_permission":
             return f"{preset} looks at names alone; leave the arguments out" if pointers else None
-        known = [f"/{each}" for each in _WAZA_ARGUMENTS]
-        if other := next((each for each in pointers if each not in known), None):
-            return f"waza has patterns for the arguments {', '.join(known)}, not for {other}"
+        for pointer in pointers:
+            if pointer not in _WAZA_POINTERS:
+                known = ", ".join(_WAZA_POINTERS)
+                return f"waza has patterns for the arguments {known}, not for {pointer}"
         return None
 
     @override
     def grade(self, sample: Sample) -> Grade:
-        calls = sub_agent_grade(sample) or judged(sample, self.count, self.requestor)
+        calls = sub_agent_grade(sample) or judged_calls(sample, self.count, self.requestor)
         if self.preset is not None:
             grade = calls if isinstance(calls, Grade) else self._by_preset(self.preset, calls)
             return replace(grade, metadata={"preset": self.preset})
         if isinstance(calls, Grade):
             return calls
         forbidden = sample.expected.forbidden
-        if problem := next(filter(None, map(bad_pattern, forbidden)), None):
-            return failed(
-                Fault(
-                    category="data",
-                    code="unusable_pattern",
-                    message=f"expected.forbidden: {problem}",
-                )
-            )
-        return self._graded(
-            chain(self._of_calls(calls, forbidden), self._of_several(calls, sample.turns)), calls
-        )
+        for problem in filter(None, map(pattern_problem, forbidden)):
+            message = f"expected.forbidden: {problem}"
+            return failed(Fault(category="data", code="unusable_pattern", message=message))
+        checks = self._checks_of_calls(calls, forbidden)
+        return self._graded(chain(checks, self._checks_of_order(calls, sample.turns)), calls)
 
     def _by_preset(self, preset: str, calls: Sequence[ToolCall]) -> Grade:
         if preset.startswith("deepeval/"):
             return _permission(self.allow, self.deny, calls)
         if preset.startswith("waza/"):
-            return self._graded(_waza_checks(_whole(self.expect), _whole(self.deny), calls), calls)
+            return self._graded(_waza_checks(self.expect, self.deny, calls), calls)
         glob, bounds = next(iter(self.per_tool.items()), (None, self.calls))
         return _step_count(bounds or Range(min=0), glob, calls)
 
-    def _of_calls(self, calls: Sequence[ToolCall], forbidden: Iterable[str]) -> Checks:
+    def _checks_of_calls(
+        self, calls: Sequence[ToolCall], forbidden: Iterable[str]
+    ) -> Iterator[Check]:
         if self.allow is not None:
-            allowed, message = _whole(self.allow), "no allowed pattern fits the call"
-            others = (call for call in calls if not any(each.fits(call) for each in allowed))
-            yield (
-                "allow",
-                (Reason(code="not_allowed", subject=call.name, message=message) for call in others),
-            )
-        for name, pattern in {str(each): each for each in _whole((*self.deny, *forbidden))}.items():
-            message, fitting = f"calls of {name} are denied", filter(pattern.fits, calls)
-            yield (
-                f"deny {name}",
-                [Reason(code="denied", subject=call.name, message=message) for call in fitting],
-            )
-        for name, pattern in {str(each): each for each in _whole(self.expect)}.items():
-            missed = Reason(
-                code="tool_not_called", subject=pattern.tool, message=f"no call of {name}"
-            )
-            yield f"expect {name}", [] if any(map(pattern.fits, calls)) else [missed]
+            patterns = _call_patterns(self.allow)
+            others = [call for call in calls if not any(one.matches(call) for one in patterns)]
+            yield "allow", _reasons("not_allowed", others, "no allowed pattern fits the call")
+        for name, pattern in _by_name((*self.deny, *forbidden)).items():
+            fitting = [call for call in calls if pattern.matches(call)]
+            yield f"deny {name}", _reasons("denied", fitting, f"calls of {name} are denied")
+        for name, pattern in _by_name(self.expect).items():
+            message = f"no call of {name}"
+            missed = Reason(code="tool_not_called", subject=pattern.tool, message=message)
+            yield f"expect {name}", [] if any(map(pattern.matches, calls)) else [missed]
         if self.calls is not None:
             yield from self.calls.checks(len(calls), "", "calls")
         for name, bounds in self.per_tool.items():
-            yield from bounds.checks(
-                sum(map(CallPattern(tool=name).fits, calls)), name, f"calls of {name}"
-            )
+            number = sum(map(CallPattern(tool=name).matches, calls))
+            yield from bounds.checks(number, name, f"calls of {name}")
 
-    def _of_several(self, calls: Sequence[ToolCall], turns: Sequence[Sequence[Message]]) -> Checks:
-        for patterns in map(_whole, self.forbidden_order):
-            found = _in_order(patterns, calls)
-            message = f"called in this order: {', '.join(call.name for call in found)}"
-            broken = len(found) == len(patterns)
-            reasons = (
-                [Reason(code="forbidden_order", subject=found[-1].name, message=message)]
-                if broken
-                else []
+    def _checks_of_order(
+        self, calls: Sequence[ToolCall], turns: Sequence[Sequence[Message]]
+    ) -> Iterator[Check]:
+        for patterns in map(_call_patterns, self.forbidden_order):
+            fitting = _first_in_order(patterns, calls)
+            message = f"called in this order: {', '.join(call.name for call in fitting)}"
+            is_broken = len(fitting) == len(patterns)
+            reasons = _reasons("forbidden_order", fitting[-1:] if is_broken else [], message)
+            yield f"forbidden order {_joined(patterns)}", reasons
+        for patterns in map(_call_patterns, self.required_order):
+            number = len(_first_in_order(patterns, calls))
+            missing = [pattern.tool for pattern in patterns[number : number + 1]]
+            yield (
+                f"required order {_joined(patterns)}",
+                [_missing_in_order(tool, number) for tool in missing],
             )
-            yield f"forbidden order {_shown(patterns)}", reasons
-        for patterns in map(_whole, self.required_order):
-            number = len(_in_order(patterns, calls))
-            missed = patterns[number].tool if number < len(patterns) else ""
-            message = f"no call of {missed} behind {number} call(s) before it"
-            broken = number < len(patterns)
-            reasons = (
-                [Reason(code="order_missing", subject=missed, message=message)] if broken else []
-            )
-            yield f"required order {_shown(patterns)}", reasons
         if self.repeats is not None:
             yield from self.repeats.checks(calls)
         if not self.after_final and turns:
             yield "after final", _after_final(turns)
 
-    def _graded(self, checks: Checks, calls: Sequence[ToolCall]) -> Grade:
-        items, reasons, fatal = [], [], False
-        for name, found in checks:
-            broken = list(islice(found, _MOST_REASONS))
+    def _graded(self, checks: Iterable[Check], calls: Sequence[ToolCall]) -> Grade:
+        items, reasons, is_fatal = list[Item](), list[Reason](), False
+        for name, problems in checks:
+            broken = list(islice(problems, _MOST_REASONS))
             items.append(Item(id=name, score=float(not broken)))
             reasons += broken
-            fatal = fatal or (self.fatal and bool(broken) and name.startswith("deny "))
+            is_fatal = is_fatal or (self.fatal and bool(broken) and name.startswith("deny "))
         if not items:
             return skipped("no_checks", "no rule of the policy applies to this run")
         passed = sum(item.score == 1.0 for item in items)
         return Grade(
-            outcome=Outcome.GRADED,
-            score=0.0 if fatal else passed / len(items),
+            score=0.0 if is_fatal else passed / len(items),
             passed=passed == len(items),
             counts={"calls": len(calls), "checks": len(items), "passed": passed},
             items=tuple(items),
@@ -417,34 +394,41 @@ class ToolPolicy(Grader):
         )
 
 
-def _in_order(patterns: Sequence[CallPattern], calls: Iterable[ToolCall]) -> list[ToolCall]:
+def _reasons(code: str, calls: Iterable[ToolCall], message: str) -> list[Reason]:
+    return [Reason(code=code, subject=call.name, message=message) for call in calls]
+
+
+def _missing_in_order(tool: str, number: int) -> Reason:
+    message = f"no call of {tool} behind {number} call(s) before it"
+    return Reason(code="order_missing", subject=tool, message=message)
+
+
+def _first_in_order(patterns: Sequence[CallPattern], calls: Iterable[ToolCall]) -> list[ToolCall]:
     """Return the first calls that fit the patterns one after the other, others between them.
 
     Fewer if they end.
     """
-    found: list[ToolCall] = []
+    fitting: list[ToolCall] = []
     for call in calls:
-        if len(found) < len(patterns) and patterns[len(found)].fits(call):
-            found.append(call)
-    return found
+        if len(fitting) < len(patterns) and patterns[len(fitting)].matches(call):
+            fitting.append(call)
+    return fitting
 
 
 def _after_final(turns: Iterable[Iterable[Message]]) -> Iterator[Reason]:
     """Yield the calls made after the agent has given an answer without calls, before anybody else
     spoke.
     """
-    final = False
+    is_final = False
     for message in chain.from_iterable(turns):
         if message.role == "assistant":
-            for call in message.tool_calls if final else ():
-                yield Reason(
-                    code="call_after_final",
-                    subject=call.name,
-                    message="the run had been answered before",
-                )
-            final = final or (not message.tool_calls and bool(text_of(message.content).strip()))
+            calls = message.tool_calls
+            if is_final:
+                yield from _reasons("call_after_final", calls, "the run had been answered before")
+            is_answer = not calls and bool(text_of(message.content).strip())
+            is_final = is_final or is_answer
         elif message.role not in {"tool", "function"}:
-            final = False
+            is_final = False
 
 
 def _permission(
@@ -457,7 +441,8 @@ def _permission(
     if any(call.arguments is None for call in calls):
         message = "deepeval takes no call whose arguments are no object"
         return failed(Fault(category="data", code="undecodable_arguments", message=message))
-    allowed, refused = None if allow is None else set(map(str, allow)), set(map(str, deny))
+    allowed = None if allow is None else set(map(str, allow))
+    refused = set(map(str, deny))
     reasons = []
     for call in calls:
         if call.name in refused:
@@ -471,12 +456,14 @@ def _permission(
 
 
 def _waza_checks(
-    expect: Sequence[CallPattern], deny: Sequence[CallPattern], calls: Sequence[ToolCall]
-) -> Checks:
-    for verb, code, patterns in (("expect", "tool_not_called", expect), ("deny", "denied", deny)):
-        for pattern in patterns:
-            passed = any(map(pattern.occurs, calls)) is (verb == "expect")
-            yield f"{verb} {pattern}", [] if passed else [Reason(code=code, subject=pattern.tool)]
+    expect: Iterable[Pattern], deny: Iterable[Pattern], calls: Sequence[ToolCall]
+) -> Iterator[Check]:
+    for pattern in _call_patterns(expect):
+        missed = Reason(code="tool_not_called", subject=pattern.tool)
+        yield f"expect {pattern}", [] if any(map(pattern.occurs, calls)) else [missed]
+    for pattern in _call_patterns(deny):
+        denied = Reason(code="denied", subject=pattern.tool)
+        yield f"deny {pattern}", [denied] if any(map(pattern.occurs, calls)) else []
 
 
 def _step_count(bounds: Range, glob: str | None, calls: Sequence[ToolCall]) -> Grade:
@@ -485,11 +472,14 @@ def _step_count(bounds: Range, glob: str | None, calls: Sequence[ToolCall]) -> G
     1 where the number of calls that fit a glob is within the bounds, else 0.
     """
     signs = {"*": ".*", "?": "."}  # any characters but line ends; one of them
-    fitting = re.compile(
-        "".join(signs.get(each, re.escape(each)) for each in glob or ""), re.IGNORECASE
-    )
-    number = sum(glob is None or fitting.fullmatch(call.name.strip()) is not None for call in calls)
-    reasons = tuple(reason for _, broken in bounds.checks(number, glob or "") for reason in broken)
+    pattern = "".join([signs.get(sign) or re.escape(sign) for sign in glob or "*"])
+    matcher = re.compile(pattern, re.IGNORECASE)
+    names = [call.name.strip() for call in calls]
+    number = len(names)
+    if glob is not None:
+        number = sum(matcher.fullmatch(name) is not None for name in names)
+    broken = [reasons for _, reasons in bounds.checks(number, glob or "")]
+    reasons = tuple(chain.from_iterable(broken))
     counts = {"calls": len(calls), "matching": number}
     return Grade(score=float(not reasons), passed=not reasons, counts=counts, reasons=reasons)
 
@@ -503,7 +493,7 @@ class PolicyChecks(MemberShares):
     of each item, with its interval.
     """
 
-    figures: ClassVar = (
+    figures = (
         Figure(
             "kept_rate", "Runs within the policy", about="runs that passed / runs with a verdict"
         ),
@@ -517,10 +507,8 @@ class PolicyChecks(MemberShares):
 
     @override
     def counts(self, grade: Grade | Item) -> Mapping[str, int]:
-        return {
-            "runs": 1,
-            "kept": int(grade.passed is True if isinstance(grade, Grade) else grade.score == 1.0),
-        }
+        is_kept = grade.passed is True if isinstance(grade, Grade) else grade.score == 1.0
+        return {"runs": 1, "kept": int(is_kept)}
 
     @override
     def contribution(self, grade: Grade) -> Mapping[str, float] | None:
@@ -528,16 +516,15 @@ class PolicyChecks(MemberShares):
 
     @override
     def figures_of(self, totals: Mapping[str, float]) -> Mapping[str, float | None]:
-        runs = totals["runs"]
-        kept = totals["kept"]
-        return {"kept_rate": ratio(kept, runs)}
+        return {"kept_rate": ratio(totals["kept"], totals["runs"])}
 
     @override
     def compute(self, grades: Grades) -> Mapping[str, JSON]:
-        runs, checks = self.members(grades)
-        reason = {} if runs.get("runs") else {"kept_rate_reason": self.undefined}
-        shown = {
-            check: {"runs": sums["runs"], "kept": sums.get("kept", 0), **rate}
-            for check, (sums, rate) in checks.items()
-        }
-        return {**reason, "checks": shown}
+        runs, members = self.members(grades)
+        figures: dict[str, JSON] = {}
+        if not runs.get("runs"):
+            figures["kept_rate_reason"] = self.undefined
+        checks: dict[str, JSON] = {}
+        for check, (sums, rate) in members.items():
+            checks[check] = {"runs": sums["runs"], "kept": sums.get("kept", 0), **rate}
+        return {**figures, "checks": checks}

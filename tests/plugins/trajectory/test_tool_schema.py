@@ -18,7 +18,8 @@ from gradestack_plugins.readers.chat import tool_spec
 from gradestack_plugins.readers.chat.conversation import Conversation
 from gradestack_plugins.readers.chat.logs import tools_of
 from gradestack_plugins.tau2_bench.records import setting_of
-from gradestack_plugins.trajectory.tool_schema import ToolSchema, violations
+from gradestack_plugins.trajectory.schemas import violations
+from gradestack_plugins.trajectory.tool_schema import ToolSchema
 
 BOOK = {
     "type": "object",

@@ -113,7 +113,7 @@ def error_kind(text: str) -> str:
     It is the first line of the text, of a traceback the last. Quoted text, paths, and words with a
     digit in them are ``…``, but for a status of HTTP (400 to 599).
     """
-    lines = [line for each in text.splitlines() if (line := each.strip())]
+    lines = [*filter(None, map(str.strip, text.splitlines()))]
     if not lines:
         return ""
     line = lines[-1] if lines[0].startswith("Traceback") else lines[0]
@@ -151,8 +151,9 @@ def cause_kinds(
     for reason in reasons:
         if not reason.code or reason.code == MORE_REASONS:
             continue
-        numbered = reason.subject is not None and reason.subject.isdecimal()
-        subject = "" if numbered else reason.subject or swapped
+        subject = reason.subject or swapped
+        if reason.subject is not None and reason.subject.isdecimal():
+            subject = ""
         argument = argument_at(reason.pointer) if reason.pointer else ""
         cause = _cause_name(reason.code, reason.error or "")
         kinds.append((key, cause, subject[:LONGEST_NAME], argument))
@@ -217,39 +218,42 @@ def find_causes(
         numbers: [number for number in numbers if kinds[number] not in skipped]
         for numbers in failed
     }
-    times: Counter[CausePath] = Counter()
+    frequencies: Counter[CausePath] = Counter()
     for numbers, count in failed.items():
         named = {path for number in blamed[numbers] for path in paths[number]}
-        times.update(dict.fromkeys(named, count))
+        frequencies.update(dict.fromkeys(named, count))
 
     def rank(number: int) -> tuple[Any, ...]:
-        frequencies = [(-times[path], path) for path in paths[number]]
-        return kinds[number][0] in aside, not kinds[number][2], frequencies, number
+        by_frequency = [(-frequencies[path], path) for path in paths[number]]
+        grader, _, tool, _ = kinds[number]
+        return grader in aside, not tool, by_frequency, number
 
     main = {numbers: min(causing, key=rank) for numbers, causing in blamed.items() if causing}
     samples: Counter[CausePath] = Counter()
     for numbers, count in failed.items():
-        above = paths[main[numbers]] if numbers in main else [(NO_REASON,)]
-        samples.update(dict.fromkeys(above, count))
+        path_and_above = paths[main[numbers]] if numbers in main else [(NO_REASON,)]
+        samples.update(dict.fromkeys(path_and_above, count))
     return Causes(_tree(samples), main)
 
 
 def _tree(samples: Mapping[CausePath, int]) -> tuple[Cause, ...]:
-    below: dict[CausePath, list[CausePath]] = {}
+    paths_below: dict[CausePath, list[CausePath]] = {}
     for path in sorted(samples, key=lambda path: (-samples[path], path)):
-        below.setdefault(path[:-1], []).append(path)
+        paths_below.setdefault(path[:-1], []).append(path)
 
-    def parts(above: CausePath) -> tuple[Cause, ...]:
-        return tuple(Cause(path, samples[path], parts(path)) for path in below.get(above, ()))
+    def causes_below(above: CausePath) -> tuple[Cause, ...]:
+        paths = paths_below.get(above, ())
+        return tuple(Cause(path, samples[path], causes_below(path)) for path in paths)
 
-    return parts(())
+    return causes_below(())
 
 
 def most_often(cause: Cause) -> tuple[str, CausePath, int] | None:
     """Return ``always``, ``mostly`` or ``most often``, tool and argument, and their samples.
 
     A tool, or a tool and its argument, is *mostly* what a cause is about where it has more than
-    half of the samples, *always* where it has all. None where nothing is named, or two are named equally often.
+    half of the samples, *always* where it has all. None where nothing is named, or two are named
+    equally often.
     """
     if not cause.parts:
         return None
@@ -259,7 +263,7 @@ def most_often(cause: Cause) -> tuple[str, CausePath, int] | None:
         part = part if 2 * part.samples > cause.samples else tool
         word = "always" if part.samples == cause.samples else "mostly"
         return word, part.path[1:], part.samples
-    leaves = [leaf for each in cause.parts for leaf in each.parts or (each,)]
+    leaves = [leaf for tool in cause.parts for leaf in tool.parts or (tool,)]
     leaves.sort(key=lambda leaf: -leaf.samples)
     first = leaves[0]
     if len(leaves) > 1 and first.samples == leaves[1].samples:
@@ -276,33 +280,36 @@ def causes_of_run(report: Report) -> tuple[Cause, ...]:
     if not report.has_rows:
         return ()
     outcome = as_text(as_map(report.summary.get("outcome")).get("grader")) or None
-    places: dict[CauseKind, int] = {}
+    numbers_of_kinds: dict[CauseKind, int] = {}
     failed: Counter[ReasonSet] = Counter()
     decode = msgspec.json.Decoder(_Row).decode
     for number, _, line in report.lines():
         try:
             row = decode(line)
         except (ValueError, RecursionError):  # numbers that msgspec does not know
-            row = _converted(as_map(report.row(number, line)))
+            whole_row = as_map(report.row(number, line))
+            fields = {name: whole_row[name] for name in _Row.__struct_fields__ if name in whole_row}
+            row = msgspec.convert(fields, _Row)
         if _row_failed(row, outcome):
-            kinds = [
-                kind
+            reasons = dict.fromkeys(
+                numbers_of_kinds.setdefault(kind, len(numbers_of_kinds))
                 for key, grade in row.grades.items()
                 if _state_of(grade) != "skipped"
                 for kind in _grade_kinds(key, grade)
-            ]
-            numbers = [places.setdefault(kind, len(places)) for kind in kinds]
-            failed[tuple(dict.fromkeys(numbers))] += 1
+            )
+            failed[tuple(reasons)] += 1
     aside = set_aside(declared_presets(report.header), outcome)
-    return find_causes(list(places), failed, aside).tree
+    return find_causes([*numbers_of_kinds], failed, aside).tree
 
 
 def declared_presets(header: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
     """Return the options of the graders that declare a preset, by their keys."""
-    components = [as_map(each) for each in as_list(header.get("components"))]
-    graders = [each for each in components if each.get("kind") == "grader"]
-    options = {as_text(each.get("key")): as_map(each.get("options")) for each in graders}
-    return {key: each for key, each in options.items() if as_text(each.get("preset"))}
+    presets = {}
+    for component in map(as_map, as_list(header.get("components"))):
+        options = as_map(component.get("options"))
+        if component.get("kind") == "grader" and as_text(options.get("preset")):
+            presets[as_text(component.get("key"))] = options
+    return presets
 
 
 def _row_failed(row: _Row, outcome: str | None) -> bool:
@@ -322,7 +329,8 @@ def _state_of(grade: _Grade) -> str:
 
 
 def _grade_kinds(key: str, grade: _Grade) -> list[CauseKind]:
-    reasons, of_items = grade.reasons, tuple(each for item in grade.items for each in item.reasons)
+    reasons = grade.reasons
+    of_items = tuple(reason for item in grade.items for reason in item.reasons)
     if of_items != reasons:  # else it says the same as its items
         reasons += of_items
     swapped = swapped_labels(grade.gold, grade.label)
@@ -333,10 +341,3 @@ def swapped_labels(gold: Any, label: Any) -> str:
     """Return which label was expected and which was given; "" unless there are two."""
     expected, given = as_text(gold), as_text(label)
     return f"{expected} → {given}" if expected and given and expected != given else ""
-
-
-def _converted(row: Mapping[str, Any]) -> _Row:
-    """Return what is needed of a row that was decoded whole."""
-    return msgspec.convert(
-        {name: row[name] for name in _Row.__struct_fields__ if name in row}, _Row
-    )

@@ -1,14 +1,11 @@
-"""What others read of a run.
-
-Native files, and pages, which may be written again from a run directory alone.
-"""
+"""Native files, and report pages, which may be written again from a run directory alone."""
 
 from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import attrs
 import msgspec
@@ -24,10 +21,11 @@ from gradestack.errors import (
     storage_failed,
     writing,
 )
-from gradestack.grading.plan import Stage, named_graders
-from gradestack.interpreter import collected_seldom
+
 from gradestack.metrics.counts import merge_counts
 from gradestack.metrics.of_run import RunFigures
+from gradestack.grading.plan import Stage, named_graders
+from gradestack.interpreter import collected_seldom
 from gradestack.registry import Registry
 from gradestack.regular_files import open_regular
 from gradestack.report import Report, Reporter, is_run
@@ -37,65 +35,76 @@ from gradestack.suites.spec import Suite
 
 _CHUNK = 1 << 20
 Chunks = Mapping[tuple[str, str], list[Path]]
+"""Name of an input and ``EXPORTER/FILE`` -> the parts of that file, one for each shard."""
 
 
-def write_native(suite: Suite, run: RunFigures, chunks: Chunks, place: Path) -> None:
+def write_native(suite: Suite, run: RunFigures, chunks: Chunks, folder: Path) -> None:
     """Join native parts and let every exporter finish, once per input."""
     merged = run.merged
-    several = len(suite.inputs.data) > 1
+    is_single = len(suite.inputs.data) == 1
     for stage in suite.exporters:
         for given in suite.inputs.data:
             if not merged.table.of_input(given.name) or stage.name in merged.broken:
                 continue
-            out = place / "native" / (given.name if several else "")
+            out = folder / "native" / ("" if is_single else given.name)
             try:
                 _write_native(suite, run, chunks, stage, given, out)
-            except (
-                Exception,
-                SystemExit,
-            ) as error:  # a native file is a convenience; the run is not lost for it
+            # a native file is a convenience; the run is not lost for it
+            except (Exception, SystemExit) as error:
                 if storage_failed(error):
                     raise
-                merged.broken.setdefault(stage.name, error_text(error).replace(f"{place}/", ""))
+                text = error_text(error).replace(f"{folder}/", "")
+                merged.broken.setdefault(stage.name, text)
 
 
 def _write_native(
     suite: Suite, run: RunFigures, chunks: Chunks, stage: Stage, given: Input, out: Path
 ) -> None:
+    """Write the files of one exporter for one input."""
     out.mkdir(parents=True, exist_ok=True)
     exporter: Exporter = stage.component
+    summary = _summary_for_exporter(suite, run, exporter, given)
+    for (input_name, artefact), parts in sorted(chunks.items()):
+        exporter_name, _, file_name = artefact.partition("/")
+        if (input_name, exporter_name) == (given.name, stage.name):
+            head, tail = exporter.frame(file_name, summary)
+            with (out / Path(file_name).name).open("wb") as file:
+                file.write(head.encode("utf-8", "surrogatepass"))
+                _copy_parts(parts, exporter.separator.encode(), file)
+                file.write(tail.encode("utf-8", "surrogatepass"))
+    for file_name, text in exporter.finish(summary).items():
+        path = out / Path(file_name).name
+        path.write_text(text, encoding="utf-8", newline="", errors="surrogatepass")
+
+
+def _copy_parts(parts: Iterable[Path], separator: bytes, file: BinaryIO) -> None:
+    for number, part in enumerate(parts):
+        if number:
+            file.write(separator)
+        with part.open("rb") as source:
+            shutil.copyfileobj(source, file, _CHUNK)
+
+
+def _summary_for_exporter(
+    suite: Suite, run: RunFigures, exporter: Exporter, given: Input
+) -> ExportSummary:
+    """Return the figures of the graders that an exporter writes, over the rows of one input."""
     rows = run.merged.table.of_input(given.name)
     aggregates, counts = run.figures(rows), run.counts(rows)
-    summary = ExportSummary(
+    graders = {}
+    for name, stage in named_graders(exporter, suite.graders).items():
+        states = merge_counts(counts[stage.key].values()).states
+        figures = aggregates[stage.key]
+        graders[name] = GraderSummary(
+            key=stage.key, grader=stage.component, states=states, aggregates=figures
+        )
+    return ExportSummary(
         input=given,
         reader=suite.reader.component,
         dataset=suite.inputs.dataset,
         max_samples=suite.max_samples or None,
-        graders={
-            name: GraderSummary(
-                key=each.key,
-                grader=each.component,
-                states=merge_counts(counts[each.key].values()).states,
-                aggregates=aggregates[each.key],
-            )
-            for name, each in named_graders(exporter, suite.graders).items()
-        },
+        graders=graders,
     )
-    for (owner, artefact), parts in sorted(chunks.items()):
-        exporter_name, _, file_name = artefact.partition("/")
-        if (owner, exporter_name) == (given.name, stage.name):
-            head, tail = exporter.frame(file_name, summary)
-            with (out / Path(file_name).name).open("wb") as to:
-                to.write(head.encode("utf-8", "surrogatepass"))
-                for number, part in enumerate(parts):
-                    to.write(exporter.separator.encode() if number else b"")
-                    with part.open("rb") as file:
-                        shutil.copyfileobj(file, to, _CHUNK)
-                to.write(tail.encode("utf-8", "surrogatepass"))
-    for file_name, text in exporter.finish(summary).items():
-        (out / Path(file_name).name).write_text(
-            text, encoding="utf-8", newline="", errors="surrogatepass"
-        )
 
 
 PAGES_MISSING = "interrupted: all samples are graded, report pages are missing"
@@ -103,17 +112,16 @@ PAGES_MISSING = "interrupted: all samples are graded, report pages are missing"
 
 
 class Pages(msgspec.Struct):
-    """What the reporters of a run wrote, relative to the run directory, and which of them failed
-    with what.
-    """
+    """The pages that reporters wrote, and why others are missing."""
 
-    written: list[Path] = msgspec.field(default_factory=list)
-    broken: dict[str, str] = msgspec.field(default_factory=dict)
-    refused: dict[str, str] = msgspec.field(default_factory=dict)
-    """Reporters that could not write with what the suite gave them, such as a template of its own,
-    and why.
-    """
-    told: list[str] = msgspec.field(default_factory=list)  # what reporters have to say of the pages
+    written: list[Path] = []
+    """Relative to the run directory."""
+    broken: dict[str, str] = {}
+    """Reporter -> its error."""
+    refused: dict[str, str] = {}
+    """Reporter -> why it cannot write with what the suite gave it, such as a template."""
+    told: list[str] = []
+    """Warnings of reporters about their pages."""
     interrupted: bool = False
 
 
@@ -124,9 +132,9 @@ def write_pages(stages: Iterable[Stage], report: Report, out: Path) -> Pages:
     """
     pages = Pages()
     for stage in stages:
-        name = f"reporter {stage.name} ({stage.distribution})"
+        title = f"reporter {stage.name} ({stage.distribution})"
         try:
-            pages.written += _written(stage.component, report, out, name)
+            pages.written += _write_page(stage.component, report, out, title)
         except KeyboardInterrupt:
             pages.interrupted = True
             break
@@ -135,20 +143,18 @@ def write_pages(stages: Iterable[Stage], report: Report, out: Path) -> Pages:
         except (Exception, SystemExit) as error:  # the results are worth more than a page
             if storage_failed(error):  # nothing else could be written either
                 raise
-            text = (
-                error.line.removeprefix(f"{name} raised ")
-                if isinstance(error, PluginError)
-                else error_text(error)
-            )
+            text = error_text(error)
+            if isinstance(error, PluginError):
+                text = error.line.removeprefix(f"{title} raised ")
             pages.broken[f"reporter {stage.name}"] = text.replace(f"{out}/", "")
     pages.told += dict.fromkeys(report.told)
     return pages
 
 
-def _written(reporter: Reporter, report: Report, out: Path, name: str) -> list[Path]:
-    """Return a reporter's pages relative to ``out``."""
-    with filling(out, reporter.beside) as new, guarded(name):
-        return [page.relative_to(new) for page in reporter.write(report, new)]
+def _write_page(reporter: Reporter, report: Report, out: Path, title: str) -> list[Path]:
+    """Let a reporter write its pages; return their paths relative to ``out``."""
+    with filling(out, reporter.beside) as folder, guarded(title):
+        return [page.relative_to(folder) for page in reporter.write(report, folder)]
 
 
 def rewrite_pages(
@@ -158,14 +164,23 @@ def rewrite_pages(
     out: Path,
     say: Callable[[str], None] = lambda _: None,
 ) -> list[Path]:
-    """Write the pages of a finished run again, by the reporters named, else those it had, with
-    their options.
+    """Write the pages of a finished run again.
+
+    Args:
+        report: The run.
+        registry: The reporters there are.
+        formats: Names of reporters; none for those the run had, with their options.
+        out: Directory of the pages.
+        say: Called with warnings.
+
+    Returns:
+        The paths of the pages.
     """
-    chosen: list[tuple[str, dict[str, Any]]] = [(name, {}) for name in formats]
-    used = report.header.get("components", ())
-    chosen = chosen or [
-        (each["name"], each.get("options", {})) for each in used if each["kind"] == "reporter"
-    ]
+    options_by_reporter: list[tuple[str, dict[str, Any]]] = [(name, {}) for name in formats]
+    if not options_by_reporter:
+        for component in report.header.get("components", ()):
+            if component["kind"] == "reporter":
+                options_by_reporter.append((component["name"], component.get("options", {})))
     written: list[Path] = []
     report = attrs.evolve(report, registry=registry)
     with writing(out):
@@ -173,53 +188,59 @@ def rewrite_pages(
     with reserve(out), writing(out):
         if not is_run(out):
             keep_foreign(out / "report.html", out / "report.md")
-        for name, options in chosen or [("html", {}), ("markdown", {})]:
-            target = registry.load("reporter", name)
-            with collected_seldom(), guarded(f"reporter {name}"):
-                try:
-                    reporter = structure(options, target, folder_of_runs()) if options else target()
-                except Problems as problems:
-                    raise DataError(
-                        f"reporter {name!r} does not take the options of this run; name it with "
-                        "--format",
-                        *(text for _, text in problems.found),
-                    ) from problems
-                written += [
-                    out / page for page in _written(reporter, report, out, f"reporter {name}")
-                ]
+        for name, options in options_by_reporter or [("html", {}), ("markdown", {})]:
+            title = f"reporter {name}"
+            with collected_seldom(), guarded(title):
+                reporter = _make_reporter(registry, name, options)
+                pages = _write_page(reporter, report, out, title)
+            written += [out / page for page in pages]
         for text in dict.fromkeys(report.told):
             say(f"warning: {text}")
     return written
 
 
-def with_broken_pages(summary: dict[str, Any], pages: Pages, *, strict: bool) -> dict[str, Any]:
-    """Return a summary that tells what pages lack, and why.
+def _make_reporter(registry: Registry, name: str, options: dict[str, Any]) -> Reporter:
+    target = registry.load("reporter", name)
+    try:
+        reporter: Reporter = structure(options, target, folder_of_runs())
+    except Problems as problems:
+        texts = [text for _, text in problems.found]
+        what = f"reporter {name!r} does not take the options of this run; name it with --format"
+        raise DataError(what, *texts) from problems
+    return reporter
 
-    Where it is ``strict``, what is left out is broken, too.
+
+def with_broken_pages(summary: dict[str, Any], pages: Pages, *, strict: bool) -> dict[str, Any]:
+    """Return a summary that says which pages are missing, and why.
+
+    Where it is ``strict``, a part that is left out of a page is broken, too.
     """
-    told = [
-        f"{name} is broken, its page is missing: {text}"
-        for name, text in sorted(pages.broken.items())
-    ]
-    told += [f"{name} has written no page: {text}" for name, text in sorted(pages.refused.items())]
-    found = {**summary, "warnings": [*summary["warnings"], *told, *pages.told]}
-    if broken := pages.broken | ({"panels": pages.told[0]} if strict and pages.told else {}):
-        found["broken"] = summary.get("broken", {}) | broken
+    warnings = [*summary["warnings"]]
+    for name, text in sorted(pages.broken.items()):
+        warnings.append(f"{name} is broken, its page is missing: {text}")
+    for name, text in sorted(pages.refused.items()):
+        warnings.append(f"{name} has written no page: {text}")
+    content = {**summary, "warnings": [*warnings, *pages.told]}
+    broken = {**pages.broken}
+    if strict and pages.told:
+        broken["panels"] = pages.told[0]
+    if broken:
+        content["broken"] = summary.get("broken", {}) | broken
     if pages.refused:
-        found["refused"] = pages.refused
+        content["refused"] = pages.refused
     if pages.interrupted:
-        found.setdefault("incomplete", PAGES_MISSING)
-    return found
+        content.setdefault("incomplete", PAGES_MISSING)
+    return content
 
 
 COMPARISON, COMPARISON_PARTS = "comparison.json", "comparison_data/*.js"
-"""The data of a comparison, and what its page may have beside it."""
+"""The data of a comparison, and files that its page may have beside it."""
 _MARKS = {
     ".html": b'<meta name="generator" content="gradestack',
     ".json": b'{"baseline":',
     ".md": b" gradestack ",
 }
-"""What stands near the beginning of a page, and of a comparison."""
+"""Marks near the beginning of our own pages and comparisons, by ending."""
 _BEGINNING = 8192
 
 
@@ -247,9 +268,10 @@ def publish(out: Path, pages: Mapping[str, str]) -> None:
         OSError: It cannot be written.
     """
     keep_foreign(*(out / name for name in pages))
-    with filling(out) as new:
+    with filling(out) as folder:
         for name, text in pages.items():
-            (new / name).write_text(text, encoding="utf-8", errors="replace", newline="\n")
+            path = folder / name
+            path.write_text(text, encoding="utf-8", errors="replace", newline="\n")
 
 
 def keep_foreign_comparison(out: Path) -> None:

@@ -1,4 +1,4 @@
-"""What the original programs of families make of an evaluation's files (``--profile upstream``)."""
+"""The results of original programs of families on an evaluation's files (``--profile upstream``)."""
 
 from __future__ import annotations
 
@@ -56,29 +56,34 @@ def run_programs(
         folder: ``native/`` of the run directory; None without one.
     """
     results = ProgramResults(folder=folder)
-    several = len(suite.inputs.data) > 1
+    is_single = len(suite.inputs.data) == 1
     for stage in suite.programs:
         program: Program = stage.component
         for reader, inputs in suite.reader.shares(suite.inputs):
             if program.reader not in (reader.name, reader.name.rpartition(":")[2]):
                 continue
             for given in inputs.data:
-                about = ProgramInput(
-                    input=given,
-                    reader=reader.component,
-                    dataset=suite.inputs.dataset,
-                    max_samples=suite.max_samples or None,
-                    config=suite.config,
-                    graders={each.key: each.component for each in suite.graders},
-                    rows=_RowsOf(merged, recorded, given, suite.limits.seconds_per_grade),
-                )
+                rows = _RowsOf(merged, recorded, given, suite.limits.seconds_per_grade)
                 try:
-                    _keep(results, stage, given.name if several else "", program.run(about))
+                    run = program.run(_program_input(suite, reader, given, rows))
+                    _add_results(results, stage, "" if is_single else given.name, run)
                 except (Exception, SystemExit) as error:  # it costs its own results alone
                     if storage_failed(error):
                         raise
                     results.broken.setdefault(stage.name, error_text(error))
     return results
+
+
+def _program_input(suite: Suite, reader: Stage, given: Input, rows: _RowsOf) -> ProgramInput:
+    return ProgramInput(
+        input=given,
+        reader=reader.component,
+        dataset=suite.inputs.dataset,
+        max_samples=suite.max_samples or None,
+        config=suite.config,
+        graders={stage.key: stage.component for stage in suite.graders},
+        rows=rows,
+    )
 
 
 class _RowsOf(msgspec.Struct):
@@ -101,23 +106,23 @@ class _RowsOf(msgspec.Struct):
                     read.append(number)
 
 
-def _keep(results: ProgramResults, stage: Stage, folder: str, run: ProgramRun) -> None:
-    """Add what a program made of an input, its files below a folder where there are several."""
+def _add_results(results: ProgramResults, stage: Stage, folder: str, run: ProgramRun) -> None:
+    """Add the results of a program on one input, its files below a folder where there are several."""
     title = stage.component.title or stage.name
+    names = []
     for name in run.files:
-        if PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts:
+        path = PurePosixPath(name)
+        if path.is_absolute() or ".." in path.parts:
             raise ValueError(f"its file {name!r} is not below native/")
-    names = [PurePosixPath(folder, name).as_posix() for name in run.files]
+        names.append((folder / path).as_posix())
     results.files |= zip(names, run.files.values(), strict=True)
     results.titles |= dict.fromkeys(names, title)
-    results.entries.append(
-        {
-            "program": stage.name,
-            "title": title,
-            **({"input": folder} if folder else {}),
-            "files": names,
-            "console": run.console,
-            "exit_code": run.exit_code,
-            "figures": msgspec.to_builtins(run.figures),
-        }
-    )
+    entry = {
+        "program": stage.name,
+        "title": title,
+        "files": names,
+        "console": run.console,
+        "exit_code": run.exit_code,
+        "figures": msgspec.to_builtins(run.figures),
+    }
+    results.entries.append({**entry, "input": folder} if folder else entry)

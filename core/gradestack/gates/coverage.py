@@ -62,11 +62,11 @@ def measure_coverage(table: Table, key: str, rows: Sequence[int], unreadable: in
     states: Counter[str] = Counter()
     elsewhere: Counter[str] = Counter()
     for outcomes, times in counts:
-        first = [other for other in stand_ins if outcomes[other] == Outcome.GRADED]
         applied = [other for other in stand_ins if outcomes[other] != Outcome.SKIPPED]
-        graders = [*first, *applied]
-        if graders and outcomes[key] == Outcome.SKIPPED:
-            elsewhere[graders[0]] += times
+        if applied and outcomes[key] == Outcome.SKIPPED:
+            graded_by = [other for other in applied if outcomes[other] == Outcome.GRADED]
+            stand_in = [*graded_by, *applied][0]
+            elsewhere[stand_in] += times
         else:
             states[str(outcomes[key])] += times
     if unreadable:
@@ -84,12 +84,13 @@ def count_outcomes(table: Table, rows: Sequence[int]) -> OutcomeCounts:
     columns = []
     for key, verdicts in table.verdicts.items():
         by_code = [grade.outcome for grade in table.grades(key)]
-        columns.append([by_code[verdicts.codes[row]] for row in rows])
-    counts = Counter(zip(*columns, strict=True))
-    return [
-        (dict(zip(table.verdicts, outcomes, strict=True)), times)
-        for outcomes, times in counts.items()
-    ]
+        codes = verdicts.codes
+        columns.append([by_code[codes[row]] for row in rows])
+    counts = []
+    for outcomes, times in Counter(zip(*columns, strict=True)).items():
+        by_grader = dict(zip(table.verdicts, outcomes, strict=True))
+        counts.append((by_grader, times))
+    return counts
 
 
 def find_stand_ins(counts: OutcomeCounts, key: str) -> list[str]:

@@ -49,9 +49,8 @@ class Measure(msgspec.Struct, frozen=True):
 
     def ends_of(self, of: Interval) -> list[float]:
         """Return both ends of an interval, in the unit of the threshold."""
-        if "low" not in of:
-            return []
-        return [self.scale * of["low"], self.scale * of["high"]]
+        ends = [of["low"], of["high"]] if "low" in of else []
+        return [self.scale * end for end in ends]
 
 
 class Scores(msgspec.Struct, frozen=True, eq=False, dict=True):
@@ -85,22 +84,25 @@ class Scores(msgspec.Struct, frozen=True, eq=False, dict=True):
 
         Nothing where no run has the facet; 1 and "1" are one group.
         """
-        if per == "model":
-            codes = self.table.keys["model"].codes
-            values: list[Any] = [model or None for model in self.table.keys["model"].values]
+        is_by_model = per == "model"
+        missing = f"no {per}"
+        keys = self.table.keys["model" if is_by_model else "facets"]
+        values: list[Any]
+        if is_by_model:
+            values = [model or None for model in keys.values]
         else:
-            codes = self.table.keys["facets"].codes
             values = [facets.get(per) for facets in self.table.facets()]
-        names = [_name_value(value, f"no {per}") for value in values]
+        names = [_name_value(value, missing) for value in values]
         parts: dict[str, list[int]] = {}
         for row in self.rows:
-            parts.setdefault(names[codes[row]], []).append(row)
-        if per != "model" and parts.keys() == {f"no {per}"}:
+            name = names[keys.codes[row]]
+            parts.setdefault(name, []).append(row)
+        if parts.keys() == {missing} and not is_by_model:
             return {}
-        return {
-            name: msgspec.structs.replace(self, part=rows, unreadable=0)
-            for name, rows in parts.items()
-        }
+        groups = {}
+        for name, rows in parts.items():
+            groups[name] = msgspec.structs.replace(self, part=rows, unreadable=0)
+        return groups
 
 
 def _name_value(value: JSON, missing: str) -> str:
@@ -147,8 +149,9 @@ def measure_scores(gate: ScoreGate, scores: Scores) -> Measure:
     scale = 100 if gate.is_percent else 1
     fields: dict[str, Any] = {"over": "total" if gate.counts_lost else "graded"}
     if isinstance(gate, WeightedGate):
-        figures = [float(scale * total / count) if count else None for count, total in sums]
-        fields["figures"] = dict(zip(gate.parts, figures, strict=True))
+        figures = fields["figures"] = {}
+        for key, (count, total) in zip(gate.parts, sums, strict=True):
+            figures[key] = float(scale * total / count) if count else None
     weights = [Fraction(weight) for weight in gate.parts.values()]
     value = _average(weights, [*chain(*sums)])
     if value is None:
@@ -182,11 +185,15 @@ def _contributing_grades(gate: ScoreGate, scores: Scores, key: str) -> Grades:
 
 def _contribution(gate: ScoreGate, grade: Grade) -> Numbers | None:
     """Return what a grade adds; what has no score may count against the gate."""
-    score = grade.score
-    if score is not None:
-        return {_COUNT: 1, _SUM: int(gate.sample_passes(score)) if gate.is_percent else score}
-    is_lost = grade.outcome in (Outcome.FAILED, Outcome.MISSING)
-    return {_COUNT: 1, _SUM: int(gate.lost_passes)} if is_lost and gate.counts_lost else None
+    amount = grade.score
+    if amount is None:
+        is_lost = grade.outcome in (Outcome.FAILED, Outcome.MISSING)
+        if not (is_lost and gate.counts_lost):
+            return None
+        amount = int(gate.lost_passes)
+    elif gate.is_percent:
+        amount = int(gate.sample_passes(amount))
+    return {_COUNT: 1, _SUM: amount}
 
 
 def _exact_sums(gate: ScoreGate, grades: Grades, unreadable: int) -> tuple[int, Fraction]:
@@ -198,9 +205,11 @@ def _exact_sums(gate: ScoreGate, grades: Grades, unreadable: int) -> tuple[int, 
     if not count:
         return 0, Fraction(0)
     if gate.metric in _QUANTILES:
-        scores = [[grade.score] * times for grade, times in grades.counted]
-        ordered = sorted(score for score in chain(*scores) if score is not None)
-        return 1, quantile(ordered, _QUANTILES[gate.metric])
+        scores: list[float] = []
+        for grade, times in grades.counted:
+            if grade.score is not None:
+                scores += [grade.score] * times
+        return 1, quantile(sorted(scores), _QUANTILES[gate.metric])
     total = Fraction(grades.totals[_SUM]) + unreadable * gate.lost_passes
     return count + unreadable, total
 
@@ -210,11 +219,13 @@ def quantile(ordered: Sequence[float], percent: int) -> Fraction:
 
     By linear interpolation: position q x (n - 1), as numpy's default.
     """
-    index, share = divmod((len(ordered) - 1) * percent, 100)
+    last = len(ordered) - 1
+    index, share = divmod(last * percent, 100)
     low = Fraction(ordered[index])
     if not share:
         return low
-    return low + (Fraction(ordered[index + 1]) - low) * share / 100
+    high = Fraction(ordered[index + 1])
+    return low + (high - low) * share / 100
 
 
 def _interval_of(
@@ -224,17 +235,29 @@ def _interval_of(
     weights = [*gate.parts.values()]
     tasks = _add_by_task(graders)
     if unreadable:
-        tasks[(1, int(gate.lost_passes)) * len(graders)] += unreadable
-    estimate = jackknife(lambda *sums: {_SUM: _average(weights, sums)}, tasks, 2 * len(graders))
-    n = max(int(grades.totals[_COUNT]) for grades in graders) + unreadable
-    ranges = [_SHARE if gate.is_percent else _range_of(scores, grades.key) for grades in graders]
+        lost_task = (1, int(gate.lost_passes)) * len(graders)
+        tasks[lost_task] += unreadable
+
+    def average(*sums: float) -> dict[str, Any]:
+        return {_SUM: _average(weights, sums)}
+
+    estimates = jackknife(average, tasks, 2 * len(graders))
+    counts = [int(grades.totals[_COUNT]) for grades in graders]
+    ranges = [_SHARE] * len(graders)
+    if not gate.is_percent:
+        ranges = [_range_of(scores, grades.key) for grades in graders]
     total = sum(weights)
     least, most = (
         sum(map(operator.mul, weights, ends)) / total for ends in zip(*ranges, strict=True)
     )
-    is_share = least >= 0 and most <= 1
-    is_amount = least >= 0 and math.isinf(most)
-    return interval(estimate[_SUM], n, share=is_share, least=least, most=most, amount=is_amount)
+    return interval(
+        estimates[_SUM],
+        max(counts) + unreadable,
+        share=least >= 0 and most <= 1,
+        least=least,
+        most=most,
+        amount=least >= 0 and math.isinf(most),
+    )
 
 
 def _add_by_task(graders: Sequence[Grades]) -> Counter[Cell]:
@@ -252,8 +275,10 @@ def _add_by_task(graders: Sequence[Grades]) -> Counter[Cell]:
 def _range_of(scores: Scores, key: str) -> tuple[float, float]:
     """Return the least and greatest score of a grader; of one with scores beyond, any number."""
     low, high = scores.graders[key].bounds
-    known = [grade.score for grade in scores.table.grades(key) if grade.score is not None]
-    return (low, high) if all(low <= score <= high for score in known) else _ANY_NUMBER
+    for grade in scores.table.grades(key):
+        if grade.score is not None and not low <= grade.score <= high:
+            return _ANY_NUMBER
+    return low, high
 
 
 def passed_by_task(scores: Scores, key: str) -> dict[str, tuple[int, int]]:
@@ -268,7 +293,10 @@ def passed_by_task(scores: Scores, key: str) -> dict[str, tuple[int, int]]:
     for run, grade in grades:
         if grade.outcome == Outcome.SKIPPED:
             continue
-        task = f"{run.model or 'no model'}: {run.id}" if has_models else run.id
+        task = run.id
+        if has_models:
+            task = f"{run.model or 'no model'}: {task}"
         passed, runs = counts.get(task, (0, 0))
-        counts[task] = passed + bool(success.passed(grade)), runs + 1
+        has_passed = bool(success.passed(grade))
+        counts[task] = passed + has_passed, runs + 1
     return counts

@@ -33,7 +33,10 @@ class NativeFiles(msgspec.Struct, frozen=True):
         Raises:
             ConfigError: No native file has such a number.
         """
-        files = {name.removesuffix(".json").replace("/", "."): name for name in self._names()}
+        files = {}
+        for name in self._names():
+            stem = name.removesuffix(".json")
+            files[stem.replace("/", ".")] = name
         key, below = split_key(path, files)
         if not key:
             hint = hint_of(path.partition(".")[0], files)
@@ -46,9 +49,11 @@ class NativeFiles(msgspec.Struct, frozen=True):
         return number, self.programs.get(name, f"{key}'s exporter")
 
     def _names(self) -> Iterable[str]:
-        exported = sorted(self.folder.rglob("*.json")) if self.folder is not None else []
-        names = [file.relative_to(self.folder or "").as_posix() for file in exported]
-        return [*self.texts, *names]
+        names = [*self.texts]
+        if self.folder is not None:
+            for file in sorted(self.folder.rglob("*.json")):
+                names.append(file.relative_to(self.folder).as_posix())
+        return names
 
     def _document(self, name: str) -> Any:
         if name in self.texts:

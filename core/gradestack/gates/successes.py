@@ -20,49 +20,49 @@ def grader_figures(count: Count) -> dict[str, JSON]:
 
     Attempted means graded, and skipped samples are in ``total`` alone.
     """
-    total, graded = sum(count.states.values()), count.graded
-    counted = graded + count.lost - count.unreadable
-    mean = float(count.sum / graded) if graded else None
-    over_all = float(count.sum / counted) if counted else None
+    graded, passed = count.graded, count.passed
+    required = graded + count.lost - count.unreadable
+    total_score = count.sum
+    failed = graded - passed
     return {
-        "total": total,
+        "total": sum(count.states.values()),
         "total_attempted": graded,
-        "avg_score_attempted": mean,
-        "avg_score_total": over_all,
-        "passed_attempts": count.passed,
-        "failed_attempts": graded - count.passed,
-        "pass_rate": 100.0 * count.passed / graded if graded else None,
+        "avg_score_attempted": float(total_score / graded) if graded else None,
+        "avg_score_total": float(total_score / required) if required else None,
+        "passed_attempts": passed,
+        "failed_attempts": failed,
+        "pass_rate": 100.0 * passed / graded if graded else None,
     }
 
 
 def successes(table: Table, success: Success, rows: Sequence[int] | None = None) -> dict[str, Any]:
-    """Return how many samples the outcome grader's verdict calls a success, the interval of their
-    share, by model, too.
+    """Count the samples that are successes by the outcome grader, in all and by model.
 
-    ``own_verdicts`` is how many samples have a verdict of the grader's own.
+    ``own_verdicts`` is the number of samples with a verdict of the grader's own.
     """
-    verdicts = [success.passed(grade) for grade in table.grades(success.grader)]
-    values = [None if passed is None else {"passed": int(passed)} for passed in verdicts]
-    grades = Grades(table, success.grader, rows, (values, table.verdicts[success.grader].codes))
+    key = success.grader
+    values: list[dict[str, int] | None] = []
+    for grade in table.grades(key):
+        passed = success.passed(grade)
+        values.append(None if passed is None else {"passed": int(passed)})
+    grades = Grades(table, key, rows, (values, table.verdicts[key].codes))
     every, models = grades.sums("", "passed")
-    own = [times for grade, times in grades.counted if None not in (grade.score, grade.passed)]
-    return {
-        **_counts(every),
-        "own_verdicts": sum(own),
-        "models": {name: _counts(cells) for name, cells in models.items()},
-    }
+    own_verdicts = 0
+    for grade, times in grades.counted:
+        if grade.score is not None and grade.passed is not None:
+            own_verdicts += times
+    by_model = {name: _counts(cells) for name, cells in models.items()}
+    return {**_counts(every), "own_verdicts": own_verdicts, "models": by_model}
 
 
 def _counts(tasks: Mapping[Cell, int]) -> dict[str, JSON]:
-    of = sum(int(cell[0]) * times for cell, times in tasks.items())
-    passed = sum(int(cell[1]) * times for cell, times in tasks.items())
-    share = passed / of if of else None
-    return {
-        "passed": passed,
-        "failed": of - passed,
-        "share": share,
-        "share_interval": {**ratio_interval(tasks)},
-    }
+    runs = passed = 0
+    for cell, times in tasks.items():
+        runs += int(cell[0]) * times
+        passed += int(cell[1]) * times
+    share = passed / runs if runs else None
+    interval = {**ratio_interval(tasks)}
+    return {"passed": passed, "failed": runs - passed, "share": share, "share_interval": interval}
 
 
 def rule_text(grader: str, rule: Any, better: Direction = "higher") -> str:
@@ -76,10 +76,12 @@ def rule_text(grader: str, rule: Any, better: Direction = "higher") -> str:
 
 
 def verdict_text(success: Success, graded: int, own: int) -> str:
-    """Return what decided on success, as people read it."""
+    """Return the rule that decided on success, as people read it."""
+    has_rule = success.better != "neither"
     rule = rule_text(success.grader, success.rule, success.better)
-    verdict = f"passed by grader {success.grader}"
-    if success.rule is not None or (not own and success.better != "neither"):
+    if success.rule is not None or (has_rule and not own):
         return rule
-    is_alone = own == graded or success.better == "neither"
-    return verdict if is_alone else f"{verdict}, without a verdict {rule}"
+    verdict = f"passed by grader {success.grader}"
+    if own == graded or not has_rule:
+        return verdict
+    return f"{verdict}, without a verdict {rule}"

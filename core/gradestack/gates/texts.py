@@ -28,11 +28,14 @@ def gate_lines(
     verdict = msgspec.convert(gate, Verdict)
     word = verdict.outcome.replace("_", " ").upper()
     first = f"Gate ({verdict.text}): {word}"
-    parts = [f"actual: {actual_text(verdict)}{certainty_text(verdict)}", *list_notes(verdict)]
+    actual = f"actual: {actual_text(verdict)}"
+    parts = [f"{actual}{certainty_text(verdict)}", *list_notes(verdict)]
     if over_runs:
         parts.append("all runs together")
     notes = terminal_line("; ".join(parts))
-    return (first, f"  {notes}") if apart else (f"{first} ({notes})",)
+    if apart:
+        return first, f"  {notes}"
+    return (f"{first} ({notes})",)
 
 
 def gate_texts(gate: Mapping[str, Any], decimals: int = 2) -> tuple[str, list[str]]:
@@ -61,7 +64,9 @@ def actual_text(verdict: Verdict, decimals: int = 2) -> str:
         return f"{actual} of {verdict.tasks} tasks"
     is_percent = verdict.metric in PERCENT
     if verdict.kind == "baseline":
-        return f"{actual:+.1f} points" if is_percent else f"{actual:+.{decimals}f}"
+        if is_percent:
+            return f"{actual:+.1f} points"
+        return f"{actual:+.{decimals}f}"
     threshold = actual if verdict.value is None else verdict.value
     if verdict.metric == FAILED_SHARE:
         is_percent = True
@@ -75,22 +80,26 @@ def certainty_text(verdict: Verdict) -> str:
     lies within.
     """
     interval = verdict.interval
-    if interval.get("low") is None or verdict.actual is None:
+    has_interval = interval.get("low") is not None
+    if not has_interval or verdict.actual is None:
         return ""
+    confidence = verdict.confidence
     low, high = verdict.bounds or (interval["low"], interval["high"])
-    sign = "" if verdict.kind == "baseline" else "%"
     ends = f"{low:.2f} to {high:.2f}"
     if verdict.metric in PERCENT:
-        ends = f"{100 * low:.1f}{sign} to {100 * high:.1f}{sign}"
-    level = 100 * (verdict.confidence or interval.get("confidence") or 0.95)
+        sign = "" if verdict.kind == "baseline" else "%"
+        first, last = 100 * low, 100 * high
+        ends = f"{first:.1f}{sign} to {last:.1f}{sign}"
+    level = 100 * (confidence or interval.get("confidence") or 0.95)
     shown = f", {level:.6g}% interval {ends}"
-    if verdict.confidence is not None:
+    if confidence is not None:
         shown = f", one-sided {level:.6g}% bounds {ends}"
     if verdict.sure is not False:
         return shown
+    if verdict.outcome == "undecided":
+        return f"{shown}: undecided"
     word = "passes" if verdict.passed else "fails"
-    unsure = f"{word}, but the threshold lies within it"
-    return f"{shown}: {'undecided' if verdict.outcome == 'undecided' else unsure}"
+    return f"{shown}: {word}, but the threshold lies within it"
 
 
 def list_notes(verdict: Verdict, decimals: int = 2) -> list[str]:
@@ -99,21 +108,35 @@ def list_notes(verdict: Verdict, decimals: int = 2) -> list[str]:
     if verdict.uncalibrated:
         notes.append(f"uncalibrated: {verdict.uncalibrated}")
     if verdict.flips:
-        notes.append(f"{counted(verdict.flips.fixed, 'run')} fixed, {verdict.flips.broken} broken")
+        fixed = counted(verdict.flips.fixed, "run")
+        notes.append(f"{fixed} fixed, {verdict.flips.broken} broken")
     if verdict.kind == "max_failed":
-        lost = sum(filter(None, (verdict.failed, verdict.missing, verdict.unreadable)))
-        bad = f", {verdict.unreadable} of them unreadable" if verdict.unreadable else ""
-        notes.append(f"{lost} of {verdict.of} for {verdict.grader}{bad}")
-    failing = [f"{task.task} ({task.passed} of {task.runs})" for task in verdict.failing or ()]
-    groups = (verdict.groups or {}).items()
-    losing = [f"{key} ({actual_text(of, decimals)})" for key, of in groups if not of.passed]
-    return [*notes, *list_failing(failing), *coverage_texts(verdict), *list_failing(losing)]
+        notes.append(_lost_text(verdict))
+    tasks = []
+    for task in verdict.failing or ():
+        tasks.append(f"{task.task} ({task.passed} of {task.runs})")
+    groups = []
+    for key, group in (verdict.groups or {}).items():
+        if not group.passed:
+            groups.append(f"{key} ({actual_text(group, decimals)})")
+    return [*notes, *list_failing(tasks), *coverage_texts(verdict), *list_failing(groups)]
+
+
+def _lost_text(verdict: Verdict) -> str:
+    """Return the samples that ``max_failed`` counts."""
+    unreadable = verdict.unreadable or 0
+    failed = sum(filter(None, (verdict.failed, verdict.missing, unreadable)))
+    text = f"{failed} of {verdict.of} for {verdict.grader}"
+    return f"{text}, {unreadable} of them unreadable" if unreadable else text
 
 
 def list_failing(names: Sequence[str]) -> list[str]:
-    """Return the first of what does not hold, and how many more there are; nothing of nothing."""
-    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
-    return [f"not in {', '.join(names[:_LISTED])}{more}"] if names else []
+    """Return a note with the first tasks or groups that do not hold; none without any."""
+    if not names:
+        return []
+    first = ", ".join(names[:_LISTED])
+    others = len(names) - _LISTED
+    return [f"not in {first} and {others} more" if others > 0 else f"not in {first}"]
 
 
 def coverage_texts(verdict: Verdict) -> list[str]:
@@ -126,10 +149,11 @@ def coverage_texts(verdict: Verdict) -> list[str]:
 
 
 def _coverage_text(key: str, coverage: Coverage, graders: int) -> str:
-    by = f" by {key}" if graders > 1 else ""
-    parts = [f"{coverage.graded} of {coverage.runs} graded{by}"]
-    parts += [f"{number} are for {grader}" for grader, number in coverage.elsewhere.items()]
-    text = ", ".join(parts)
+    text = f"{coverage.graded} of {coverage.runs} graded"
+    if graders > 1:
+        text += f" by {key}"
+    for grader, number in coverage.elsewhere.items():
+        text += f", {number} are for {grader}"
     state = coverage.main_state
     if state:
         text += f": {coverage.states[state]} {state}"
@@ -137,13 +161,14 @@ def _coverage_text(key: str, coverage: Coverage, graders: int) -> str:
 
 
 def is_many(lost: int, runs: int) -> bool:
-    """Return whether so many runs are lost that it has to be known: more than 5 %."""
+    """Return whether more than 5 % of the runs are lost, which is worth a warning."""
     return 20 * lost > runs
 
 
 def share_text(lost: int, runs: int) -> str:
     """Return ``3 of 20 samples (15.0%)``."""
-    return f"{lost} of {runs} samples ({100 * lost / runs:.1f}%)"
+    percent = 100 * lost / runs
+    return f"{lost} of {runs} samples ({percent:.1f}%)"
 
 
 def gate_warnings(verdict: Verdict) -> Iterator[str]:
@@ -152,8 +177,9 @@ def gate_warnings(verdict: Verdict) -> Iterator[str]:
     for group, part in (verdict.groups or {}).items():
         for key, coverage in part.all_coverage().items():
             if is_many(coverage.lost, coverage.runs):
-                share = f"{terminal_line(group)}, {share_text(coverage.lost, coverage.runs)}"
-                yield f"{name}: of {share} failed or missing for {key!r} do not count"
+                share = share_text(coverage.lost, coverage.runs)
+                of_group = f"of {terminal_line(group)}, {share}"
+                yield f"{name}: {of_group} failed or missing for {key!r} do not count"
     if verdict.baseline and verdict.outcome == "no_data":
         yield f"{name}: {verdict.reason}"
     for part in (verdict, *(verdict.conditions or ())):

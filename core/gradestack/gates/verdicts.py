@@ -290,12 +290,13 @@ def limit_verdict(limit: Limit, counts: Mapping[str, Count]) -> Verdict:
     By number or by share.
     """
     is_share = isinstance(limit, float)
-    of = {key: count.graded + count.lost for key, count in counts.items()}
-    sizes: dict[str, float] = {key: count.lost for key, count in counts.items()}
-    if is_share:
-        sizes = {key: size / (of[key] or 1) for key, size in sizes.items()}
+    sizes: dict[str, float] = {}
+    for key, count in counts.items():
+        required = count.graded + count.lost
+        sizes[key] = count.lost / (required or 1) if is_share else count.lost
     key = max(sizes, key=sizes.__getitem__)
     count, actual = counts[key], sizes[key]
+    required = count.graded + count.lost
     shown = as_percent(limit) if is_share else limit
     verdict = Verdict(
         kind="max_failed",
@@ -307,8 +308,8 @@ def limit_verdict(limit: Limit, counts: Mapping[str, Count]) -> Verdict:
         failed=count.states[Outcome.FAILED],
         missing=count.states[Outcome.MISSING],
         unreadable=count.unreadable,
-        of=of[key],
-        actual=actual if of[key] or not is_share else None,
+        of=required,
+        actual=actual if required or not is_share else None,
         passed=False,
         outcome="failed",
     )

@@ -39,13 +39,14 @@ class Baselines:
     None where there is no earlier one.
     """
 
-    def __init__(self, suite: Suite, place: Path | None) -> None:
+    def __init__(self, suite: Suite, out: Path | None) -> None:
         gates = [gate for gate in suite.gates if isinstance(gate, BaselineGate)]
         names = dict.fromkeys(gate.baseline for gate in gates)
-        self._reports = {name: _find_baseline(name, suite, place) for name in names}
-        figures = [gate.figure[:2] for gate in gates if gate.figure is not None]
-        metrics = suite.metrics
-        self._metrics = [metric for metric in metrics if (metric.of, metric.stage.key) in figures]
+        self._reports = {name: _find_baseline(name, suite, out) for name in names}
+        figures = {gate.figure[:2] for gate in gates if gate.figure is not None}
+        self._metrics = [
+            metric for metric in suite.metrics if (metric.of, metric.stage.key) in figures
+        ]
         self._sides: dict[str, list[Side]] = {}  # rows are read once
 
     def _sides_of(self, report: Report, name: str) -> list[Side]:
@@ -79,13 +80,20 @@ class Baselines:
             entries.append({"baseline": name, "path": path, "sha256": checksum})
         return {"baselines": entries} if entries else {}
 
-    def verdict(self, gate: BaselineGate, suite: Suite, now: Callable[[], list[Side]]) -> Verdict:
+    def verdict(
+        self, gate: BaselineGate, suite: Suite, read_sides: Callable[[], list[Side]]
+    ) -> Verdict:
         """Return the verdict of a gate that compares with an earlier run.
 
-        Of several models all must hold.
+        It must hold for each of several models.
+
+        Args:
+            gate: The gate.
+            suite: What is evaluated.
+            read_sides: Returns the models of this run.
         """
-        before = self._reports[gate.baseline]
-        if before is None:
+        report = self._reports[gate.baseline]
+        if report is None:
             whose = " whose gates passed" if gate.baseline == LATEST else ""
             why = f"no earlier complete run of {suite.name}{whose} to compare with"
             verdict = begin_verdict(gate, metric_key=gate.grader)
@@ -93,51 +101,61 @@ class Baselines:
             return verdict
         try:
             if gate.baseline not in self._sides:
-                self._sides[gate.baseline] = self._sides_of(before, gate.baseline)
-            pairs = _pair_models(self._sides[gate.baseline], now())
+                self._sides[gate.baseline] = self._sides_of(report, gate.baseline)
+            pairs = _pair_models(self._sides[gate.baseline], read_sides())
         except DataError as error:  # gates match by id alone: without the advice of compare
             raise DataError(_UNLIKE, str(error.args[0])) from error
-        verdicts = {b.model or "none": _judge(gate, a, b) for a, b in pairs}
-        worst = min(verdicts.values(), key=lambda verdict: (verdict.passed, verdict.sure is True))
+        verdicts = {now.model or "none": _judge(gate, before, now) for before, now in pairs}
+        worst = min(verdicts.values(), key=_rank)
         if len(verdicts) == 1:
             return worst
         return replace(worst, per="model", groups=verdicts)
 
 
-def _find_baseline(name: str, suite: Suite, place: Path | None) -> Report | None:
+def _rank(verdict: Verdict) -> tuple[bool, bool]:
+    """Return a key that sorts the worst verdict first."""
+    return verdict.passed, verdict.sure is True
+
+
+def _find_baseline(name: str, suite: Suite, out: Path | None) -> Report | None:
     """Return the run a gate calls so, or for ``latest`` the newest one beside this one whose gates
     passed, if any.
     """
     if name in (LATEST, LATEST_ANY):
-        return _find_latest(suite, place, also_failed=name == LATEST_ANY)
+        return _find_latest(suite, out, also_failed=name == LATEST_ANY)
     advice = "name another run directory, or latest"
     try:
         # where it may lie was decided when the suite was read
-        folder = None if suite.origin is None else Folder(suite.origin.parent, is_open=True)
+        folder = None
+        if suite.origin is not None:
+            folder = Folder(suite.origin.parent, is_open=True)
         report = load_report(local_path_of(name, folder))
     except (ConfigError, DataError) as error:
-        raise type(error)(f"the baseline cannot be used: {error.args[0]}", advice) from error
+        problem = f"the baseline cannot be used: {error.args[0]}"
+        raise type(error)(problem, advice) from error
     why = _flaw_of(report)
     if why:
         raise DataError(f"the baseline cannot be used: {name}: {why}")
     return report
 
 
-def _find_latest(suite: Suite, place: Path | None, *, also_failed: bool) -> Report | None:
+def _find_latest(suite: Suite, out: Path | None, *, also_failed: bool) -> Report | None:
     """Return the newest run of the suite in the folder of this one, if any."""
-    folder = None if place is None else place.absolute().parent
+    folder = None if out is None else out.absolute().parent
     if folder is None or not folder.is_dir():
         return None
     runs = {}
     for path in folder.iterdir():
-        if path.is_symlink() or path.name.startswith(".") or not is_run(path):
+        is_hidden = path.is_symlink() or path.name.startswith(".")
+        if is_hidden or not is_run(path):
             continue
         with suppress(DataError):  # damaged, or being removed: no run to compare with
             report = load_report(path)
             is_wanted = also_failed or report.passed is not False
             is_of_suite = report.header.get("suite_name") == suite.name
             if is_wanted and is_of_suite and not _flaw_of(report):
-                runs[str(report.header.get("timestamp")), path.name] = report
+                time = str(report.header.get("timestamp"))
+                runs[time, path.name] = report
     return runs[max(runs)] if runs else None
 
 
@@ -182,8 +200,9 @@ def _judge(gate: BaselineGate, before: Side, now: Side) -> Verdict:
     verdict.interval = _write_interval(row)
     # a one-sided bound at a confidence is an end of the two-sided interval at twice that less 1
     verdict.bounds = _ends_at(row, 2 * gate.confidence - 1)
-    has_direction = now.declared(key)["better_is"] != "neither"
-    has_verdicts = has_direction or any(passed is not None for passed in now.passes(key, "skip"))
+    has_verdicts = now.declared(key)["better_is"] != "neither"
+    if not has_verdicts:
+        has_verdicts = any(passed is not None for passed in now.passes(key, "skip"))
     conditions = [*_judge_difference(gate, row, verdict.bounds or ())]
     if gate.max_flips is not None:
         is_met = verdict.flips.broken <= gate.max_flips
@@ -197,7 +216,9 @@ def _judge(gate: BaselineGate, before: Side, now: Side) -> Verdict:
     verdict.tasks_needed = None
     if outcome == "undecided":
         needed = verdict.tasks_needed = _count_tasks_needed(gate, row)
-        verdict.reason = tested.reason or (f"{needed:,} tasks would be needed" if needed else None)
+        verdict.reason = tested.reason
+        if needed and not tested.reason:
+            verdict.reason = f"{needed:,} tasks would be needed"
         if gate.max_flips is not None and not has_verdicts:
             verdict.reason = f"{key} says neither which runs pass nor which scores are better"
     return verdict
@@ -260,20 +281,23 @@ def _judge_difference(
     gains = sorted(_gain(row, end) for end in bounds)
     if gate.not_worse_than is not None:
         margin = gate.not_worse_than / _scale_of(gate)
-        gap = row.difference.difference
-        is_lost = gap is None or round(_gain(row, gap), 12) < -margin
-        is_same = row.verdict == "same" and not row.fields["only_a_count"]
-        decision = "passed" if is_same else _decide_beyond(-margin, gains)
-        yield decision, "fail" if is_lost else "warn"
+        difference = row.difference.difference
+        is_within = difference is not None and round(_gain(row, difference), 12) >= -margin
+        decision = _decide_beyond(-margin, gains)
+        if row.verdict == "same" and not row.fields["only_a_count"]:
+            decision = "passed"
+        yield decision, "warn" if is_within else "fail"
     if gate.require is not None:
         yield _decide_beyond(0.0, gains), "fail"
 
 
 def _decide_beyond(limit: float, gains: Sequence[float]) -> Decision:
     """Decide whether a gain is above a limit, by its bounds; undecided without any."""
-    if gains and gains[0] > limit:
+    if not gains:
+        return "undecided"
+    if gains[0] > limit:
         return "passed"
-    return "failed" if gains and gains[-1] < limit else "undecided"
+    return "failed" if gains[-1] < limit else "undecided"
 
 
 def _gain(row: Row, difference: float) -> float:
@@ -290,6 +314,8 @@ def _count_tasks_needed(gate: BaselineGate, row: Row) -> int | None:
     from gradestack.comparison.paired import tasks_needed  # noqa: PLC0415
 
     tested = row.difference
-    spread = (tested.stderr or 0.0) * math.sqrt(tested.tasks)
+    error = tested.stderr or 0.0
+    spread = error * math.sqrt(tested.tasks)
     margin = (gate.not_worse_than or 0.0) / _scale_of(gate)
-    return tasks_needed(spread, margin + _gain(row, tested.difference or 0.0))
+    gain = _gain(row, tested.difference or 0.0)
+    return tasks_needed(spread, margin + gain)

@@ -124,7 +124,8 @@ def error_kind(text: str) -> str:
 @lru_cache(4096)
 def _cause_name(code: str, error: str) -> str:
     kind = error_kind(error)
-    return f"{code}: {kind}"[:LONGEST_NAME] if kind else code[:LONGEST_NAME]
+    name = f"{code}: {kind}" if kind else code
+    return name[:LONGEST_NAME]
 
 
 @lru_cache(4096)
@@ -160,7 +161,8 @@ def cause_kinds(
     if fault:
         code = as_text(fault.get("code")) or "fault"
         cause = _cause_name(code, as_text(fault.get("message")))
-        kinds.append((key, cause, as_text(fault.get("type"))[:LONGEST_NAME], ""))
+        error_type = as_text(fault.get("type"))
+        kinds.append((key, cause, error_type[:LONGEST_NAME], ""))
     if not kinds and state == _MISSING:
         kinds.append((key, _MISSING, "", ""))
     return kinds
@@ -185,13 +187,15 @@ def set_aside(presets: Collection[str], outcome: str | None) -> set[str]:
 
     Where several graders declare a preset, these are all of them but the outcome grader.
     """
-    return set(presets) - {outcome} if outcome is not None and len(presets) > 1 else set()
+    if outcome is None or len(presets) < 2:
+        return set()
+    return set(presets) - {outcome}
 
 
 def _paths(kind: CauseKind) -> list[CausePath]:
     """Return the path of a kind behind those above it."""
     path = tuple(filter(None, kind[1:]))
-    return [path[:size] for size in range(1, len(path) + 1)]
+    return [path[: end + 1] for end in range(len(path))]
 
 
 def find_causes(
@@ -238,8 +242,9 @@ def find_causes(
 
 def _tree(samples: Mapping[CausePath, int]) -> tuple[Cause, ...]:
     paths_below: dict[CausePath, list[CausePath]] = {}
-    for path in sorted(samples, key=lambda path: (-samples[path], path)):
-        paths_below.setdefault(path[:-1], []).append(path)
+    for _, path in sorted((-count, path) for path, count in samples.items()):
+        above = path[:-1]
+        paths_below.setdefault(above, []).append(path)
 
     def causes_below(above: CausePath) -> tuple[Cause, ...]:
         paths = paths_below.get(above, ())
@@ -257,16 +262,19 @@ def most_often(cause: Cause) -> tuple[str, CausePath, int] | None:
     """
     if not cause.parts:
         return None
-    tool = cause.parts[0]
-    if 2 * tool.samples > cause.samples:
-        part = tool.parts[0] if tool.parts else tool
-        part = part if 2 * part.samples > cause.samples else tool
+    half = cause.samples / 2
+    part = cause.parts[0]
+    if part.samples > half:
+        if part.parts and part.parts[0].samples > half:
+            part = part.parts[0]
         word = "always" if part.samples == cause.samples else "mostly"
         return word, part.path[1:], part.samples
-    leaves = [leaf for tool in cause.parts for leaf in tool.parts or (tool,)]
+    leaves: list[Cause] = []
+    for tool in cause.parts:
+        leaves += tool.parts or (tool,)
     leaves.sort(key=lambda leaf: -leaf.samples)
-    first = leaves[0]
-    if len(leaves) > 1 and first.samples == leaves[1].samples:
+    first, *others = leaves
+    if others and first.samples == others[0].samples:
         return None
     return "most often", first.path[1:], first.samples
 
@@ -279,7 +287,8 @@ def causes_of_run(report: Report) -> tuple[Cause, ...]:
     """
     if not report.has_rows:
         return ()
-    outcome = as_text(as_map(report.summary.get("outcome")).get("grader")) or None
+    decided = as_map(report.summary.get("outcome"))
+    outcome = as_text(decided.get("grader")) or None
     numbers_of_kinds: dict[CauseKind, int] = {}
     failed: Counter[ReasonSet] = Counter()
     decode = msgspec.json.Decoder(_Row).decode
@@ -338,6 +347,7 @@ def _grade_kinds(key: str, grade: _Grade) -> list[CauseKind]:
 
 
 def swapped_labels(gold: Any, label: Any) -> str:
-    """Return which label was expected and which was given; "" unless there are two."""
+    """Return the expected label and the given one; "" unless they are two."""
     expected, given = as_text(gold), as_text(label)
-    return f"{expected} → {given}" if expected and given and expected != given else ""
+    is_swapped = bool(expected and given) and expected != given
+    return f"{expected} → {given}" if is_swapped else ""

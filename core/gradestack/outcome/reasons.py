@@ -67,7 +67,9 @@ def find_first_ungraded(
 
 def _place_of(row: Mapping[str, Any]) -> str:
     source = row["source"]
-    return f"sample {row['sample']['id']}" if source is None else str(Source(**source))
+    if source is not None:
+        return str(Source(**source))
+    return f"sample {row['sample']['id']}"
 
 
 def reason_of(grade: Mapping[str, Any]) -> str:
@@ -88,7 +90,9 @@ def reason_of(grade: Mapping[str, Any]) -> str:
     if kind and not message.startswith(kind):
         message = f"{kind}: {message}"
     text = " ".join(message.split())
-    return text if len(text) <= _LONGEST_REASON else f"{text[:_LONGEST_REASON]}…"
+    if len(text) > _LONGEST_REASON:
+        text = f"{text[:_LONGEST_REASON]}…"
+    return text
 
 
 def example_of(first: FirstUngraded, key: str) -> str:
@@ -107,7 +111,8 @@ def dataset_advice(suite: Suite, key: str) -> str:
 
 def count_states(count: Count) -> str:
     """Return how many runs are in each state: ``3 skipped, 1 failed``."""
-    return ", ".join(f"{number} {state}" for state, number in count.states.items() if number)
+    states = count.states.items()
+    return ", ".join(f"{number} {state}" for state, number in states if number)
 
 
 def all_failed_text(
@@ -116,29 +121,34 @@ def all_failed_text(
     """Return that every grade failed, or that there is no result; None where neither is so."""
     if suite.allow_all_failed or merged.interrupted:
         return None
+    graded = sum(count.graded for count in counts.values())
     failed = sum(count.states[Outcome.FAILED] for count in counts.values())
-    if failed and not any(count.graded for count in counts.values()):
+    if failed and not graded:
         grades = "the only grade" if failed == 1 else f"all {failed} grades"
+        text = f"{grades} failed, so nothing was graded"
         error = _first_error(merged, first)
-        return f"{grades} failed, so nothing was graded{f'; the first: {error}' if error else ''}"
+        return f"{text}; the first: {error}" if error else text
     key = "" if suite.success is None else suite.success.grader
-    if key not in counts or counts[key].graded or not merged.samples:
+    count = counts.get(key)
+    if count is None or count.graded or not merged.samples:
         return None
+    text = f"no result: {key!r}, the outcome grader, graded no sample ({count_states(count)})"
     example = example_of(first, key)
-    advice = "" if "--dataset" in example else dataset_advice(suite, key)
-    states = count_states(counts[key])
-    no_result = f"no result: {key!r}, the outcome grader, graded no sample ({states})"
-    return f"{no_result}{f'; {example}' if example else ''}{advice}"
+    if example:
+        text += f"; {example}"
+    return text if "--dataset" in example else text + dataset_advice(suite, key)
 
 
 def _first_error(merged: Merged, first: FirstUngraded) -> str:
     """Return the first error of a grader, with its place where there are rows."""
-    errors = [(run, key) for (key, state), run in first.items() if state == Outcome.FAILED]
+    errors = [(run.number, key) for (key, state), run in first.items() if state == Outcome.FAILED]
     if errors:
-        run, key = min(errors, key=lambda error: error[0].number)
+        _, key = min(errors, key=lambda error: error[0])  # of one run, the first grader's
+        run = first[key, str(Outcome.FAILED)]
         return f"{run.place}, grader {key}: {run.reason}"
     for key, text in merged.tracebacks.items():
-        return f"grader {key}: {text.strip().splitlines()[-1]}"
+        lines = text.strip().splitlines()
+        return f"grader {key}: {lines[-1]}"
     return ""
 
 
@@ -174,7 +184,9 @@ def _count_reasons(
         applied = {key for key, grade in grades.items() if grade["state"] != Outcome.SKIPPED}
         for key in stand_ins.keys() & grades.keys():
             state = grades[key]["state"]
-            is_elsewhere = state == Outcome.SKIPPED and not applied.isdisjoint(stand_ins[key])
+            has_stand_in = not applied.isdisjoint(stand_ins[key])
+            is_elsewhere = state == Outcome.SKIPPED and has_stand_in
             if state != Outcome.GRADED and not is_elsewhere:
-                reasons.setdefault((key, state), Counter())[reason_of(grades[key])] += 1
+                counts = reasons.setdefault((key, state), Counter())
+                counts[reason_of(grades[key])] += 1
     return reasons

@@ -41,15 +41,17 @@ def _list_runs(rows: Report, asked: int) -> list[Any]:
     runs_by_model: dict[str, set[Any]] = {}
     for row in rows.rows():
         if row["status"] != Status.MISSING:
-            runs_by_model.setdefault(row["model_name"] or "", set()).add(row["run"])
-    every_run = sorted(set().union(*runs_by_model.values()), key=_sort_key)
+            model = row["model_name"] or "(unnamed)"
+            runs_by_model.setdefault(model, set()).add(row["run"])
+    all_runs = set().union(*runs_by_model.values())
+    every_run = sorted(all_runs, key=_sort_key)
     problems = []
     for model, runs in runs_by_model.items():
         lacking = [run for run in every_run if run not in runs]
-        problems += [f"model {model or '(unnamed)'} lacks run {run}" for run in lacking]
+        problems += [f"model {model} lacks run {run}" for run in lacking]
     if len(every_run) != asked or problems:
-        names = ", ".join("(unnamed)" if run is None else str(run) for run in every_run)
-        recorded = f"the recording holds {len(every_run)}: {names}"
+        names = ["(unnamed)" if run is None else str(run) for run in every_run]
+        recorded = f"the recording holds {len(every_run)}: {', '.join(names)}"
         raise DataError(f"num_runs asks for {asked} run(s), {recorded}", *problems)
     return every_run
 
@@ -99,24 +101,20 @@ def statistics(metrics: list[Mapping[str, Any]], passed: list[bool | None]) -> d
     per_metric: dict[str, dict[str, Any]] = {}
     for key in metrics[0]["by_metric"]:
         of_grader = [run["by_metric"][key] for run in metrics]
-        per_metric[key] = {
-            name: _block([figures[name] for figures in of_grader])
-            for name in (*AVERAGES, "pass_rate")
-        }
-    stats: dict[str, Any] = {
-        "num_runs": len(metrics),
-        "runs_passed": runs_passed,
-        "runs_failed": passed.count(False),
-        "pass_rate": None if None in passed else 100.0 * runs_passed / len(metrics),
-        **blocks,
-        "per_metric": per_metric,
-    }
+        blocks_of_grader = per_metric[key] = {}
+        for name in (*AVERAGES, "pass_rate"):
+            blocks_of_grader[name] = _block([figures[name] for figures in of_grader])
+    number = len(metrics)
+    stats: dict[str, Any] = {**blocks, "num_runs": number, "per_metric": per_metric}
+    stats["runs_passed"] = runs_passed
+    stats["runs_failed"] = passed.count(False)
+    stats["pass_rate"] = None if None in passed else 100.0 * runs_passed / number
     for statistic in ("mean", "std"):
-        stats |= {f"{statistic}_{name}": block[statistic] for name, block in blocks.items()}
-        stats[f"{statistic}_scores"] = {
-            key: of_grader["avg_score_attempted"][statistic]
-            for key, of_grader in per_metric.items()
-        }
+        for name, block in blocks.items():
+            stats[f"{statistic}_{name}"] = block[statistic]
+        scores = stats[f"{statistic}_scores"] = {}
+        for key, blocks_of_grader in per_metric.items():
+            scores[key] = blocks_of_grader["avg_score_attempted"][statistic]
     stats["individual_run_metrics"] = [
         {name: figure for name, figure in run.items() if name != "aggregates"} for run in metrics
     ]
@@ -134,7 +132,8 @@ def _missing_averages(metrics: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 def has_enough(rule: str | int, passed: int, runs: int) -> bool:
     """Return whether enough runs passed: ``any``, ``all``, more than half, or a number."""
-    needed = {"any": 1, "all": runs, "majority": runs // 2 + 1}.get(str(rule), rule)
+    most = runs // 2 + 1
+    needed = {"any": 1, "all": runs, "majority": most}.get(str(rule), rule)
     return passed >= int(needed)
 
 
@@ -162,14 +161,10 @@ def write_runs(
     table = evaluation.run_figures.merged.table
     for number, part in enumerate(_split_rows(rows, runs, staging), 1):
         folder = f"run_{number}"
-        content = summarise(
-            msgspec.structs.replace(
-                evaluation,
-                merged=Merged(main=suite.main, table=table, samples=len(part)),
-                recorded=Report(path=staging.path / folder, header={}, summary={}),
-                part=part,
-            )
-        )
+        merged = Merged(main=suite.main, table=table, samples=len(part))
+        recorded = Report(path=staging.path / folder, header={}, summary={})
+        of_run = msgspec.structs.replace(evaluation, merged=merged, recorded=recorded, part=part)
+        content = summarise(of_run)
         run = runs[number - 1]
         content["run"] = run
         staging.write_json(f"{folder}/{SUMMARY}", content)
@@ -178,12 +173,10 @@ def write_runs(
         metrics.append(content["metrics"])
     stats = statistics(metrics, verdicts)
     passed = stats["runs_passed"]
-    outcome: dict[str, Any] = {
-        "rule": suite.runs_must_pass,
-        "runs": [None if run is None else str(run) for run in runs],
-        "avg_score_attempted": stats["avg_score_attempted"],
-        **_interval_by_tasks(suite, summary),
-    }
+    outcome = _interval_by_tasks(suite, summary)
+    outcome["rule"] = suite.runs_must_pass
+    outcome["runs"] = [None if run is None else str(run) for run in runs]
+    outcome["avg_score_attempted"] = stats["avg_score_attempted"]
     warnings = [*summary["warnings"], *_missing_averages(metrics)]
     summary = {**summary, "warnings": warnings, "runs": outcome}
     if summary["gates"]:

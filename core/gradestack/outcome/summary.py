@@ -61,7 +61,7 @@ def check_without_rows(suite: Suite) -> None:
 
 
 class Evaluation(msgspec.Struct, frozen=True):
-    """What a summary is made of."""
+    """The data that a summary is made of."""
 
     suite: Suite
     run_figures: RunFigures
@@ -98,7 +98,9 @@ def summarise(evaluation: Evaluation) -> dict[str, Any]:
     aggregates = evaluation.run_figures.figures(evaluation.part)
     gates = _judge_gates(evaluation, aggregates, counts)
     has_own_data = suite.reader.component.stack == "auto"
-    doubted = suite.success.grader if has_own_data and suite.success is not None else ""
+    doubted = ""
+    if has_own_data and suite.success is not None:
+        doubted = suite.success.grader
     first = find_first_ungraded(counts, doubted, evaluation.recorded)
     broken, failed_metrics = _broken_components(evaluation)
     gates_passed = all(gate.passed for gate in gates) if gates else None
@@ -207,25 +209,27 @@ def _write_metrics(
     del metrics["pass_rate"]
     rows = [_write_model(suite, model, counts_by_model) for model in models]
     metrics["per_model"] = rows or None
-    metrics["by_metric"] = {
-        key: {name: figures[name] for name in _OF_A_GRADER} for key, figures in averages.items()
-    }
-    metrics["metrics"] = {key: figures["pass_rate"] for key, figures in averages.items()}
+    metrics["by_metric"], metrics["metrics"] = {}, {}
+    for key, figures in averages.items():
+        metrics["by_metric"][key] = {name: figures[name] for name in _OF_A_GRADER}
+        metrics["metrics"][key] = figures["pass_rate"]
     return metrics
 
 
 def _write_model(
     suite: Suite, model: str, counts_by_model: Mapping[str, Mapping[str, Count]]
 ) -> dict[str, Any]:
-    figures = {key: grader_figures(by_model[model]) for key, by_model in counts_by_model.items()}
-    main = figures[suite.main]
-    return {
-        "model_name": model or None,
-        **{name: main[name] for name in _OF_A_MODEL},
-        "passed_samples": main["passed_attempts"],
-        "failed_samples": main["failed_attempts"],
-        "metrics": {key: grader["pass_rate"] for key, grader in figures.items()},
-    }
+    main = grader_figures(counts_by_model[suite.main][model])
+    pass_rates = {}
+    for key, by_model in counts_by_model.items():
+        figures = grader_figures(by_model[model])
+        pass_rates[key] = figures["pass_rate"]
+    row: dict[str, Any] = {name: main[name] for name in _OF_A_MODEL}
+    row["model_name"] = model or None
+    row["passed_samples"] = main["passed_attempts"]
+    row["failed_samples"] = main["failed_attempts"]
+    row["metrics"] = pass_rates
+    return row
 
 
 def _write_outcome(evaluation: Evaluation, models: Sequence[str]) -> dict[str, Any] | None:
@@ -235,17 +239,16 @@ def _write_outcome(evaluation: Evaluation, models: Sequence[str]) -> dict[str, A
         return None
     counts = successes(evaluation.run_figures.merged.table, suite.success, evaluation.part)
     graded = counts["passed"] + counts["failed"]
-    rows = [
-        {"model_name": model or None, **counts["models"].get(model, _NO_SUCCESSES)}
-        for model in models
-    ]
-    return {
-        "grader": suite.success.grader,
-        "rule": verdict_text(suite.success, graded, counts["own_verdicts"]),
-        "words": {"passed": suite.headline.passed, "failed": suite.headline.failed},
-        **{name: counts[name] for name in _NO_SUCCESSES},
-        "per_model": rows or None,
-    }
+    rows = []
+    for model in models:
+        of_model = counts["models"].get(model, _NO_SUCCESSES)
+        rows.append({"model_name": model or None, **of_model})
+    outcome = {name: counts[name] for name in _NO_SUCCESSES}
+    outcome["grader"] = suite.success.grader
+    outcome["rule"] = verdict_text(suite.success, graded, counts["own_verdicts"])
+    outcome["words"] = {"passed": suite.headline.passed, "failed": suite.headline.failed}
+    outcome["per_model"] = rows or None
+    return outcome
 
 
 def _write_failures(counts: Mapping[str, Count], first: FirstUngraded) -> dict[str, Any]:
@@ -302,7 +305,9 @@ def _is_made_by_model(
 def _label(label: str, metrics: Mapping[str, Any]) -> str:
     """Return a label of a figure at k with the number of runs, where its metric has one ``k``."""
     k = metrics.get("k")
-    return f"{label.removesuffix('k')}{k}" if label.endswith("@k") and is_number(k) else label
+    if label.endswith("@k") and is_number(k):
+        label = f"{label.removesuffix('k')}{k}"
+    return label
 
 
 def _estimate(figure: Figure, metrics: Mapping[str, Any]) -> dict[str, JSON]:

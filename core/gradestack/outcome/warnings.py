@@ -56,7 +56,7 @@ def _duplicate_warnings(merged: Merged) -> Iterator[str]:
 
 
 def _remark_warnings(merged: Merged) -> Iterator[str]:
-    """Yield what is odd about the data, and what of them is not used."""
+    """Yield warnings about odd data, and about parts of the data that are not used."""
     if len(merged.ids) > 1:
         number, text = merged.ids["number"], merged.ids["text"]
         ids = f"ids are numbers (first at {number}) and text (first at {text})"
@@ -64,14 +64,17 @@ def _remark_warnings(merged: Merged) -> Iterator[str]:
     remarks = dict(sorted(merged.remarks.items()))
     if MADE in remarks:
         number, _ = remarks.pop(MADE)
+        tasks = f"{number} task" if number == 1 else f"{number} tasks"
         what = "no task ids found: records were numbered, repeated runs are not grouped (--id)"
-        yield f"{number} task{'s' * (number > 1)}: {what}"
+        yield f"{tasks}: {what}"
     texts: dict[str, list[str]] = {"in the data": [], "not used": []}
     for kind, (times, place) in [*remarks.items()][:_MOST_KINDS]:
         section, words = _remark_text(kind)
-        texts[section].append(f"{words} ({counted(times, 'time')}, first at {place})")
-    if len(remarks) > _MOST_KINDS:
-        texts["not used"].append(f"{len(remarks) - _MOST_KINDS} more kinds in header.json")
+        number_of_times = counted(times, "time")
+        texts[section].append(f"{words} ({number_of_times}, first at {place})")
+    others = len(remarks) - _MOST_KINDS
+    if others > 0:
+        texts["not used"].append(f"{others} more kinds in header.json")
     for section, listed in texts.items():
         if listed:
             yield f"{section}: {', '.join(listed)}"
@@ -92,18 +95,17 @@ def _remark_text(kind: str) -> tuple[str, str]:
 
 
 def _dataset_warnings(suite: Suite, merged: Merged) -> Iterator[str]:
-    """Yield which tasks and rows of a dataset have no counterpart."""
+    """Yield a warning about tasks and rows of a dataset that have no counterpart."""
     tasks, rows = merged.unmatched
     problems = {
         "task(s) without a row in it": tasks,
         "row(s) of it without a run": rows,
         "id(s) of several rows, of which the last counts": merged.contradicted,
     }
-    texts = [
-        f"{len(ids)} {problem}: {first_of(ids, _MOST_NAMES)}"
-        for problem, ids in problems.items()
-        if ids
-    ]
+    texts = []
+    for problem, ids in problems.items():
+        if ids:
+            texts.append(f"{len(ids)} {problem}: {first_of(ids, _MOST_NAMES)}")
     if texts:
         dataset = suite.inputs.dataset
         shown = "the dataset" if dataset is None else dataset.shown
@@ -111,7 +113,7 @@ def _dataset_warnings(suite: Suite, merged: Merged) -> Iterator[str]:
 
 
 def _model_warnings(models: Iterable[str]) -> Iterator[str]:
-    """Yield which models have almost the same name, and are probably one model."""
+    """Yield warnings about models with almost the same name, which are probably one model."""
     by_name: dict[str, list[str]] = {}
     for model in models:
         by_name.setdefault(model.strip().casefold(), []).append(model)
@@ -120,9 +122,10 @@ def _model_warnings(models: Iterable[str]) -> Iterator[str]:
         quoted = [repr(name[:_LONGEST_NAME]) for name in names[:_MOST_NAMES]]
         if len(names) > _MOST_NAMES:
             quoted.append(f"{len(names) - _MOST_NAMES} more")
-        listed = f"{', '.join(quoted[:-1])} and {quoted[-1]}"
+        first, last = ", ".join(quoted[:-1]), quoted[-1]
         difference = _difference_of_names(names)
-        yield f"models {listed} differ only in {difference}: they are graded as different models"
+        differ = f"differ only in {difference}: they are graded as different models"
+        yield f"models {first} and {last} {differ}"
     if len(groups) > _MOST_KINDS:
         more = counted(len(groups) - _MOST_KINDS, "other group")
         yield f"{more} of models differ only in white space or case"
@@ -131,7 +134,8 @@ def _model_warnings(models: Iterable[str]) -> Iterator[str]:
 def _difference_of_names(names: Iterable[str]) -> str:
     if len({name.strip() for name in names}) == 1:
         return "white space"
-    return "case" if len({name.casefold() for name in names}) == 1 else "white space and case"
+    has_same_spaces = len({name.casefold() for name in names}) == 1
+    return "case" if has_same_spaces else "white space and case"
 
 
 def _file_warnings(suite: Suite, table: Table) -> Iterator[str]:
@@ -164,7 +168,7 @@ def grade_warnings(
     merged: Merged,
     first: FirstUngraded,
 ) -> Iterator[str]:
-    """Yield which graders graded few runs or none.
+    """Yield warnings about graders that graded few runs or none.
 
     Args:
         suite: What is evaluated.
@@ -174,18 +178,20 @@ def grade_warnings(
         first: The first run in each state.
     """
     count = counts.get(doubted)
-    if count is not None and count.graded and count.states[Outcome.SKIPPED]:
-        skipped = f"{count.states[Outcome.SKIPPED]} of {merged.samples} samples"
+    skipped = 0 if count is None else count.states[Outcome.SKIPPED]
+    if count is not None and count.graded and skipped:
         run = first.get((doubted, str(Outcome.SKIPPED)))
         example = "" if run is None else f", the first: {run.reason}"
         advice = dataset_advice(suite, doubted)
-        yield f"{skipped} are in no rate of {doubted!r}{example}{advice}"
+        samples = f"{skipped} of {merged.samples} samples"
+        yield f"{samples} are in no rate of {doubted!r}{example}{advice}"
     graders_by_loss: dict[tuple[int, int], list[str]] = {}
     for key, count in counts.items():
         required = count.graded + count.lost
         if merged.samples and not count.graded:
             example = example_of(first, key) or "which rows would say"
-            yield f"grader {key!r} graded no sample ({count_states(count)}); {example}"
+            states = count_states(count)
+            yield f"grader {key!r} graded no sample ({states}); {example}"
         elif is_many(count.lost, required):
             graders_by_loss.setdefault((count.lost, required), []).append(repr(key))
     has_unreadable = any(count.unreadable for count in counts.values())
@@ -197,7 +203,7 @@ def grade_warnings(
 def component_warnings(
     suite: Suite, broken: Mapping[str, str], aggregates: Mapping[str, Mapping[str, Any]]
 ) -> Iterator[str]:
-    """Yield which components are broken, and the warnings of aggregators."""
+    """Yield warnings about broken components, and the warnings of aggregators."""
     origins = {metric.name: f" ({metric.stage.origin})" for metric in suite.metrics}
     for name, text in sorted(broken.items()):
         yield f"{name}{origins.get(name, '')} is broken and left out: {text}"

@@ -21,11 +21,10 @@ from gradestack.errors import (
     storage_failed,
     writing,
 )
-
-from gradestack.metrics.counts import merge_counts
-from gradestack.metrics.of_run import RunFigures
 from gradestack.grading.plan import Stage, named_graders
 from gradestack.interpreter import collected_seldom
+from gradestack.metrics.counts import merge_counts
+from gradestack.metrics.of_run import RunFigures
 from gradestack.registry import Registry
 from gradestack.regular_files import open_regular
 from gradestack.report import Report, Reporter, is_run

@@ -228,7 +228,7 @@
     return holder;
   }
 
-  function scrollTo(row) {
+  function reveal(row) {
     var place = shown.indexOf(row), top = place * HEIGHT;
     if (place >= 0 && (top < list.scrollTop || top > list.scrollTop + list.clientHeight - HEIGHT)) {
       list.scrollTop = Math.max(0, top - 3 * HEIGHT);
@@ -236,7 +236,7 @@
   }
   function go(row, quiet) {
     show(row);
-    scrollTo(row);
+    reveal(row);
     draw();
     if (!quiet) { remember(); }
   }
@@ -277,7 +277,7 @@
 
   function boxes() { return Array.prototype.slice.call(form.querySelectorAll("input[name=verdict]")); }
   /* What is searched for: words, and terms such as tool:refund, cost>0.01 or passed:no; quotes hold spaces together. */
-  var TERM = /(?:(tool|cause|reason|model|task|label|facet|passed)(:)|(score|cost|seconds|tokens)(>=|<=|>|<))(?:"((?:[^"\\]|\\.)*)"|(\S+))|"((?:[^"\\]|\\.)*)"|(\S+)/gi;
+  var TERM = /(?:(tool|expected|uncalled|cause|reason|model|task|label|facet|passed)(:)|(score|cost|seconds|tokens)(>=|<=|>|<))(?:"((?:[^"\\]|\\.)*)"|(\S+))|"((?:[^"\\]|\\.)*)"|(\S+)/gi;
   function termsOf(query) {
     return Array.from(query.matchAll(TERM), function (match) {
       var quoted = match[5] !== undefined ? match[5] : match[7], text = quoted !== undefined ? quoted.replace(/\\(.)/g, "$1") : match[6] || match[8];
@@ -315,6 +315,12 @@
       case "model": known = named(data.models, text); return function (row) { return known[data.m[row]]; };
       case "task": known = named(data.ids, text); return function (row) { return known[data.i[row]]; };
       case "tool": known = among(data.called, named(data.tools, text)); return function (row) { return known[data.t[row]]; };
+      case "expected":
+        known = text === "none" ? flags(data.called, function (set) { return !set.length; }) : among(data.called, named(data.tools, text));
+        return function (row) { return data.e[row] >= 0 && known[data.e[row]]; };
+      case "uncalled":
+        known = among(data.called, named(data.tools, text));
+        return function (row) { return data.e[row] >= 0 && known[data.e[row]] && !known[data.t[row]]; };
       case "reason": known = among(data.sets, named(paths(), text, under)); return function (row) { return known[data.k[row]]; };
       case "cause":
         kinds = named(paths(), text, under);
@@ -423,17 +429,6 @@
     if (!link || !data) { return; }
     var plain = /^#s(\d+)$/.exec(link.getAttribute("href"));
     if (plain) { event.preventDefault(); open(plain[1] - 1); one.focus({ preventScroll: true }); }
-    if (link.classList.contains("pick")) {
-      event.preventDefault();
-      var of = link.dataset, key = ["cause", "reason", "facet"].find(function (each) { return of[each]; });
-      clear();
-      find.value = ((key ? key + ":" + JSON.stringify(of[key]) + " " : "") + (of.q || "")).trim();
-      if (of.only) { boxes().forEach(function (box) { box.checked = of.only.indexOf(box.value) >= 0; }); }
-      gradestackViews.show("samples");
-      split.classList.remove("reading");
-      changed();
-      scrollTo(0, 0);
-    }
   });
   document.addEventListener("keydown", function (event) {
     if (!data || event.ctrlKey || event.metaKey || event.altKey) { return; }
@@ -444,13 +439,14 @@
     if (event.target === list) { by = by || { ArrowDown: 1, ArrowUp: -1, PageDown: 10, PageUp: -10 }[event.key]; }
     if (by) { event.preventDefault(); step(by); }
     if (event.key === "/") { event.preventDefault(); gradestackViews.show("samples"); find.focus(); }
-    if (event.key === "Enter" && event.target === list) { event.preventDefault(); split.classList.add("reading"); one.focus(); }
+    if (event.key === "Enter" && (event.target === list || event.target === document.body)) { event.preventDefault(); split.classList.add("reading"); one.focus(); }
   });
   /* A link to the samples that a filter finds. */
   window.addEventListener("hashchange", function () {
     if (!data) { return; }
     if (location.hash.indexOf("=") < 0) { recall(); return; }
     clear();
+    list.scrollTop = 0;
     if (!recall() && shown.length) { split.classList.remove("reading"); go(shown[0], true); }
   });
   window.addEventListener("resize", function () { if (data) { draw(); } });

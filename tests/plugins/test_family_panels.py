@@ -21,7 +21,11 @@ PANELS = {
     for each in panels_of(gradestack.discover(limit="")).placed
 }
 SHOWN = {
-    "airline": {"tau_bench.reliability", "reporters.statements"},
+    "airline": {
+        "tau_bench.reliability",
+        "reporters.statements",
+        "statistics.graders_agree",
+    },
     "deepfabric": {"deepfabric.readiness", "reporters.statements"},
     "orchestration": {
         "orchestrationbench.decisions",
@@ -33,7 +37,7 @@ SHOWN = {
     "when2call": {"when2call.classes"},
     "presets": {"tool_calls.other_tools"},
     "judges": {"text_graders.judges"},
-    "sessions": {"sessions.sessions"},
+    "sessions": {"sessions.sessions", "statistics.graders_agree"},
     "categories": {"bfcl.categories"},
 }
 PRESETS = """

@@ -16,7 +16,7 @@ import msgspec
 from gradestack import PluginError, suggest
 from gradestack.jsonio import as_map, as_number, as_text
 
-Place = Literal["overview", "figures", "sample", "compare", "page"]
+Place = Literal["lead", "first", "overview", "figures", "sample", "compare", "page"]
 
 
 class Panel(Protocol):
@@ -30,11 +30,13 @@ class Panel(Protocol):
     title: str
     """Its heading, and its name in the navigation."""
     place: Place
+    replaces: tuple[str, ...]
+    """What of the first screen it stands for."""
     __name__: str
     __code__: Any
 
     def __call__(self, about: Any, /) -> Iterable[Block] | None:
-        """Return blocks of what its place is about."""
+        """Return blocks about the run, sample or comparison of its place."""
 
     def __init_subclass__(cls) -> None:
         """Refuse a panel of an earlier contract, which was a class."""
@@ -45,17 +47,21 @@ class Panel(Protocol):
 
 
 def panel(
-    title: str, *, place: Place = "overview"
+    title: str, *, place: Place = "overview", replaces: Sequence[str] = ()
 ) -> Callable[[Callable[[Any], Iterable[Block] | None]], Panel]:
     """Make a panel of a function that returns blocks.
 
     Args:
         title: Its heading.
-        place: Where it stands, which decides what the function is given. ``overview``: on the
-            report page below its first screen; the ``gradestack.Report``. ``figures``: beside the
-            table of all figures; the report. ``sample``: in the drill-down of each sample; the row
-            of results.jsonl. ``compare``: on the page of a comparison; the content of
-            comparison.json. ``page``: a page of its own beside the report page; the report.
+        place: Where it stands, which decides what the function is given. ``lead``: the first card
+            of a report's first screen, beside the results; a ``Head`` among its blocks has the
+            page's sentence. ``first``: below the results on the first screen. ``overview``: below
+            the first screen. ``figures``: beside the table of all figures. All these are given the
+            ``gradestack.Report``. ``sample``: in the drill-down of each sample; the row of
+            results.jsonl. ``compare``: on the page of a comparison; the content of comparison.json.
+            ``page``: a page of its own beside the report page; the report.
+        replaces: What is left out of the first screen where the panel shows something: ``causes``,
+            or figures whose path holds such a part, as ``categories`` of ``ast.categories.accuracy``.
 
     Raises:
         PluginError: There is no such place, or no title.
@@ -74,13 +80,67 @@ def panel(
     def with_place(show: Callable[[Any], Iterable[Block] | None]) -> Panel:
         made: Any = show
         made.contract, made.title, made.place = "panel", title, place
+        made.replaces = tuple(replaces)
         return made  # type: ignore[no-any-return]
 
     return with_place
 
 
+Tone = Literal["", "good", "bad", "strong", "code"]
+"""How a part of a text stands out: as success, as failure, in bold, or as a name from the data."""
+Verdict = Literal["better", "worse", "not clear"]
+
+
 Value = float | int | str | None
 """A number, a word, or None where it is undefined."""
+
+
+class Link(msgspec.Struct, frozen=True):
+    """A link to the samples of the run that a filter finds.
+
+    On a page without samples its text alone.
+    """
+
+    text: str
+    """What is linked."""
+    search: str = ""
+    """What the search box would be given.
+
+    Part of a task's id, of a tool's or argument's name or of a reason.
+    """
+    model: str = ""
+    """Only samples of this model."""
+    sample: str = ""
+    """The sample to open, as addresses name it.
+
+    ``task.trial``, or ``task`` where it was run once.
+    """
+    reason: tuple[str, str, str, str] | None = None
+    """Only samples with this reason.
+
+    Grader key, code, subject and argument, the last two "" where it has none, as
+    ``index_of(report).given.kinds`` has them.
+    """
+    position: int | None = None
+    """The sample to open, by its ``position`` in ``index_of(report)``.
+
+    It goes before the others.
+    """
+    without: str = ""
+    """Outcomes that are not shown, as the page numbers them."""
+    href: str = ""
+    """An address within the page, such as ``#problems``; it goes before all others."""
+
+
+class Part(msgspec.Struct, frozen=True):
+    """A part of a sentence."""
+
+    text: str
+    tone: Tone = ""
+
+
+Text = str | Sequence[str | Part | Link]
+"""A sentence, or its parts one after the other."""
 
 
 class Figure(msgspec.Struct, frozen=True):
@@ -92,6 +152,16 @@ class Figure(msgspec.Struct, frozen=True):
     """Both ends of its interval, where there is one."""
     note: str = ""
     """What it is made of, or why it is undefined."""
+    unit: str = ""
+    """``share`` is written in percent, ``usd`` and ``seconds`` with their signs."""
+    meaning: str = ""
+    """What it means, in a line or two, for who taps or points at its name."""
+    model: str = ""
+    """The model it is of; figures of one label that follow each other stand together."""
+    threshold: float | None = None
+    """What a gate asks of it."""
+    gate: str = ""
+    """The gate in words."""
 
 
 def figure_of(label: str, metrics: Mapping[str, Any], key: str, note: str = "") -> Figure:
@@ -141,8 +211,10 @@ class Matrix(msgspec.Struct, frozen=True):
     """Names of the rows."""
     columns: Sequence[str]
     """Names of the columns."""
-    values: Sequence[Sequence[Value]]
-    """Row by row, as many as there are columns; None for an empty cell."""
+    values: Sequence[Sequence[Value | Figure]]
+    """Row by row, as many as there are columns; None for an empty cell, a figure has its interval
+    below it.
+    """
     title: str = ""
     corner: str = ""
     r"""What rows and columns are, such as ``expected \ predicted``."""
@@ -150,6 +222,14 @@ class Matrix(msgspec.Struct, frozen=True):
     """What the search box is given by a click on a cell, with ``{row}`` and ``{column}`` for its
     names; "" for cells that are no links.
     """
+    unit: str = ""
+    """Of all values, as a figure has it."""
+    is_confusion: bool = False
+    """Whether a cell is right where its row and its column have one name."""
+    totals: Sequence[str] = ()
+    """What stands below the name of each row."""
+    differences: Sequence[Figure] = ()
+    """The difference of each row between two columns, in points."""
 
 
 class Node(msgspec.Struct, frozen=True):
@@ -220,46 +300,294 @@ class Table(msgspec.Struct, frozen=True):
     title: str = ""
     corner: str = ""
     """Heading of the names."""
+    links: Mapping[str, Link] = {}
+    """Name of a row -> what it leads to."""
 
 
 class Words(msgspec.Struct, frozen=True):
     """A text."""
 
-    text: str
+    text: Text
     title: str = ""
 
 
-class Link(msgspec.Struct, frozen=True):
-    """A link to the samples of the run that a filter finds.
+class Head(msgspec.Struct, frozen=True):
+    """The head of a page: what was graded, what came of it, and of how much.
 
-    On a page without samples its text alone.
+    A panel of the place ``lead`` may begin with one; its sentence replaces the page's own.
     """
 
+    sentence: Text
+    """The outcome in one sentence."""
+    about: Sequence[Part] = ()
+    """Model, source file, date; what is not recorded is left out."""
+    note: Text = ""
+    """What the sentence counts, below it."""
+    verdict: Verdict | None = None
+    """Of a comparison."""
+
+
+class GateLine(msgspec.Struct, frozen=True):
+    """One gate with what decided it."""
+
+    rule: str
+    """As the suite has it, such as ``reward.mean >= 0.4``."""
+    value: str
+    """What the rule compares, as text."""
+    passed: bool | None
+    """None where nothing was graded."""
+    interval: tuple[float, float] | None = None
+    threshold: float | None = None
+    at: float | None = None
+    """The value itself where it lies between 0 and 1."""
+    note: str = ""
+    """How many runs it counts, and whether the interval holds the threshold."""
+    unit: str = ""
+    """Of the interval; ``percent`` for one that is in percent already."""
+
+
+class PairedDifference(msgspec.Struct, frozen=True):
+    """One figure of two sides, and the difference of their tasks, with zero on its axis."""
+
+    label: str
+    a: Figure
+    """The baseline with its own interval; its label is its name."""
+    b: Figure
+    difference: float | None
+    interval: tuple[float, float] | None
+    """The interval that decides the verdict."""
+    verdict: str = ""
+    p: float | None = None
+    unit: str = "share"
+    """Of both figures; the difference of shares is in points."""
+    notes: Sequence[str] = ()
+    """Sentences below, such as the smallest difference that would be found."""
+
+
+class TaskChange(msgspec.Struct, frozen=True):
+    """A task of two sides."""
+
+    task: str
     text: str
-    """What is linked."""
-    search: str = ""
-    """What the search box would be given.
+    """What was to be done, in short."""
+    a: int
+    """How many of its trials pass on the side of the baseline."""
+    b: int
+    of: int
+    link: Link | None = None
 
-    Part of a task's id, of a tool's or argument's name or of a reason.
-    """
-    model: str = ""
-    """Only samples of this model."""
-    sample: str = ""
-    """The sample to open, as addresses name it.
 
-    ``task.trial``, or ``task`` where it was run once.
-    """
-    reason: tuple[str, str, str, str] | None = None
-    """Only samples with this reason.
+class TaskGroup(msgspec.Struct, frozen=True):
+    """Tasks that changed in one way."""
 
-    Grader key, code, subject and argument, the last two "" where it has none, as
-    ``index_of(report).given.kinds`` has them.
-    """
-    position: int | None = None
-    """The sample to open, by its ``position`` in ``index_of(report)``.
+    title: str
+    tasks: Sequence[TaskChange]
+    tone: Tone = ""
+    """``good`` for tasks that got better, ``bad`` for those that got worse."""
+    left_out: int = 0
+    """Tasks of the group that are not listed."""
 
-    It goes before the others.
-    """
+
+class Dumbbells(msgspec.Struct, frozen=True):
+    """Tasks that changed between two sides, group by group: a ring for A, a full dot for B."""
+
+    groups: Sequence[TaskGroup]
+    a: str
+    b: str
+    noun: str = "passed"
+    rest: Text = ""
+    """What is said of the tasks that did not change."""
+    title: str = ""
+
+
+class CauseLine(msgspec.Struct, frozen=True):
+    """One cause of failures."""
+
+    name: Link
+    samples: int
+    often: str = ""
+    """``mostly``, ``always`` or ``most often``, and what it is about."""
+    about: str = ""
+    about_samples: int = 0
+    """How many of its samples are about that."""
+    also: Link | None = None
+    """Samples that passed although a grader gave the same reason."""
+    parts: Sequence[CauseLine] = ()
+    kinds: int = 0
+    """How many parts there are, shown or not."""
+    rest: int = 0
+    """Samples in none of the parts shown."""
+    noun: str = "tools"
+    samples_b: int | None = None
+    """Samples of the other side, of two."""
+    difference: Figure | None = None
+
+
+class Causes(msgspec.Struct, frozen=True):
+    """Why samples failed: each counts once, and what is not shown is in the rest."""
+
+    lines: Sequence[CauseLine]
+    total: int
+    """Samples that failed; what the lines and the rest add up to."""
+    rest: int = 0
+    columns: tuple[str, str] | None = None
+    """Names of two sides."""
+    title: str = ""
+    whole: bool = False
+    """Whether parts, too, are shown."""
+
+
+class Change(msgspec.Struct, frozen=True):
+    """One quantity before and after, or, of one run, what is known of it."""
+
+    quantity: str
+    values: Sequence[str]
+    """As many as there are columns; "" for what is not recorded."""
+    clear: bool = False
+    """Whether the change is one that is not chance."""
+
+
+class BeforeAfter(msgspec.Struct, frozen=True):
+    """Quantities such as cost, tokens and seconds."""
+
+    columns: Sequence[str]
+    rows: Sequence[Change]
+    title: str = ""
+    corner: str = ""
+    note: str = ""
+
+
+class Caveat(msgspec.Struct, frozen=True):
+    """What to know before quoting the figures."""
+
+    text: Text
+    """A sentence; its link leads to the evidence."""
+    more: Text = ""
+
+
+class Curve(msgspec.Struct, frozen=True):
+    """Lines of figures over a number on axes from 0 to 1, each with a band for its intervals."""
+
+    lines: Mapping[str, Mapping[float, Figure]]
+    """Name of a line -> its points."""
+    title: str = ""
+    x: str = ""
+    """What the number is."""
+    is_ideal: bool = False
+    """Whether a line shows where both are equal."""
+
+
+class RunMark(msgspec.Struct, frozen=True):
+    """One run of a task, as a letter."""
+
+    letter: str
+    text: str
+    """What the letter stands for."""
+    right: bool | None = None
+    """None where there is no run."""
+    link: Link | None = None
+
+
+class RunStrip(msgspec.Struct, frozen=True):
+    """The runs of a task side by side."""
+
+    task: Link
+    expected: str
+    marks: Sequence[RunMark]
+    cells: Sequence[Value] = ()
+    """As many as the list has columns."""
+    verdict: str = ""
+    tone: Tone = ""
+
+
+class RunStrips(msgspec.Struct, frozen=True):
+    """Tasks, each with its runs."""
+
+    strips: Sequence[RunStrip]
+    columns: Sequence[str] = ()
+    title: str = ""
+    key: str = ""
+    """What the letters stand for."""
+    left_out: int = 0
+
+
+class Quote(msgspec.Struct, frozen=True):
+    """What runs of one group have in common, such as the text of an error."""
+
+    name: Link
+    text: str
+    samples: int
+    note: str = ""
+    examples: Sequence[Link] = ()
+
+
+class Quotes(msgspec.Struct, frozen=True):
+    """Groups of runs, each with a text as it was recorded."""
+
+    quotes: Sequence[Quote]
+    total: int
+    """Samples of all groups, which shares are of."""
+    title: str = ""
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """A question, its expected answer, and the one that was given."""
+
+    question: Link
+    expected: str
+    given: str
+    right: bool | None = None
+
+
+class Answers(msgspec.Struct, frozen=True):
+    """Answers beside what was expected."""
+
+    answers: Sequence[Answer]
+    title: str = ""
+    left_out: int = 0
+
+
+class TaskLine(msgspec.Struct, frozen=True):
+    """A task with the marks of its trials."""
+
+    task: Link
+    text: str = ""
+    a: Sequence[bool | None] = ()
+    b: Sequence[bool | None] = ()
+    difference: str = ""
+
+
+class TaskList(msgspec.Struct, frozen=True):
+    """Tasks, and filters with how many each finds."""
+
+    lines: Sequence[TaskLine]
+    chips: Sequence[Link] = ()
+    columns: Sequence[str] = ()
+    title: str = ""
+    left_out: int = 0
+
+
+class CallPair(msgspec.Struct, frozen=True):
+    """An expected call, and how each side made it."""
+
+    expected: str
+    """The call as text."""
+    sides: Sequence[str]
+    """As many as there are sides: the call as made, "" where it was not."""
+    marks: Sequence[Literal["equal", "different", "not called"]] = ()
+
+
+class CallDiff(msgspec.Struct, frozen=True):
+    """The calls of two runs of one task beside the expected ones."""
+
+    sides: Sequence[Link]
+    """Both runs."""
+    pairs: Sequence[CallPair]
+    unexpected: Sequence[Sequence[str]] = ()
+    """Of each side its calls that no expected one is answered by."""
+    facts: Sequence[Change] = ()
+    """Messages, cost, seconds."""
+    title: str = ""
 
 
 class Section(msgspec.Struct, frozen=True):
@@ -269,20 +597,39 @@ class Section(msgspec.Struct, frozen=True):
     blocks: Sequence[Block]
     folded: bool = False
     """Whether only the heading is shown until it is opened."""
+    note: Text = ""
+    """What stands beside the heading."""
+    id: str = ""
+    """Its id on the page."""
+    tone: Tone = ""
+    """``bad`` for what has to be read first."""
 
 
 Cell = Value | Figure | Link
 Block = (
-    Figures
-    | Interval
-    | Matrix
-    | Graph
-    | Distribution
+    Answers
+    | BeforeAfter
+    | CallDiff
+    | Causes
+    | Caveat
     | Counts
+    | Curve
+    | Distribution
+    | Dumbbells
+    | Figures
+    | GateLine
+    | Graph
+    | Head
+    | Interval
+    | Link
+    | Matrix
+    | PairedDifference
+    | Quotes
+    | RunStrips
+    | Section
     | Series
     | Table
+    | TaskList
     | Words
-    | Link
-    | Section
 )
 """Any of the shapes a panel returns."""

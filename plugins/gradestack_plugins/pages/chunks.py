@@ -68,7 +68,12 @@ class Chunks:
         """
         self._add(searched.packed, name="text", packed=True)
         self.text, tools = self.sums.pop(), list(map(name_of, searched.tools))
-        self.called = {"t": searched.rows, "called": list(map(list, searched.sets)), "tools": tools}
+        self.called = {
+            "t": searched.rows,
+            "e": searched.expected,
+            "called": list(map(list, searched.sets)),
+            "tools": tools,
+        }
 
     def add_panels(self, lines: Iterable[tuple[int, str]]) -> None:
         """Add what panels show of single samples."""
@@ -180,6 +185,8 @@ def _texts(packed: Iterable[bytes], hashed: Callable[[bytes], object]) -> Iterat
 
 VERDICTS = ("error", "lost", "graded", "missing", "skipped", "passed")
 """Worst first; a row says which by its place here."""
+PLACES = {name: place for place, name in enumerate(VERDICTS)}
+"""Outcome of a sample -> its number on the page."""
 _LONGEST = 80
 
 

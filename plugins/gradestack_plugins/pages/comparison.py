@@ -13,8 +13,8 @@ from gradestack_plugins.pages.compare_text import comment, console_lines
 from gradestack_plugins.pages.draw import Shape
 from gradestack_plugins.pages.environment import environment
 from gradestack_plugins.pages.index import index_of
-from gradestack_plugins.pages.panel import Panels, asked
-from gradestack_plugins.pages.prose import bar, code, prose
+from gradestack_plugins.pages.panel import Panels, fill_panels
+from gradestack_plugins.pages.prose import around, bar, code, prose
 from gradestack_plugins.pages.text import UNDEFINED, brief, capital, counted, end, number
 
 _MOST_CHANGES = 10
@@ -28,11 +28,11 @@ _KINDS = {"reasons": "Reasons", "tools": "Reasons by tool", "arguments": "Reason
 
 def markdown_page(data: Mapping[str, Any], panels: Panels) -> str:
     """Return comparison.md: a comment on a pull request, panels folded below."""
-    filled = [panel for panel in asked(panels, ("compare",), data).filled if panel.blocks]
+    filled = fill_panels(panels, ("compare",), data).panels
     if not filled:
         return comment(data)
     env = environment()
-    env.filters.update(md=prose, code=code, bar=bar)
+    env.filters.update(md=prose, around=around, code=code, bar=bar)
     folded = env.get_template("comparison.md").render(panels=filled)
     return f"{comment(data)}{folded}"
 

@@ -1,399 +1,748 @@
-"""What pages draw: blocks of panels as shapes, with their places in percent of a plot and their
-texts as shown.
-"""
+"""How pages draw blocks: as shapes, with places in percent of a plot and texts as shown."""
 
 from __future__ import annotations
 
 import math
 import re
-from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import islice, pairwise
+from itertools import islice
 from types import SimpleNamespace
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import quote_plus
 
+from gradestack import with_unit
 from gradestack.jsonio import as_number
 from gradestack_plugins.pages import blocks
+from gradestack_plugins.pages.bins import Bin, bin_values, label_bins
 from gradestack_plugins.pages.index import ScoreBins, shade
 from gradestack_plugins.pages.tallies import SEPARATOR
 from gradestack_plugins.pages.text import UNDEFINED, brief, end, number, percent
 
-_MOST_NODES, _MOST_LINES, _LONGEST_LINE = 30, 6, 80
 _MOST_ROWS, _MOST_COLUMNS, _MOST_BARS, _MOST_POINTS = 200, 60, 60, 200
 _LONGEST, _NAME, _NOTE = 4000, 120, 300
-_SIGNS = {"same": "", "differs": "≠ ", "missing": "✗ ", "extra": "+ "}
+_SHADES = 8
 _WORD = re.compile(rf"^(?!{UNDEFINED}|NaN|-?Infinity).*[^\W\d]{{2}}", re.DOTALL)
 
 Shape = SimpleNamespace
 """What a template draws: places in percent, texts as they are shown; of a block, its kind."""
-Bin = tuple[str, float, tuple[int, ...]]
-"""Label, lower edge, and the count of each group."""
 
 
-def drawn(block: object) -> Iterable[Shape]:  # noqa: C901
-    """Yield a block of a panel as it is drawn; a distribution over several groups is several."""
-    match block:
-        case blocks.Figures():
-            yield _shape(block, "figures", items=[*map(_figure, block.figures)])
-        case blocks.Interval():
-            yield _estimates(block)
-        case blocks.Matrix():
-            yield _matrix(block)
-        case blocks.Graph():
-            yield _graphs(block)
-        case blocks.Distribution():
-            yield from _distribution(block)
-        case blocks.Counts():
-            counts = islice(block.counts.items(), _MOST_BARS)
-            yield bars(
-                _title(block), [(brief(name, _NAME), math.nan, (count,)) for name, count in counts]
-            )
-        case blocks.Series():
-            yield _series(block)
-        case blocks.Table():
-            yield _grid(block, block.rows.items(), lambda value, _: _cell(value))
-        case blocks.Words():
-            yield _shape(block, "words", text=brief(block.text, _LONGEST))
-        case blocks.Link():
-            yield Shape(
-                kind="samples", title="", text=brief(block.text, _LONGEST), address=_address(block)
-            )
-        case blocks.Section():
-            inside = [each for inner in block.blocks for each in drawn(inner)]
-            yield _shape(block, "section", blocks=inside, folded=bool(block.folded))
-        case _:
-            raise TypeError(f"{type(block).__name__} is no block; see gradestack.blocks")
+def drawn(block: object) -> Iterable[Shape]:
+    """Yield a block as it is drawn; a distribution over several groups is several."""
+    draw = _DRAWERS.get(type(block))
+    if draw is None:
+        raise TypeError(f"{type(block).__name__} is no block; see gradestack.blocks")
+    shape = draw(block)
+    return [shape] if isinstance(shape, Shape) else shape
 
 
-def _shape(block: Any, kind: str, **more: Any) -> Shape:
-    return Shape(kind=kind, title=_title(block), **more)
+def draw_all(held: Iterable[object]) -> list[Shape]:
+    """Return blocks as they are drawn."""
+    return [shape for block in held for shape in drawn(block)]
 
 
-def _title(block: Any) -> str:
-    return brief(block.title, _NAME)
+def make_shape(block: Any, kind: str, **more: Any) -> Shape:
+    """Return a shape with the title of its block."""
+    return Shape(kind=kind, title=brief(block.title, _NAME), **more)
 
 
-def scale_of(value: float | None, high: float = 1.0, low: float = 0.0) -> float | None:
-    """Return a value in percent of a scale, None off the scale."""
-    return (
-        round(100 * (value - low) / (high - low), 2)
-        if value is not None and low <= value <= high
-        else None
-    )
+# Texts, numbers, links
 
 
-def _figure(figure: blocks.Figure, low: float = 0.0, high: float = 1.0) -> Shape:
+def draw_text(text: blocks.Text, longest: int = _LONGEST) -> list[Shape]:
+    """Return the parts of a text, each with its tone and, where it is a link, its address."""
+    parts = [text] if isinstance(text, str) else text
+    return [_draw_part(part, longest) for part in parts]
+
+
+def _draw_part(part: str | blocks.Part | blocks.Link, longest: int) -> Shape:
+    if isinstance(part, str):
+        return Shape(text=_brief_inside(part, longest), tone="", address="")
+    shown = _brief_inside(part.text, longest)
+    if isinstance(part, blocks.Link):
+        return Shape(text=shown, tone="", address=address_of(part))
+    return Shape(text=shown, tone=part.tone, address="")
+
+
+def _brief_inside(text: str, longest: int) -> str:
+    """Return a part of a sentence on one line, with one space where it has some at its ends."""
+    before = " " if text[:1].isspace() else ""
+    after = " " if text[-1:].isspace() else ""
+    line = brief(text, longest)
+    return f"{before}{line}{after}" if line else before
+
+
+def value_text(value: blocks.Value, unit: str = "") -> str:
+    """Return a value with its unit: shares in percent; what is not finite is undefined."""
+    if isinstance(value, str):
+        return brief(value)
+    if value is None or not math.isfinite(value):
+        return UNDEFINED
+    if unit == "share":
+        return f"{100 * value:.1f}%"
+    return with_unit(number(value), unit)
+
+
+def ends_text(ends: Sequence[float] | None, unit: str = "") -> str:
+    """Return both ends of an interval; "" without one."""
+    if ends is None:
+        return ""
+    low, high = ends
+    if unit == "share":
+        return f"{100 * low:.1f} to {100 * high:.1f}%"
+    return with_unit(f"{end(low)} to {end(high)}", unit)
+
+
+def points_text(value: float | None) -> str:
+    """Return a difference of shares in points, with its sign."""
+    if value is None:
+        return UNDEFINED
+    points = f"{100 * value:+.1f}"
+    return "0.0" if float(points) == 0 else points
+
+
+def address_of(link: blocks.Link) -> str:
+    """Return the address within a page that a link leads to; "" where it leads nowhere."""
+    if link.href:
+        return link.href
+    if link.position is not None:
+        return f"#s{link.position + 1}"
+    terms = [link.search] if link.search else []
+    if link.model:
+        terms.append(f"model:{quoted(link.model)}")
+    if link.reason:
+        path = SEPARATOR.join(filter(None, link.reason[1:]))
+        terms.append(f"reason:{quoted(path)}")
+    state = {"sample": link.sample, "q": " ".join(terms), "without": link.without}
+    pairs = [f"{key}={quote_plus(value, errors='replace')}" for key, value in state.items() if value]
+    return f"#{'&'.join(pairs)}" if pairs else ""
+
+
+def quoted(text: str) -> str:
+    r"""Return a value of a term of the search in quotes.
+
+    >>> quoted('say "hi"')
+    '"say \\"hi\\""'
+    """
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+def place_on(value: float | None, high: float = 1.0, low: float = 0.0) -> float | None:
+    """Return the place of a value on an axis, in percent; None off the axis."""
+    if value is None or not low <= value <= high:
+        return None
+    return round(100 * (value - low) / (high - low), 2)
+
+
+def _place_end(value: float, low: float, high: float) -> float | None:
+    """Return the place of an end of an interval; one beyond the axis is drawn at its end."""
+    within = min(max(value, low), high)
+    return place_on(within, high, low)
+
+
+# Figures
+
+
+def draw_figure(figure: blocks.Figure, low: float = 0.0, high: float = 1.0) -> Shape:
     """Return a value with its places on an axis; one that is a word is ``plain``."""
-    ends = (
-        figure.interval
-        if figure.interval is not None and all(map(math.isfinite, figure.interval))
-        else None
-    )
-    left, right = (
-        (None, None)
-        if ends is None
-        else (scale_of(min(max(each, low), high), high, low) for each in ends)
-    )
+    ends = figure.interval
+    if ends is not None and not all(map(math.isfinite, ends)):
+        ends = None
+    left = right = None
+    if ends is not None:
+        left, right = (_place_end(value, low, high) for value in ends)
+    value = as_number(figure.value)
     return Shape(
         title=brief(figure.label, _NAME),
-        value=_shown(figure.value),
-        unit="",
-        interval="" if ends is None else f"{end(ends[0])} – {end(ends[1])}",
+        value=value_text(figure.value, figure.unit),
+        interval=ends_text(ends, figure.unit),
         note=brief(figure.note, _NOTE),
+        meaning=brief(figure.meaning, _LONGEST),
+        model=brief(figure.model, 40),
+        gate=brief(figure.gate, _NOTE),
         defined=figure.value is not None,
         plain=isinstance(figure.value, str),
-        at=scale_of(as_number(figure.value), high, low),
+        at=place_on(value, high, low),
         low=left,
         high=right,
+        threshold=place_on(figure.threshold, high, low),
     )
 
 
-def _estimates(block: blocks.Interval) -> Shape:
+def _draw_figures(block: blocks.Figures) -> Shape:
+    return make_shape(block, "figures", items=[*map(draw_figure, block.figures)])
+
+
+def _draw_interval(block: blocks.Interval) -> Shape:
     if not block.low < block.high:
-        raise ValueError(
-            f"the axis of an interval block must grow, got {block.low} to {block.high}"
-        )
-    rows = [_figure(each, block.low, block.high) for each in block.figures[:_MOST_ROWS]]
-    steps = (block.low + (block.high - block.low) * step / 4 for step in range(5))
-    return _shape(block, "estimates", rows=rows, ticks=[f"{step:g}" for step in steps])
+        ends = f"{block.low} to {block.high}"
+        raise ValueError(f"the axis of an interval block must grow, got {ends}")
+    rows = [draw_figure(each, block.low, block.high) for each in block.figures[:_MOST_ROWS]]
+    step = (block.high - block.low) / 4
+    marks = [block.low + place * step for place in range(5)]
+    is_share = any(figure.unit == "share" for figure in block.figures)
+    ticks = [f"{100 * mark:g}%" if is_share else f"{mark:g}" for mark in marks]
+    has_axis = any(row.at is not None for row in rows)
+    groups = _group_rows(rows)
+    return make_shape(block, "estimates", groups=groups, rows=rows, ticks=ticks * has_axis)
 
 
-def _shown(value: blocks.Value) -> str:
-    """Return a value in short; what is not a finite number is undefined."""
-    return number(None if isinstance(value, float) and not math.isfinite(value) else value)
+def _group_rows(rows: Sequence[Shape]) -> list[Shape]:
+    """Return figures of one label that follow each other as one group."""
+    groups: list[Shape] = []
+    for row in rows:
+        if groups and row.model and groups[-1].title == row.title:
+            groups[-1].rows.append(row)
+        else:
+            groups.append(Shape(title=row.title, rows=[row]))
+    return groups
 
 
-def binned(edges: Sequence[float], groups: Sequence[Sequence[int]]) -> list[Bin]:
-    """Return bins as people write them, ``[0.2, 0.4)``, and what is exactly the last edge.
-
-    Each group has counts of what lies below, in each bin and above; nothing outside has no bin.
-    """
-    first, last = f"{edges[0]:g}", f"{edges[-1]:g}"
-    labels = [
-        f"< {first}",
-        *(f"[{low:g},\u00a0{high:g})" for low, high in pairwise(edges)),
-        last,
-        f"> {last}",
-    ]
-    found = list(zip(labels, (edges[0], *edges, edges[-1]), zip(*groups, strict=True), strict=True))
-    return [each for each in found if each not in (found[0], found[-1]) or any(each[2])]
+# Bars
 
 
 def bars(heading: str, bins: Sequence[Bin], *, shaded: bool = False) -> Shape:
-    """Return a histogram of the first group of some bins, whose bars may be shaded by their lower
-    edges.
+    """Return a histogram of the first group of some bins.
+
+    Its bars may be shaded by their lower edges.
     """
-    counts = [count for _, _, (count, *_) in bins]
+    counts = [counts[0] for _, _, counts in bins]
     top, total = max(counts, default=0), sum(counts)
-    found = [
-        Shape(
-            label=label,
-            count=count,
-            share=percent(count, total),
-            height=round(100 * count / top, 2) if top else 0.0,
-            shade=shade(low) if shaded else "none",
-        )
-        for (label, low, _), count in zip(bins, counts, strict=True)
-    ]
-    return Shape(kind="histogram", title=heading, bars=found)
+    shown: list[Shape] = []
+    for label, low, _ in bins:
+        count = counts[len(shown)]
+        bar = Shape(label=label, count=count, share=percent(count, total))
+        bar.height = round(100 * count / top, 2) if top else 0.0
+        bar.shade = shade(low) if shaded else "none"
+        shown.append(bar)
+    return Shape(kind="histogram", title=heading, bars=shown)
 
 
 def distribution(heading: str, scores: ScoreBins) -> Shape:
     """Return the histogram of a grader's scores."""
-    return bars(
-        heading, binned(scores.edges, [(scores.below, *scores.counts, scores.above)]), shaded=True
-    )
+    counts = (scores.below, *scores.counts, scores.above)
+    return bars(heading, label_bins(scores.edges, [counts]), shaded=True)
 
 
 def opposed(name: str, sides: Sequence[str], bins: Sequence[Bin]) -> Shape:
     """Return two distributions back to back."""
     top = max(1, *(count for *_, counts in bins for count in counts))
-    lines = [
-        Shape(
-            label=label,
-            left=a,
-            right=b,
-            left_width=round(100 * a / top, 2),
-            right_width=round(100 * b / top, 2),
-        )
-        for label, _, (a, b) in bins
-    ]
+    lines = []
+    for label, _, (left, right) in bins:
+        line = Shape(label=label, left=left, right=right)
+        line.left_width = round(100 * left / top, 2)
+        line.right_width = round(100 * right / top, 2)
+        lines.append(line)
     return Shape(name=name, left=sides[0], right=sides[1], bars=lines)
 
 
-def _distribution(block: blocks.Distribution) -> Iterator[Shape]:
-    if len(block.edges) < 2 or any(low >= high for low, high in pairwise(block.edges)):
-        raise ValueError("edges of a distribution must grow, and there must be two at least")
+def _draw_counts(block: blocks.Counts) -> Shape:
+    counts = islice(block.counts.items(), _MOST_BARS)
+    bins = [(brief(name, _NAME), math.nan, (count,)) for name, count in counts]
+    return bars(brief(block.title, _NAME), bins)
+
+
+def _draw_distribution(block: blocks.Distribution) -> Iterator[Shape]:
     names = [brief(name, _NAME) for name in block.groups]
-    bins = (
-        binned(block.edges, [_counts(values, block.edges) for values in block.groups.values()])
-        if names
-        else []
-    )
+    bins = bin_values(block.groups, block.edges)
+    title = brief(block.title, _NAME)
     if len(names) == 2:
-        yield _shape(block, "opposite", chart=opposed(_title(block) or "value", names, bins))
+        chart = opposed(title or "value", names, bins)
+        yield make_shape(block, "opposite", chart=chart)
         return
     for place, name in enumerate(names):
         own = [(label, low, counts[place:]) for label, low, counts in bins]
-        yield bars(f"{_title(block)}: {name}" if block.title else name, own)
+        yield bars(f"{title}: {name}" if title else name, own)
 
 
-def _counts(values: Sequence[float], edges: Sequence[float]) -> list[int]:
-    """Return how many values lie below the first edge, in each bin, and above the last edge."""
-    found = [0] * (len(edges) + 2)
-    for value in filter(math.isfinite, values):
-        found[
-            len(edges) + (value > edges[-1]) if value >= edges[-1] else bisect_right(edges, value)
-        ] += 1
-    return found
+# Lines over a number
 
 
-def _series(block: blocks.Series) -> Shape:
-    """Return figures over a number, with their heights from above.
-
-    No picture of none, or of too many.
-    """
+def _draw_series(block: blocks.Series) -> Shape:
+    """Return figures over a number; no picture of none, or of too many."""
     points = sorted(block.points.items())
     if not 0 < len(points) <= _MOST_POINTS:
-        return _shape(block, "words", text="none")
-    every = [
-        each for _, figure in points for each in (as_number(figure.value), *(figure.interval or ()))
-    ]
-    known = [each for each in every if each is not None and math.isfinite(each)]
-    bottom, top = min(0.0, *known, 0.0), max(known, default=1.0)
-    top = 1.0 if bottom == 0 and 0.5 < top <= 1 else _round_up(top, bottom)
+        return make_shape(block, "words", text=draw_text("none"))
+    bottom, top = _range_of([figure for _, figure in points])
     first, last = points[0][0], points[-1][0]
-    shown = []
-    for place, figure in points:
-        point = _figure(figure, bottom, top)
-        point.y, point.low, point.high = (
-            None if at is None else round(100 - at, 2) for at in (point.at, point.low, point.high)
-        )
-        point.label, point.x = str(place), scale_of(place, last, first) if last > first else 50.0
-        shown.append(point)
+    shown = [_draw_point(place, first, last, figure, bottom, top) for place, figure in points]
     ticks = [(float(at), number(top - (top - bottom) * at / 100)) for at in (0, 50, 100)]
-    return _shape(block, "series", points=shown, ticks=ticks)
+    return make_shape(block, "series", points=shown, ticks=ticks)
+
+
+def _draw_point(
+    x: float, first: float, last: float, figure: blocks.Figure, bottom: float, top: float
+) -> Shape:
+    """Return a figure over a number, with its heights from above."""
+    point = draw_figure(figure, bottom, top)
+    heights = (point.at, point.low, point.high)
+    point.y, point.low, point.high = (
+        None if height is None else round(100 - height, 2) for height in heights
+    )
+    point.label = f"{x:g}"
+    point.x = place_on(x, last, first) if last > first else 50.0
+    return point
+
+
+def _range_of(figures: Sequence[blocks.Figure]) -> tuple[float, float]:
+    """Return an axis for figures that ends on round numbers; shares have that from 0 to 1."""
+    ends = [each for figure in figures for each in (figure.value, *(figure.interval or ()))]
+    values = [value for each in ends if (value := as_number(each)) is not None]
+    finite = [value for value in values if math.isfinite(value)]
+    bottom, top = min([0.0, *finite]), max(finite, default=1.0)
+    is_share = bottom == 0 and 0.5 < top <= 1
+    return bottom, 1.0 if is_share else _round_up(top, bottom)
 
 
 def _round_up(top: float, bottom: float) -> float:
-    """Return the next 1, 2 or 5 times a power of ten, so that the axis ends on a round number."""
+    """Return the next round number above the top of an axis."""
     if top <= bottom:
         return bottom + 1.0
+    if top <= 0:
+        return 0.0
     power = 10.0 ** math.floor(math.log10(max(top, -bottom)))
-    steps = (power * step for step in (1, 2, 3, 4, 5, 6, 8, 10))
-    return next((step for step in steps if step >= top), power * 10) if top > 0 else 0.0
+    steps = [power * step for step in (1, 2, 3, 4, 5, 6, 8, 10)]
+    return next((step for step in steps if step >= top), power * 10)
 
 
-def _grid(
+def _draw_curve(block: blocks.Curve) -> Shape:
+    """Return lines over a number on axes from 0 to 1, the numbers spread over the width."""
+    numbers = sorted({x for points in block.lines.values() for x in points})
+    if not numbers:
+        return make_shape(block, "words", text=draw_text("none"))
+    first, last = (0.0, 1.0) if block.is_ideal else (numbers[0], numbers[-1])
+    lines = []
+    for name, points in block.lines.items():
+        shown = [
+            _draw_point(x, first, last, figure, 0.0, 1.0)
+            for x, figure in sorted(points.items())[:_MOST_POINTS]
+        ]
+        drawable = [point for point in shown if point.y is not None]
+        lines.append(Shape(name=brief(name, _NAME), points=shown, drawable=drawable))
+    marks = (0.0, 0.5, 1.0) if block.is_ideal else numbers
+    ticks = [Shape(x=place_on(mark, last, first) if last > first else 50.0) for mark in marks]
+    for tick, mark in zip(ticks, marks, strict=True):
+        tick.label = f"{100 * mark:g}%" if block.is_ideal else f"{mark:g}"
+    return make_shape(
+        block, "curve", lines=lines, ticks=ticks, x=brief(block.x, _NAME), is_ideal=block.is_ideal
+    )
+
+
+# Tables
+
+
+def _draw_grid(
     block: blocks.Matrix | blocks.Table,
     rows: Iterable[tuple[str, Sequence[Any]]],
-    cell: Callable[[Any, tuple[str, str]], Shape],
+    draw_cell: Callable[[Any, str, str], Shape],
 ) -> Shape:
     """Return a table of cells, each made from its value and the names of its row and column."""
-    rows = list(rows)
-    if any(len(values) != len(block.columns) for _, values in rows):
+    every = list(rows)
+    if any(len(values) != len(block.columns) for _, values in every):
         raise ValueError("a row of a table must have as many values as there are columns")
-    kept = []
-    for name, values in rows[:_MOST_ROWS]:
-        pairs = islice(zip(values, block.columns, strict=True), _MOST_COLUMNS)
-        kept.append((brief(name, _NAME), [cell(value, (name, column)) for value, column in pairs]))
+    shown = []
+    for name, values in every[:_MOST_ROWS]:
+        pairs = zip(values, block.columns, strict=True)
+        cells = [draw_cell(value, name, column) for value, column in islice(pairs, _MOST_COLUMNS)]
+        shown.append((brief(name, _NAME), cells))
     columns = [brief(name, _NAME) for name in block.columns[:_MOST_COLUMNS]]
-    every = [cell for _, cells in kept for cell in cells]
-    return _shape(
+    links = block.links if isinstance(block, blocks.Table) else {}
+    addresses = {brief(name, _NAME): address_of(link) for name, link in links.items()}
+    return make_shape(
         block,
         "table",
         corner=brief(block.corner, _NAME),
         columns=columns,
-        rows=kept,
-        left_out=len(rows) - len(kept),
-        wide=any(
-            each.dot or (each.address and not each.shade) for each in every
-        ),  # takes the whole width
-        wordy=[  # columns of words, or figures on an axis, stand on the left
-            any(cells[at].dot or _WORD.search(cells[at].text) for _, cells in kept)
-            for at in range(len(columns))
-        ],
+        rows=shown,
+        links=addresses,
+        left_out=len(every) - len(shown),
+        wide=any(_needs_room(cell) for _, cells in shown for cell in cells),
+        wordy=[_is_wordy(shown, at) for at in range(len(columns))],
     )
 
 
-def _text(
-    text: str, *, shade: str = "", interval: str = "", dot: Shape | None = None, address: str = ""
-) -> Shape:
-    return Shape(text=text, shade=shade, interval=interval, dot=dot, address=address)
+def _needs_room(cell: Shape) -> bool:
+    return bool(cell.dot or (cell.address and not cell.shade))
 
 
-def _cell(value: blocks.Cell) -> Shape:
-    """Return a cell of a table; of a figure it is the value alone that words stand for."""
-    match value:
-        case blocks.Figure():
-            dot = _figure(value)
-            return _text(
-                dot.value,
-                interval=dot.interval,
-                dot=dot if dot.at is not None or not dot.defined else None,
-            )
-        case blocks.Link():
-            return _text(brief(value.text, _NAME), address=_address(value))
-        case str():
-            return _text(brief(value, _LONGEST))
-        case _:
-            return _text(_shown(value))
+def _is_wordy(rows: Sequence[tuple[str, Sequence[Shape]]], at: int) -> bool:
+    """Return whether a column stands on the left: one of words, or of figures on an axis."""
+    return any(cells[at].dot or _WORD.search(cells[at].text) for _, cells in rows)
 
 
-def _matrix(block: blocks.Matrix) -> Shape:
-    every = [value for row in block.values for value in row]
-    whole = all(value is None or isinstance(value, int) for value in every)
-    top = max((value for value in every if isinstance(value, int)), default=0) if whole else 1
+def _make_cell(text: str, **more: Any) -> Shape:
+    usual = {"shade": "", "interval": "", "dot": None, "address": ""}
+    return Shape(**{"text": text, **usual, **more})
 
-    def shaded(value: blocks.Value, names: tuple[str, str]) -> Shape:
-        if value is None:
-            return _text("")
-        size, (row, column) = as_number(value), names
-        shade = (
-            f"h{math.ceil(8 * size / (top or 1))}" if size is not None and 0 <= size <= top else ""
+
+def _draw_cell(value: blocks.Cell, *_: str) -> Shape:
+    if isinstance(value, blocks.Figure):
+        dot = draw_figure(value)
+        is_drawn = dot.at is not None or not dot.defined
+        return _make_cell(dot.value, interval=dot.interval, dot=dot if is_drawn else None)
+    if isinstance(value, blocks.Link):
+        return _make_cell(brief(value.text, _NAME), address=address_of(value))
+    if isinstance(value, str):
+        return _make_cell(brief(value, _LONGEST))
+    return _make_cell(value_text(value))
+
+
+def _draw_table(block: blocks.Table) -> Shape:
+    return _draw_grid(block, block.rows.items(), _draw_cell)
+
+
+class _MatrixCells:
+    """Draws the cells of a matrix, shaded by size; of a confusion, wrong ones as failures."""
+
+    def __init__(self, block: blocks.Matrix) -> None:
+        self._block = block
+        values = [_plain_value(value) for row in block.values for value in row]
+        counts = [value for value in values if isinstance(value, int)]
+        is_count = all(value is None or isinstance(value, int) for value in values)
+        self._top = max(counts, default=0) if is_count else 1
+
+    def draw(self, value: blocks.Value | blocks.Figure, row: str, column: str) -> Shape:
+        plain = _plain_value(value)
+        if plain is None:
+            return _make_cell("")
+        block = self._block
+        search = block.search.format(row=row, column=column) if plain else ""
+        ends = value.interval if isinstance(value, blocks.Figure) else None
+        return _make_cell(
+            value_text(plain, block.unit),
+            shade=self._shade_of(plain, is_right=row == column),
+            interval=ends_text(ends, block.unit),
+            address=address_of(blocks.Link("", search)),
         )
-        search = block.search.format(row=row, column=column)
-        return _text(
-            _shown(value), shade=shade, address=_address(blocks.Link("", search)) if value else ""
-        )
 
-    return _grid(block, zip(block.rows, block.values, strict=True), shaded)
-
-
-_Nodes = Mapping[str, blocks.Node]
-
-
-def _graphs(block: blocks.Graph) -> Shape:
-    expected, made = _named(block.nodes), None if block.made is None else _named(block.made)
-    if not expected:
-        return _shape(block, "words", text="none")
-    if made is None:
-        return _shape(block, "graphs", sides=[_graph("", expected, expected, "missing")])
-    sides = [_graph("Expected", expected, made, "missing"), _graph("Made", made, expected, "extra")]
-    return _shape(block, "graphs", sides=sides)
+    def _shade_of(self, value: blocks.Value, *, is_right: bool) -> str:
+        size = as_number(value)
+        if size is None or not 0 <= size <= self._top:
+            return ""
+        step = math.ceil(_SHADES * size / (self._top or 1))
+        if self._block.is_confusion and not is_right:
+            return f"w{step}"
+        return f"h{step} right" if self._block.is_confusion else f"h{step}"
 
 
-def _named(nodes: Sequence[blocks.Node]) -> _Nodes:
-    found = {node.name: node for node in nodes}
-    if len(found) < len(nodes):
-        raise ValueError("two nodes of a graph have one name")
-    return found
+def _plain_value(value: blocks.Value | blocks.Figure) -> blocks.Value:
+    return value.value if isinstance(value, blocks.Figure) else value
 
 
-def _graph(title: str, nodes: _Nodes, other: _Nodes, alone: str) -> Shape:
-    """Return nodes in layers, each one layer after the last one it depends on.
-
-    Edges that lead back do not count.
-    """
-    shown = dict(islice(nodes.items(), _MOST_NODES))
-    depth: dict[str, int] = {}
-
-    def deep(name: str, above: frozenset[str] = frozenset()) -> int:
-        if name not in depth:
-            own = above | {name}
-            before = (each for each in shown[name].after if each in shown and each not in own)
-            depth[name] = max((deep(each, own) + 1 for each in before), default=0)
-        return depth[name]
-
-    layers: list[list[Shape]] = [[] for _ in range(max(map(deep, shown), default=-1) + 1)]
-    for name, node in shown.items():
-        layers[depth[name]].append(_node(node, nodes, other.get(name), alone))
-    return Shape(title=title, layers=layers, left_out=len(nodes) - len(shown))
+def _draw_matrix(block: blocks.Matrix) -> Shape:
+    rows = zip(block.rows, block.values, strict=True)
+    shape = _draw_grid(block, rows, _MatrixCells(block).draw)
+    shape.kind = "matrix"
+    shape.totals = [brief(text, _NAME) for text in block.totals]
+    shape.differences = [_draw_difference(figure) for figure in block.differences]
+    return shape
 
 
-def _node(node: blocks.Node, nodes: _Nodes, twin: blocks.Node | None, alone: str) -> Shape:
-    """Return a node whose status is ``same``, ``differs``, ``missing`` (expected only) or ``extra``
-    (made only).
-    """
-    status = alone if twin is None else "same" if [*twin.lines] == [*node.lines] else "differs"
-    lines = [brief(str(line), _LONGEST_LINE) for line in node.lines[:_MOST_LINES]]
-    if len(node.lines) > _MOST_LINES:
-        lines[-1] = f"… {len(node.lines) - _MOST_LINES + 1} more"
-    known, before = (
-        () if twin is None else twin.after,
-        dict.fromkeys(each for each in node.after if each in nodes),
+def _draw_difference(figure: blocks.Figure) -> Shape:
+    value, ends = as_number(figure.value), figure.interval
+    is_clear = ends is not None and (ends[0] > 0 or ends[1] < 0)
+    tone = "good" if is_clear and value and value > 0 else "bad" if is_clear else ""
+    interval = "" if ends is None else f"{points_text(ends[0])} to {points_text(ends[1])}"
+    return Shape(text=points_text(value), interval=interval, tone=tone)
+
+
+# Sentences and gates
+
+
+def _draw_words(block: blocks.Words) -> Shape:
+    return make_shape(block, "words", text=draw_text(block.text))
+
+
+def _draw_link(block: blocks.Link) -> Shape:
+    text = brief(block.text, _LONGEST)
+    return Shape(kind="samples", title="", text=text, address=address_of(block))
+
+
+def _draw_section(block: blocks.Section) -> Shape:
+    inside = draw_all(block.blocks)
+    return make_shape(
+        block,
+        "section",
+        blocks=inside,
+        folded=bool(block.folded),
+        id=block.id,
+        note=draw_text(block.note),
+        tone=block.tone,
     )
-    after = [
-        ("" if each in known else _SIGNS[alone]) + brief(each, _LONGEST_LINE) for each in before
-    ]
+
+
+def _draw_head(block: blocks.Head) -> Shape:
     return Shape(
-        name=_SIGNS[status] + brief(node.name, _LONGEST_LINE),
-        status=status,
-        after=after,
-        lines=lines,
+        kind="head",
+        title="",
+        about=draw_text(block.about, 200),
+        sentence=draw_text(block.sentence),
+        note=draw_text(block.note),
+        verdict=block.verdict,
     )
 
 
-def _address(link: blocks.Link) -> str:
-    if link.position is not None:
-        return f"#s{link.position + 1}"
-    terms = [link.search] if link.search else []
-    terms += [f'model:"{link.model}"'] if link.model else []
-    terms += [f'reason:"{SEPARATOR.join(filter(None, link.reason[1:]))}"'] if link.reason else []
-    held = {"sample": link.sample, "q": " ".join(terms)}
-    return (
-        f"#{urlencode({key: value for key, value in held.items() if value})}"
-        if any(held.values())
-        else ""
+def _draw_gate(block: blocks.GateLine) -> Shape:
+    word = {True: "passed", False: "failed", None: "no data"}[block.passed]
+    low, high = block.interval or (None, None)
+    scale = 0.01 if block.unit == "percent" else 1.0
+    ends = None if block.interval is None else tuple(scale * each for each in block.interval)
+    return Shape(
+        kind="gate",
+        title="",
+        rule=brief(block.rule, 200),
+        value=brief(block.value, 200),
+        passed=block.passed,
+        word=word,
+        note=brief(block.note, _LONGEST),
+        interval=ends_text(ends, "share" if block.unit in ("share", "percent") else block.unit),
+        at=place_on(block.at),
+        threshold=place_on(block.threshold),
+        low=place_on(None if low is None else scale * low),
+        high=place_on(None if high is None else scale * high),
     )
+
+
+def _draw_caveat(block: blocks.Caveat) -> Shape:
+    text, more = draw_text(block.text), draw_text(block.more)
+    return Shape(kind="caveat", title="", text=text, more=more if more[0].text else [])
+
+
+# Failures
+
+
+def _draw_causes(block: blocks.Causes) -> Shape:
+    return make_shape(
+        block,
+        "causes",
+        lines=[_draw_cause(line, block.total) for line in block.lines],
+        total=block.total,
+        rest=block.rest,
+        rest_share=percent(block.rest, block.total),
+        columns=block.columns,
+        whole=block.whole,
+    )
+
+
+def _draw_cause(line: blocks.CauseLine, total: int) -> Shape:
+    also = None if line.also is None else _draw_part(line.also, _NAME)
+    difference = None if line.difference is None else _draw_difference(line.difference)
+    return Shape(
+        name=_draw_part(line.name, _NAME),
+        samples=line.samples,
+        share=percent(line.samples, total),
+        width=round(100 * line.samples / total, 2) if total else 0.0,
+        often=line.often,
+        about=brief(line.about, 2 * _NAME),
+        about_samples=line.about_samples,
+        also=also,
+        parts=[_draw_cause(part, total) for part in line.parts],
+        kinds=line.kinds,
+        rest=line.rest,
+        noun=line.noun,
+        samples_b=line.samples_b,
+        difference=difference,
+    )
+
+
+def _draw_quotes(block: blocks.Quotes) -> Shape:
+    shown = []
+    for quote in block.quotes:
+        shape = Shape(name=_draw_part(quote.name, _NAME), text=brief(quote.text, 400))
+        shape.samples, shape.share = quote.samples, percent(quote.samples, block.total)
+        shape.width = round(100 * quote.samples / max(1, block.total), 2)
+        shape.note = brief(quote.note, _NOTE)
+        shape.examples = [_draw_part(each, _NAME) for each in quote.examples]
+        shown.append(shape)
+    return make_shape(block, "quotes", quotes=shown)
+
+
+def _draw_answers(block: blocks.Answers) -> Shape:
+    shown = []
+    for answer in block.answers:
+        shape = Shape(question=_draw_part(answer.question, 200), right=answer.right)
+        shape.expected, shape.given = brief(answer.expected, 200), brief(answer.given, 200)
+        shown.append(shape)
+    return make_shape(block, "answers", answers=shown, left_out=block.left_out)
+
+
+# Two sides
+
+
+def _draw_paired(block: blocks.PairedDifference) -> Shape:
+    """Return a difference on an axis around zero that holds its interval."""
+    ends = block.interval
+    known = [value for value in (block.difference, *(ends or ())) if value is not None]
+    widest = 1.15 * max([abs(value) for value in known if value], default=1.0)
+    is_share = block.unit == "share"
+    text = points_text(block.difference) if is_share else value_text(block.difference, block.unit)
+    interval = ""
+    if ends is not None:
+        interval = f"{points_text(ends[0])} to {points_text(ends[1])}"
+        interval = interval if is_share else ends_text(ends, block.unit)
+    low, high = ends or (None, None)
+    return Shape(
+        kind="paired",
+        title=brief(block.label, _NAME),
+        text=text,
+        unit="points" if is_share else "",
+        interval=interval,
+        verdict=brief(block.verdict, 40),
+        p=block.p,
+        at=place_on(block.difference, widest, -widest),
+        low=place_on(low, widest, -widest),
+        high=place_on(high, widest, -widest),
+        sides=[draw_figure(block.a), draw_figure(block.b)],
+        notes=[brief(note, _NOTE) for note in block.notes],
+    )
+
+
+def _draw_dumbbells(block: blocks.Dumbbells) -> Shape:
+    groups = []
+    for group in block.groups:
+        tasks = [_draw_change_of_task(each) for each in group.tasks]
+        shape = Shape(title=brief(group.title, _NAME), tasks=tasks)
+        shape.tone, shape.left_out = group.tone, group.left_out
+        groups.append(shape)
+    return make_shape(
+        block,
+        "dumbbells",
+        groups=groups,
+        a=brief(block.a, _NAME),
+        b=brief(block.b, _NAME),
+        noun=brief(block.noun, 40),
+        rest=draw_text(block.rest),
+    )
+
+
+def _draw_change_of_task(task: blocks.TaskChange) -> Shape:
+    link = None if task.link is None else address_of(task.link)
+    low, high = sorted((task.a, task.b))
+    return Shape(
+        task=brief(task.task, _NAME),
+        text=brief(task.text, 60),
+        address=link or "",
+        a=task.a,
+        b=task.b,
+        of=task.of,
+        at_a=place_on(task.a, task.of),
+        at_b=place_on(task.b, task.of),
+        low=place_on(low, task.of),
+        width=round(100 * (high - low) / max(1, task.of), 2),
+    )
+
+
+def _draw_before_after(block: blocks.BeforeAfter) -> Shape:
+    return make_shape(
+        block,
+        "amounts",
+        columns=[brief(name, _NAME) for name in block.columns],
+        wordy=(),
+        rows=[_draw_change(row) for row in block.rows],
+        corner=brief(block.corner, _NAME),
+        note=brief(block.note, _NOTE),
+    )
+
+
+def _draw_change(row: blocks.Change) -> Shape:
+    values = [brief(value, _NAME) for value in row.values]
+    return Shape(quantity=brief(row.quantity, _NAME), values=values, clear=row.clear)
+
+
+def _draw_strips(block: blocks.RunStrips) -> Shape:
+    shown = []
+    for strip in block.strips:
+        shape = Shape(task=_draw_part(strip.task, _NAME), expected=brief(strip.expected, 60))
+        shape.marks = [_draw_mark(mark) for mark in strip.marks]
+        shape.cells = [value_text(cell) for cell in strip.cells]
+        shape.verdict, shape.tone = brief(strip.verdict, 60), strip.tone
+        shown.append(shape)
+    columns = [brief(name, _NAME) for name in block.columns]
+    return make_shape(
+        block,
+        "strips",
+        strips=shown,
+        columns=columns,
+        key=brief(block.key, _NOTE),
+        left_out=block.left_out,
+    )
+
+
+def _draw_mark(mark: blocks.RunMark) -> Shape:
+    address = "" if mark.link is None else address_of(mark.link)
+    state = {True: "right", False: "wrong", None: "none"}[mark.right]
+    return Shape(letter=mark.letter[:2], text=brief(mark.text, 60), state=state, address=address)
+
+
+def _draw_tasks(block: blocks.TaskList) -> Shape:
+    shown = []
+    for line in block.lines:
+        shape = Shape(task=_draw_part(line.task, _NAME), text=brief(line.text, 80))
+        shape.sides = [[*line.a], [*line.b]] if line.b else [[*line.a]]
+        shape.difference = brief(line.difference, 20)
+        shown.append(shape)
+    return make_shape(
+        block,
+        "tasks",
+        lines=shown,
+        chips=[_draw_part(chip, _NAME) for chip in block.chips],
+        columns=[brief(name, _NAME) for name in block.columns],
+        left_out=block.left_out,
+    )
+
+
+def _draw_calls(block: blocks.CallDiff) -> Shape:
+    pairs = []
+    for pair in block.pairs:
+        shape = Shape(expected=brief(pair.expected, _LONGEST))
+        shape.sides = [brief(side, _LONGEST) for side in pair.sides]
+        shape.marks = [*pair.marks]
+        pairs.append(shape)
+    unexpected = [[brief(call, _LONGEST) for call in calls] for calls in block.unexpected]
+    return make_shape(
+        block,
+        "calls",
+        sides=[_draw_part(side, _NAME) for side in block.sides],
+        pairs=pairs,
+        unexpected=unexpected,
+        facts=[_draw_change(fact) for fact in block.facts],
+    )
+
+
+def _draw_graph(block: blocks.Graph) -> Shape:
+    from gradestack_plugins.pages.graphs import draw_sides  # noqa: PLC0415 - few runs have one
+
+    sides = draw_sides(block)
+    if sides is None:
+        return make_shape(block, "words", text=draw_text("none"))
+    return make_shape(block, "graphs", sides=sides)
+
+
+_DRAWERS: Mapping[type, Callable[[Any], Shape | Iterable[Shape]]] = {
+    blocks.Answers: _draw_answers,
+    blocks.BeforeAfter: _draw_before_after,
+    blocks.CallDiff: _draw_calls,
+    blocks.Causes: _draw_causes,
+    blocks.Caveat: _draw_caveat,
+    blocks.Counts: _draw_counts,
+    blocks.Curve: _draw_curve,
+    blocks.Distribution: _draw_distribution,
+    blocks.Dumbbells: _draw_dumbbells,
+    blocks.Figures: _draw_figures,
+    blocks.GateLine: _draw_gate,
+    blocks.Graph: _draw_graph,
+    blocks.Head: _draw_head,
+    blocks.Interval: _draw_interval,
+    blocks.Link: _draw_link,
+    blocks.Matrix: _draw_matrix,
+    blocks.PairedDifference: _draw_paired,
+    blocks.Quotes: _draw_quotes,
+    blocks.RunStrips: _draw_strips,
+    blocks.Section: _draw_section,
+    blocks.Series: _draw_series,
+    blocks.Table: _draw_table,
+    blocks.TaskList: _draw_tasks,
+    blocks.Words: _draw_words,
+}
+"""Type of a block -> what draws it."""

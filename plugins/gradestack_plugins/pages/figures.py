@@ -1,151 +1,113 @@
-"""Figures of a run as pages show them, as they were declared.
-
-The headline, those of each grader, gates, tables.
-"""
+"""Figures of a run as pages show them: the results, gates, and the table of all figures."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
+
+import msgspec
 
 from gradestack import Declarations, Report, gate_texts, which_is_better, with_unit
 from gradestack import Figure as Meaning
 from gradestack.jsonio import as_count, as_list, as_map, as_number, as_text
-from gradestack_plugins.pages.draw import Shape, scale_of
+from gradestack_plugins.pages.blocks import Figure, GateLine
+from gradestack_plugins.pages.draw import Shape, ends_text, value_text
 from gradestack_plugins.pages.index import RowEntry
+from gradestack_plugins.pages.meanings import meaning_of
 from gradestack_plugins.pages.tallies import sum_over
-from gradestack_plugins.pages.tasks import Reliability, by_task
+from gradestack_plugins.pages.tasks import by_task
 from gradestack_plugins.pages.text import UNDEFINED, brief, capital, counted, end, number
 from gradestack_plugins.tables.figures import figure_tables
 
-_WORDS = {"lost": "not passed", "error": "broken"} | {
-    word: word for word in ("graded", "missing", "skipped", "passed")
+_WORDS = {
+    "passed": "passed",
+    "lost": "not passed",
+    "error": "broken",
+    "graded": "graded",
+    "missing": "missing",
+    "skipped": "skipped",
 }
-_LONGEST_WORD, _LONGEST_PATH = 40, 20
-_MOST_ROWS, _MOST_ENTRIES, _ZOOMED = 16, 6, 60
+_LONGEST_WORD, _LONGEST_REASON = 40, 160
+_MOST_ROWS, _MOST_ENTRIES = 16, 6
 _MEANS = ("mean", "mean.mean", "classification.accuracy")
 """Figures that are the share of successes where every score is 1 or 0."""
 _PERCENT = ("accuracy", "pass_rate")
+_SIGNS = {
+    "gte": "at least",
+    "gt": "above",
+    "lte": "at most",
+    "lt": "below",
+    "eq": "exactly",
+}
+OVER_K = {
+    "pass_hat_k": "{passed} in all {k} trials",
+    "pass_at_k": "{passed} in at least one of {k}",
+}
+"""Figure over k -> its label."""
+_SHORT = {"pass_hat_k": "pass^{k}", "pass_at_k": "pass@{k}"}
 Line = tuple[Any, ...]
 
 
-def success_of(summary: Mapping[str, Any]) -> Shape | None:
-    """Return how many samples are a success, ``of`` those the outcome grader graded.
+class Success(msgspec.Struct, frozen=True):
+    """How many samples are a success by the outcome grader."""
 
-    None where there is no outcome.
+    passed: int
+    of: int
+    """Samples that it graded."""
+    grader: str
+    models: Mapping[str, tuple[int, int]] = {}
+    """Model -> samples that are a success, and that are not."""
+    others: int = 0
+    """Models that pages leave out."""
 
-    ``models`` has for each model its samples that are a success, and that are not; of ``many`` they
-    are not summed up. ``others`` counts the models that pages leave out.
-    """
+    @property
+    def many(self) -> bool:
+        """Whether there are several models, which are not summed up."""
+        return len(self.models) > 1
+
+
+class Result(msgspec.Struct, frozen=True):
+    """A figure of the results with its path and its direction."""
+
+    figure: Figure
+    path: str
+    better: str = ""
+    """``lower is better`` or ""."""
+
+
+def success_of(summary: Mapping[str, Any]) -> Success | None:
+    """Return the successes of a run; None where it has no outcome."""
     outcome = as_map(summary.get("outcome"))
     if not outcome:
         return None
-    passed, models = as_count(outcome.get("passed")), map(as_map, as_list(outcome.get("per_model")))
-    counts = {
-        as_text(each.get("model_name")): (each.get("passed"), each.get("failed")) for each in models
-    }
-    return Shape(
+    models = {}
+    for entry in map(as_map, as_list(outcome.get("per_model"))):
+        counts = (as_count(entry.get("passed")), as_count(entry.get("failed")))
+        models[as_text(entry.get("model_name"))] = counts
+    passed = as_count(outcome.get("passed"))
+    return Success(
         passed=passed,
         of=passed + as_count(outcome.get("failed")),
         grader=as_text(outcome.get("grader")),
-        models={name: (as_count(ok), as_count(lost)) for name, (ok, lost) in counts.items()},
-        many=len(counts) > 1,
+        models=models,
         others=as_count(summary.get("models_left_out")),
     )
 
 
 def words_of(summary: Mapping[str, Any]) -> dict[str, str]:
-    """Return the words for what may become of a sample, those for success and its opposite as the
-    outcome grader's.
-    """
+    """Return the word for each state of a sample; for success and failure the outcome grader's."""
     own = as_map(as_map(summary.get("outcome")).get("words"))
-    passed, failed = (brief(as_text(own.get(name)), _LONGEST_WORD) for name in ("passed", "failed"))
-    return {**_WORDS, "passed": passed or _WORDS["passed"], "lost": failed or _WORDS["lost"]}
+    words = dict(_WORDS)
+    for state, name in (("passed", "passed"), ("lost", "failed")):
+        word = brief(as_text(own.get(name)), _LONGEST_WORD)
+        words[state] = word or words[state]
+    return words
 
 
-def ends_of(held: Any) -> tuple[float | None, float | None]:
-    """Return both ends of an interval as summaries have them, (None, None) without one."""
-    low, high = (as_number(as_map(held).get(name)) for name in ("low", "high"))
-    return (None, None) if low is None or high is None else (low, high)
-
-
-def rows_of(
-    summary: Mapping[str, Any], declared: Declarations, reliable: Reliability
-) -> tuple[Shape, ...]:
-    """Return the rows of a summary: the share of successes, then the figures of the headline.
-
-    A figure of the headline that is that share is not shown twice. ``code`` is the path of a figure
-    or, of several models, the model; ``axis`` the one it is on, ``share``, ``score`` between 0 and
-    1 or "", with ``at``, ``low`` and ``high`` in percent of it, None off the axis.
-    """
-    success, outcome = success_of(summary), as_map(summary.get("outcome"))
-    title, many = capital(words_of(summary)["passed"]), success is not None and success.many
-    shares = {
-        as_text(each.get("model_name")): {
-            "value": each.get("share"),
-            "interval": each.get("share_interval"),
-        }
-        for each in (map(as_map, as_list(outcome.get("per_model"))) if many else [outcome])
-    }
-    order = {} if success is None else {model: place for place, model in enumerate(success.models)}
-    rows, path = list[Shape](), ""
-    entries = headline(summary)
-    for entry in entries:
-        if "corrects" in entry:
-            continue
-        if success is not None and not path and _is_share(entry, shares, success.grader):
-            path = _path(as_text(entry.get("figure")))
-        else:
-            rows += _entry(entry, declared, order)
-    if success is not None and many:
-        for place, (name, held) in enumerate(shares.items()):
-            ok, lost = success.models[name]
-            note = f"{number(ok)} of {number(ok + lost)}"
-            rows.insert(
-                place, _row(title, held, None, note, "%", code=brief(name, 40) or "(no name)")
-            )
-    elif success is not None:
-        note = (
-            f"{number(success.passed)} of {counted(success.of, reliable.noun)}"
-            if success.of
-            else "no result"
-        )
-        value = success.passed / success.of if success.of else None
-        rows.insert(0, _row(title, {**shares[""], "value": value}, None, note, "%", path))
-    corrected = [row for entry in entries for row in _corrected(entry, order)]
-    return tuple([*corrected, *rows][:_MOST_ROWS])
-
-
-def _corrected(entry: Mapping[str, Any], order: Mapping[str, int]) -> Iterator[Shape]:
-    """Yield the rows of a figure that corrects the share of successes: one, or one a model."""
-    if "corrects" not in entry:
-        return
-    label, path = brief(as_text(entry.get("label")), 80), _path(as_text(entry.get("figure")))
-    models = as_map(entry.get("models"))
-    if not models:
-        yield _row(label, entry, None, unit="%", code=path)
-    for model in sorted(models, key=lambda name: order.get(name, 0)):
-        yield _row(
-            label, as_map(models[model]), None, unit="%", code=brief(model, 40) or "(no name)"
-        )
-
-
-def confidence_of(summary: Mapping[str, Any]) -> str:
-    """Return the confidence all intervals of the headline have, and what they are clustered by, as
-    a sentence.
-    """
-    found = [as_map(as_map(summary.get("outcome")).get("share_interval"))]
-    for entry in headline(summary):
-        for each in (entry, *map(as_map, as_map(entry.get("models")).values())):
-            held = as_map(each.get("interval"))
-            found += [held, *map(as_map, held.values())]
-    found = [held for held in found if "low" in held]
-    sure = {level for held in found if (level := as_number(held.get("confidence"))) is not None}
-    if len(sure) != 1:
-        return ""
-    clustered = all(as_number(held.get("clusters")) is not None for held in found)
-    return f"Intervals are {100 * sure.pop():.6g}%{', clustered by task' if clustered else ''}."
+def ends_of(interval: Any) -> tuple[float, float] | None:
+    """Return both ends of an interval of a summary, None without one."""
+    low, high = (as_number(as_map(interval).get(name)) for name in ("low", "high"))
+    return None if low is None or high is None else (low, high)
 
 
 def headline(summary: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -153,159 +115,273 @@ def headline(summary: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return list(map(as_map, as_list(as_map(summary.get("headline")).get("figures"))))
 
 
-def axes_of(rows: Sequence[Shape]) -> list[Shape]:
-    """Return rows by axis and figure.
+# The results
 
-    Of an axis only the tens around the data, where these take six tenths or less.
+
+class _Results:
+    """Makes the results of a summary."""
+
+    def __init__(self, summary: Mapping[str, Any], declared: Declarations) -> None:
+        self._outcome = as_map(summary.get("outcome"))
+        self._success = success_of(summary)
+        self._declared = declared
+        self._word = capital(words_of(summary)["passed"])
+        self._entries = headline(summary)
+
+    def make(self) -> list[Result]:
+        """Return corrected shares, the share of successes, and the other figures."""
+        corrected: list[Result] = []
+        others: list[Result] = []
+        share_path = ""
+        for entry in self._entries:
+            if "corrects" in entry:
+                corrected += self._corrected(entry)
+            elif self._success is not None and not share_path and self._is_share(entry):
+                share_path = as_text(entry.get("figure"))
+            else:
+                others += self._of_entry(entry)
+        return [*corrected, *self._shares(share_path), *others]
+
+    def _shares(self, path: str) -> Iterator[Result]:
+        success = self._success
+        if success is None:
+            return
+        path = path or f"{success.grader}.mean"
+        if not success.many:
+            value = success.passed / success.of if success.of else None
+            note = "no result"
+            if success.of:
+                note = f"{number(success.passed)} of {counted(success.of, 'runs')}"
+            yield self._share({**self._outcome, "value": value}, note, path)
+            return
+        for entry in map(as_map, as_list(self._outcome.get("per_model"))):
+            model = as_text(entry.get("model_name"))
+            passed, failed = success.models[model]
+            note = f"{number(passed)} of {number(passed + failed)}"
+            held = {**entry, "value": entry.get("share")}
+            yield self._share(held, note, path, model or "(no name)")
+
+    def _share(self, held: Mapping[str, Any], note: str, path: str, model: str = "") -> Result:
+        share = {"value": held["value"], "interval": held.get("share_interval")}
+        meaning = meaning_of("outcome", as_text(self._outcome.get("rule")))
+        made = _result(self._word, share, None, path, note=note, model=model, unit="share")
+        return msgspec.structs.replace(
+            made, figure=msgspec.structs.replace(made.figure, meaning=meaning)
+        )
+
+    def _corrected(self, entry: Mapping[str, Any]) -> Iterator[Result]:
+        """Yield the share of successes as labels correct it: one, or one of each model."""
+        label, path = brief(as_text(entry.get("label")), 80), as_text(entry.get("figure"))
+        for model, held in self._by_model(entry):
+            yield _result(label, held, None, path, model=model, unit="share")
+
+    def _of_entry(self, entry: Mapping[str, Any]) -> Iterator[Result]:
+        """Yield the results of a figure of the headline, of each model that has it."""
+        label, path = brief(as_text(entry.get("label")), 80), as_text(entry.get("figure"))
+        for model, held in self._by_model(entry):
+            value = held.get("value")
+            if not isinstance(value, Mapping):
+                yield _result(label, held, self._declared.at(path), path, model=model)
+            elif value and all(key.isdecimal() for key in value):
+                yield from self._over_k(label, path, held, model)
+            else:
+                yield from self._of_map(label, path, held, model)
+
+    def _over_k(
+        self, label: str, path: str, held: Mapping[str, Any], model: str
+    ) -> Iterator[Result]:
+        """Yield a figure over k at the last k; k = 1 says what the share of successes says."""
+        last = max(as_map(held["value"]), key=int)
+        if last == "1" and self._success is not None:
+            return
+        name = path.rpartition(".")[2]
+        note, title = "", f"{label}, k = {last}"
+        if name in OVER_K:
+            title = OVER_K[name].format(passed=self._word, k=last)
+            note = _SHORT[name].format(k=last)
+        one = _entry_at(held, last)
+        meaning = self._declared.at(f"{path}.{last}")
+        yield _result(title, one, meaning, f"{path}.{last}", note=note, model=model)
+
+    def _of_map(
+        self, label: str, path: str, held: Mapping[str, Any], model: str
+    ) -> Iterator[Result]:
+        for key in list(as_map(held["value"]))[:_MOST_ENTRIES]:
+            title, own = f"{label}: {brief(key, 40)}", f"{path}.{key}"
+            yield _result(title, _entry_at(held, key), self._declared.at(own), own, model=model)
+
+    def _by_model(self, entry: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
+        """Return what a figure of the headline is of each model, in the order of the outcome."""
+        models = as_map(entry.get("models"))
+        if not models:
+            return [("", entry)]
+        order = [] if self._success is None else list(self._success.models)
+        names = sorted(models, key=lambda name: order.index(name) if name in order else 0)
+        return [(brief(name, 40) or "(no name)", as_map(models[name])) for name in names]
+
+    def _is_share(self, entry: Mapping[str, Any]) -> bool:
+        """Return whether a figure is the share of successes itself, of every model.
+
+        Only the outcome grader's mean or accuracy can be; any other figure may have the same
+        values by chance.
+        """
+        grader = "" if self._success is None else self._success.grader
+        if as_text(entry.get("figure")) not in {f"{grader}.{name}" for name in _MEANS}:
+            return False
+        outcomes = {"": self._outcome}
+        if self._success is not None and self._success.many:
+            entries = map(as_map, as_list(self._outcome.get("per_model")))
+            outcomes = {as_text(each.get("model_name")): each for each in entries}
+        models = as_map(entry.get("models")) or {"": entry}
+        own = {name: _rounded(as_map(held), "value", "interval") for name, held in models.items()}
+        shares = {
+            name: _rounded(held, "share", "share_interval") for name, held in outcomes.items()
+        }
+        return own == shares
+
+
+def _rounded(held: Mapping[str, Any], value: str, interval: str) -> list[float | None]:
+    numbers = (as_number(held.get(value)), *(ends_of(held.get(interval)) or (None, None)))
+    return [None if number is None else round(number, 9) for number in numbers]
+
+
+def _entry_at(held: Mapping[str, Any], key: str) -> dict[str, Any]:
+    """Return one entry of a figure that is a map."""
+    interval = as_map(held.get("interval")).get(key)
+    return {"value": as_map(held["value"])[key], "interval": interval}
+
+
+def _result(
+    label: str,
+    held: Mapping[str, Any],
+    meaning: Meaning | None,
+    path: str,
+    *,
+    note: str = "",
+    model: str = "",
+    unit: str = "",
+) -> Result:
+    """Return a figure with its interval, and why it has no value or no interval."""
+    value, ends = as_number(held.get("value")), ends_of(held.get("interval"))
+    better = "" if meaning is None else which_is_better(meaning.better)
+    if value is None:
+        ends = None
+        notes = [brief(as_text(held.get("reason")), _LONGEST_REASON) or note, better]
+    else:
+        why = brief(as_text(as_map(held.get("interval")).get("reason")), _LONGEST_REASON)
+        notes = [note, better, f"no interval: {why}" if why else ""]
+    shown: float | int | None = value
+    if value is not None and type(held.get("value")) is int and not unit:
+        shown = int(value)
+    figure = Figure(
+        label=label,
+        value=shown,
+        interval=ends,
+        note="; ".join(filter(None, notes)),
+        unit=unit or _unit_of(meaning),
+        meaning="" if meaning is None else meaning_of(path, meaning.about),
+        model=model,
+    )
+    return Result(figure, path, better)
+
+
+def _unit_of(meaning: Meaning | None) -> str:
+    """Return the unit a figure is shown in: scores that lie between 0 and 1 are shares."""
+    if meaning is None:
+        return ""
+    low, high = meaning.bounds
+    if meaning.unit == "score" and low >= 0 and high <= 1:
+        return "share"
+    return "" if meaning.unit in ("score", "count") else meaning.unit
+
+
+def results_of(summary: Mapping[str, Any], declared: Declarations) -> list[Result]:
+    """Return the results of a run: the share of successes, then the figures of the headline.
+
+    Each has the gate that asks something of it.
     """
-    found = []
-    for axis in dict.fromkeys(sorted((row.axis for row in rows), key=("share", "score", "").index)):
-        own = [row for row in rows if row.axis == axis]
-        known = [at for row in own for at in (row.at, row.low, row.high) if at is not None]
-        low, high = (
-            (10 * math.floor(min(known) / 10), 10 * math.ceil(max(known) / 10))
-            if known
-            else (0, 100)
-        )
-        low, high = (low, high) if 0 < high - low <= _ZOOMED else (0, 100)
-        steps = [low + part * (high - low) / 4 for part in range(5)] if axis else []
-        figures: dict[str, list[Shape]] = {}
-        for row in own:
-            ends = {name: scale_of(getattr(row, name), high, low) for name in ("at", "low", "high")}
-            figures.setdefault(row.title, []).append(Shape(**{**vars(row), **ends}))
-        found.append(
-            Shape(
-                name=axis,
-                ticks=[f"{step:g}%" if axis == "share" else f"{step / 100:g}" for step in steps],
-                figures=[Shape(title=title, rows=each) for title, each in figures.items()],
-            )
-        )
+    results = _Results(summary, declared).make()[:_MOST_ROWS]
+    asked = _gates_by_path(summary)
+    return [_with_gate(result, asked.get(result.path)) for result in results]
+
+
+def _with_gate(result: Result, gate: tuple[float, str] | None) -> Result:
+    if gate is None or result.figure.unit != "share":
+        return result
+    threshold, sign = gate
+    text = f"gate: {sign} {100 * threshold:g}%"
+    figure = msgspec.structs.replace(result.figure, threshold=threshold, gate=text)
+    return msgspec.structs.replace(result, figure=figure)
+
+
+def _gates_by_path(summary: Mapping[str, Any]) -> dict[str, tuple[float, str]]:
+    """Return the paths of figures that gates compare with a number -> that number and the rule."""
+    outcome = as_text(as_map(summary.get("outcome")).get("grader"))
+    found = {}
+    for gate in map(as_map, as_list(summary.get("gates"))):
+        value, sign = as_number(gate.get("value")), _SIGNS.get(as_text(gate.get("op")))
+        if value is None or sign is None or gate.get("kind") == "baseline":
+            continue
+        key, metric = as_text(gate.get("metric_key")), as_text(gate.get("metric"))
+        path = as_text(gate.get("figure")) or f"{key}.mean"
+        if metric in _PERCENT or metric == "share":
+            path = f"{outcome}.mean" if key == outcome else ""
+            value = value / 100 if metric in _PERCENT else value
+        if path:
+            found[path] = (value, sign)
+            found[f"{path}.mean"] = (value, sign)
     return found
 
 
-def _entry(
-    entry: Mapping[str, Any], declared: Declarations, order: Mapping[str, int]
-) -> Iterator[Shape]:
-    """Yield the rows of a figure of the headline: one, or one for each model.
-
-    Of a figure over k that of the last k.
-    """
-    label, path, models = (
-        brief(as_text(entry.get("label")), 80),
-        as_text(entry.get("figure")),
-        as_map(entry.get("models")),
-    )
-    for model, each in sorted(models.items(), key=lambda one: order.get(one[0], 0)) or [
-        ("", entry)
-    ]:
-        held, code = as_map(each), (brief(model, 40) or "(no name)") if models else _path(path)
-        value, intervals = held.get("value"), as_map(held.get("interval"))
-        if not isinstance(value, Mapping):
-            yield _row(label, held, declared.at(path), code=code)
-            continue
-        over_k = all(key.isdecimal() for key in value)
-        for key in [max(value, key=int)] if over_k and value else list(value)[:_MOST_ENTRIES]:
-            one = {"value": value[key], "interval": intervals.get(key)}
-            title = f"{label}, k = {key}" if over_k else f"{label} {brief(key, 40)}"
-            yield _row(title, one, declared.at(f"{path}.{key}"), code=code)
+def gate_lines(summary: Mapping[str, Any]) -> list[GateLine]:
+    """Return the gates of a run."""
+    return [_gate_line(as_map(gate)) for gate in as_list(summary.get("gates"))]
 
 
-def _path(path: str) -> str:
-    """Return the path of a figure, of a long one its last part."""
-    return brief(path if len(path) <= _LONGEST_PATH else path.rpartition(".")[2], 60)
-
-
-def _is_share(
-    entry: Mapping[str, Any], shares: Mapping[str, Mapping[str, Any]], grader: str
-) -> bool:
-    """Return whether a figure of the headline is the share of successes itself, of every model.
-
-    Only the outcome grader's mean or accuracy can be; any other figure may have the same values by
-    chance.
-    """
-
-    def rounded(held: Mapping[str, Any]) -> list[float | None]:
-        known = (as_number(held.get("value")), *ends_of(held.get("interval")))
-        return [None if each is None else round(each, 9) for each in known]
-
-    known = as_text(entry.get("figure")) in {f"{grader}.{name}" for name in _MEANS}
-    own = {
-        name: rounded(as_map(each))
-        for name, each in (as_map(entry.get("models")) or {"": entry}).items()
-    }
-    return known and own == {name: rounded(each) for name, each in shares.items()}
-
-
-def _row(
-    title: str,
-    held: Mapping[str, Any],
-    meaning: Meaning | None,
-    note: str = "",
-    unit: str = "",
-    code: str = "",
-) -> Shape:
-    """Return one figure with its interval, and what it counts, or why it has no value or no
-    interval.
-    """
-    value, ends = as_number(held.get("value")), ends_of(held.get("interval"))
-    about, better = (
-        ("", "") if meaning is None else (meaning.about, which_is_better(meaning.better))
-    )
-    axis = "" if value is None else "share" if unit else _axis(meaning)
-    if value is None:
-        notes, shown, unit, ends = (
-            [brief(as_text(held.get("reason")), 160) or note, better],
-            UNDEFINED,
-            "",
-            (None, None),
-        )
-    else:
-        why = brief(as_text(as_map(held.get("interval")).get("reason")), 160)
-        notes, shown = (
-            [note, better, f"no interval: {why}" if why else ""],
-            _shown(held, value, unit),
-        )
-        shown = shown if meaning is None else with_unit(shown, meaning.unit)
-    at, low, high = (scale_of(each) if axis else None for each in (value, *ends))
-    texts = {
-        "title": title,
-        "code": code,
-        "note": "; ".join(filter(None, notes)),
-        "value": shown,
-        "unit": unit,
-    }
-    texts |= {"interval": _interval(ends, unit), "axis": axis, "about": about, "better": better}
-    return Shape(**texts, at=at, low=low, high=high)
-
-
-def _axis(meaning: Meaning | None) -> str:
-    """Return the axis from 0 to 1 that a figure is drawn on.
-
-    Shares, and scores that cannot lie beyond, apart.
-    """
-    within = meaning is not None and meaning.bounds[0] >= 0 and meaning.bounds[1] <= 1
-    return (
-        meaning.unit
-        if meaning is not None and within and meaning.unit in ("share", "score")
-        else ""
+def _gate_line(gate: Mapping[str, Any]) -> GateLine:
+    """Return a gate; its note says whether the verdict is sure, and what it leaves out."""
+    is_percent = gate.get("metric") in _PERCENT
+    on_axis = not isinstance(gate.get("actual"), int) and gate.get("kind") != "baseline"
+    scale = 100.0 if is_percent else 1.0
+    places = []
+    for name in ("actual", "value"):
+        value = as_number(gate.get(name)) if on_axis else None
+        places.append(None if value is None else value / scale)
+    has_data = gate.get("outcome") != "no_data"
+    actual, notes = gate_texts(gate, 3)
+    sure = "but the threshold lies within the interval" if gate.get("sure") is False else ""
+    told = notes or ([] if has_data else ["nothing was graded"])
+    return GateLine(
+        rule=brief(gate.get("text") or "gate", 200),
+        value=actual,
+        passed=gate.get("passed") is True if has_data else None,
+        interval=ends_of(gate.get("interval")),
+        at=places[0],
+        threshold=places[1],
+        note=", ".join(filter(None, (sure, *(brief(each, 300) for each in told)))),
+        unit="percent" if is_percent else "",
     )
 
 
-def _short(value: float, unit: str) -> str:
-    return f"{100 * value:.1f}" if unit else number(value)
+def confidence_of(summary: Mapping[str, Any]) -> str:
+    """Return the confidence of all intervals of the headline as a sentence; "" where they differ."""
+    intervals = [as_map(as_map(summary.get("outcome")).get("share_interval"))]
+    for entry in headline(summary):
+        for held in (entry, *map(as_map, as_map(entry.get("models")).values())):
+            interval = as_map(held.get("interval"))
+            intervals += [interval, *map(as_map, interval.values())]
+    known = [interval for interval in intervals if "low" in interval]
+    levels = {as_number(interval.get("confidence")) for interval in known} - {None}
+    if len(levels) != 1:
+        return ""
+    (level,) = levels
+    text = f"{100 * (level or 0):.6g}% intervals"
+    if all(as_number(interval.get("clusters")) is not None for interval in known):
+        return f"{text}; trials of one task are not counted as independent."
+    return f"{text}."
 
 
-def _shown(held: Mapping[str, Any], value: float, unit: str) -> str:
-    """Return a figure's value; a count is shown as the whole number it is."""
-    is_count = type(held.get("value")) is int and not unit
-    return number(int(value)) if is_count else _short(value, unit)
-
-
-def _interval(ends: tuple[float | None, float | None], unit: str) -> str:
-    low, high = (
-        each if each is None else _short(each, unit) if unit else end(each) for each in ends
-    )
-    return "" if low is None or high is None else f"{low} – {high}{unit}"
+# Tables
 
 
 def lines_of(report: Report) -> list[Shape]:
@@ -313,59 +389,34 @@ def lines_of(report: Report) -> list[Shape]:
 
     A number that is not declared has no label.
     """
-    found = []
-    for held in figure_tables(report)["figures"].rows():
-        notes = (which_is_better(held["better"]) if held["better"] else "", as_text(held["reason"]))
-        found.append(
-            Shape(
-                grader=held["grader"],
-                path=brief(".".join(filter(None, (held["aggregator"], held["figure"]))), 160),
-                model=None if held["model"] is None else brief(held["model"], 80) or "(no name)",
-                label=brief(held["label"] or "", 120),
-                value=with_unit(number(held["value"]), held["unit"] or "")
-                if held["value"] is not None
-                else UNDEFINED,
-                interval=_interval((held["low"], held["high"]), ""),
-                n="" if held["n"] is None else number(held["n"]),
-                note=brief("; ".join(filter(None, notes)), 200),
-            )
-        )
-    return found
+    lines = []
+    for row in figure_tables(report)["figures"].rows():
+        unit, value = row["unit"] or "", row["value"]
+        better = which_is_better(row["better"]) if row["better"] else ""
+        path = ".".join(filter(None, (row["aggregator"], row["figure"])))
+        model = row["model"]
+        low, high = row["low"], row["high"]
+        ends = None if low is None or high is None else (low, high)
+        line = Shape(grader=row["grader"], path=brief(path, 160))
+        line.model = None if model is None else brief(model, 80) or "(no name)"
+        line.label = brief(row["label"] or "", 120)
+        line.value = UNDEFINED if value is None else _table_value(value, unit)
+        line.interval = ends_text(ends, unit)
+        line.n = "" if row["n"] is None else number(row["n"])
+        line.note = brief("; ".join(filter(None, (better, as_text(row["reason"])))), 200)
+        lines.append(line)
+    return lines
 
 
-def gate_of(gate: Mapping[str, Any]) -> Shape:
-    """Return one gate of a summary.
+def _table_value(value: Any, unit: str) -> str:
+    if unit == "share":
+        return value_text(as_number(value), unit)
+    return with_unit(number(value), unit)
 
-    Rule, verdict, and what it compares with its interval in percent of the scale.
 
-    Its note says whether the verdict is not sure, what the actual value leaves out, or why there is
-    none.
-    """
-    unit = "%" if gate.get("metric") in _PERCENT else ""
-    scale = 100.0 if unit else 1.0
-    on_axis = (
-        not isinstance(gate.get("actual"), int) and gate.get("kind") != "baseline"
-    )  # no count, no difference
-    known = [as_number(gate.get(name)) if on_axis else None for name in ("actual", "value")]
-    ends = ends_of(gate.get("interval"))
-    passed, interval = gate.get("passed") is True, _interval(ends, unit)
-    unsure = "but the threshold lies within the interval" if gate.get("sure") is False else ""
-    (actual, notes), lost = (
-        gate_texts(gate, 3),
-        "" if gate.get("outcome") != "no_data" else "nothing was graded",
-    )
-    return Shape(
-        text=brief(gate.get("text") or "gate", 200),
-        outcome=as_text(gate.get("outcome")) or ("passed" if passed else "failed"),
-        passed=passed,
-        actual=brief(actual, 200),
-        note=", ".join(filter(None, (unsure, *[brief(each, 300) for each in notes or [lost]]))),
-        at=scale_of(known[0], scale),
-        threshold=scale_of(known[1], scale),
-        low=scale_of(ends[0]),
-        high=scale_of(ends[1]),
-        interval=f"interval {interval}" if interval else "",
-    )
+def end_text(value: float, unit: str) -> str:
+    """Return an end of an axis."""
+    return f"{100 * value:.0f}%" if unit == "share" else end(value)
 
 
 def task_lines(entries: Sequence[RowEntry]) -> Iterator[Line]:
@@ -375,12 +426,5 @@ def task_lines(entries: Sequence[RowEntry]) -> Iterator[Line]:
         scores = [entry.score for entry in own if entry.score is not None]
         ungraded = sum(entry.state != "graded" for entry in own)
         mean = sum_over(scores, len(scores)) if scores else None
-        yield (
-            task,
-            model or None,
-            len(own),
-            verdicts.count(True),
-            verdicts.count(False),
-            ungraded,
-            mean,
-        )
+        passed, failed = verdicts.count(True), verdicts.count(False)
+        yield (task, model or None, len(own), passed, failed, ungraded, mean)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
@@ -14,9 +13,9 @@ from markupsafe import Markup
 from typing_extensions import override
 
 from gradestack import Comparison, Registry, Report, Reporter, Row
-from gradestack_plugins.pages.chunks import BESIDE, VERDICTS, Chunks, island, listing
+from gradestack_plugins.pages.chunks import BESIDE, PLACES, Chunks, island, listing
 from gradestack_plugins.pages.comparison import FILTERS, compared_models, shown_of
-from gradestack_plugins.pages.draw import Shape
+from gradestack_plugins.pages.draw import Shape, draw_all, quoted
 from gradestack_plugins.pages.environment import (
     asset,
     check_folder,
@@ -28,16 +27,16 @@ from gradestack_plugins.pages.environment import (
     theme_css,
     write_stream,
 )
-from gradestack_plugins.pages.figures import lines_of, success_of
-from gradestack_plugins.pages.index import RowIndex, name_of, shown_entry, verdict, worst
+from gradestack_plugins.pages.figures import lines_of
+from gradestack_plugins.pages.index import RowIndex, name_of, shown_entry, worst
 from gradestack_plugins.pages.joined import joined
-from gradestack_plugins.pages.losses import facets_of, took_of
-from gradestack_plugins.pages.models import MOST_MODELS, with_first_models
+from gradestack_plugins.pages.models import with_first_models
 from gradestack_plugins.pages.notebook import cell, progress
-from gradestack_plugins.pages.overview import Page, page_of, side_of
-from gradestack_plugins.pages.panel import PAGE, Asked, Sheets, asked, panels
+from gradestack_plugins.pages.page import Page, count_verdicts, page_of
+from gradestack_plugins.pages.panel import PAGE, Filled, Sheets, fill_panels, panels
 from gradestack_plugins.pages.rows import pieces_of, rows_at
 from gradestack_plugins.pages.sample import gist
+from gradestack_plugins.pages.screen import side_of
 from gradestack_plugins.tables.files import run_tables
 
 _MOST_CELLS = 400
@@ -54,6 +53,7 @@ nothing to show; samples of a run up to which they are.
 """
 _LONGEST_LIST = 2_000_000
 """Of the list of samples in such a page: a longer one is beside it, too."""
+_SCRIPTS = ("packed", "values", "sample", "views", "save", "tasks", "figures", "report")
 
 
 @attrs.frozen(kw_only=True)
@@ -113,31 +113,25 @@ class HtmlReporter(Reporter):
         name: str = "report",
         served: bool = False,
     ) -> tuple[Path, ...]:
-        success = success_of(report.summary)
         report = with_first_models(report)
-        page, apart, held = page_of(report), name != "report", panels(report)
+        page, is_comparison = page_of(report), name != "report"
         env = environment(self.templates)
-        env.filters.update(FILTERS)
-        sheets = Sheets(env, held, rows=report.has_rows)
+        env.filters.update(FILTERS, quoted=quoted)
+        sheets = Sheets(env, panels(report), rows=report.has_rows)
         chunks = Chunks(out / f"{name}_data", self.max_bytes, served=served)
         lines = self._rows(report, page.index, sheets, chunks)
-        filled = [
-            each for each in page.panels.filled if not apart or each.placed.panel.place != "page"
-        ]
-        more = Asked() if compared is None else asked(held, ("compare",), compared)
-        left_out = dict.fromkeys((*page.panels.left_out, *more.left_out))
-        shown, told = sheets.rendered(Asked((*filled, *more.filled), tuple(left_out)))
-        told = (*told, *sheets.left_out_of_samples())
-        report.told.extend(told)
+        filled = _panels_of(page, report, compared, with_pages=not is_comparison)
+        shown, left_out = sheets.rendered(filled)
+        left_out = (*left_out, *sheets.left_out_of_samples())
+        report.told.extend(left_out)
         context = self._context(env, report, page, chunks) | {
-            "view": Shape(**{**vars(page.view), "warnings": (*page.view.warnings, *told)}),
-            "panels": shown,
+            "panels": [(panel, html, panel.placed.panel.place) for panel, html in shown],
+            "warned": left_out,
             "lines": lines,
-            "apart": apart,
+            "apart": is_comparison,
             "served": served,
             "compared": None if compared is None else shown_of(compared),
-            "listing": self._listing(page, chunks, apart),
-            "took": took_of(page.index, success.models if success else {})[:MOST_MODELS],
+            "listing": self._listing(page, chunks, is_comparison=is_comparison),
         }
         path = out / f"{name}.html"
         write_stream(env.get_template(PAGE), path, context)
@@ -154,84 +148,82 @@ class HtmlReporter(Reporter):
     def write_comparison(
         self, data: Mapping[str, Any], report: Report, out: Path
     ) -> Iterable[Path]:
-        """Write it from what comparison.json says, and what was compared as one run."""
+        """Write the page from comparison.json, and both sides as one run."""
         return self._write(report, out, data, name="comparison")
 
     def _pages(self, env: jinja2.Environment, context: dict[str, Any], out: Path) -> Iterator[Path]:
         """Write the pages that panels have for themselves, and yield their paths."""
         own = policy([context["style"]], [context["early"]])
-        for filled, body in context["panels"]:
-            if filled.placed.panel.place == "page":
-                path = out / filled.placed.file
-                more = {"policy": own, "filled": filled, "body": body}
+        for panel, body, place in context["panels"]:
+            if place == "page":
+                path = out / panel.placed.file
+                more = {"policy": own, "filled": panel, "body": body}
                 write_stream(env.get_template("panel.html"), path, {**context, **more})
                 yield path
 
     def _rows(
-        self, report: Report, index: RowIndex, sheets: Sheets, found: Chunks
+        self, report: Report, index: RowIndex, sheets: Sheets, chunks: Chunks
     ) -> list[tuple[Shape, str]]:
-        """Add what the page carries of rows.
-
-        Return the worst samples with the first reason of each.
-        """
+        """Add what the page carries of rows; return the worst samples with why each failed."""
         chosen = [entry.position for entry in worst(index.entries, self.max_samples)]
-        many = not found.served and len(index.entries) > _MOST_WITH_PANELS
+        many = not chunks.served and len(index.entries) > _MOST_WITH_PANELS
         drawn = set(chosen[:_KEPT] if many else chosen)
-        reasons, shown = dict[int, str](), dict[int, list[str]]()
+        reasons: dict[int, str] = {}
+        shown: dict[int, list[str]] = {}
         for position, row in _rows_of(report, sorted(chosen)):
             reasons[position] = gist(row)
-            if position in drawn and not found.served:
+            if position in drawn and not chunks.served:
                 shown[position] = list(map(str, sheets.of_sample(row)))
-        rest = [] if many or found.served else sorted(set(range(len(index.entries))) - drawn)
-        probed = range(len(index.entries)) if many else rest
-        if sheets.shows(
-            row for _, row in _rows_of(report, probed[:: max(1, len(probed) // _PROBED)])
-        ):
-            shown |= {
-                position: list(map(str, sheets.of_sample(row)))
-                for position, row in _rows_of(report, rest)
-            }
-            found.without = list(sheets.titles) if many else []
-        if not found.served:
-            found.add_rows(report, index)
+        positions = range(len(index.entries))
+        rest = [] if many or chunks.served else sorted(set(positions) - drawn)
+        probed = positions if many else rest
+        some = probed[:: max(1, len(probed) // _PROBED)]
+        if sheets.shows(row for _, row in _rows_of(report, some)):
+            for position, row in _rows_of(report, rest):
+                shown[position] = list(map(str, sheets.of_sample(row)))
+            chunks.without = list(sheets.titles) if many else []
+        if not chunks.served:
+            chunks.add_rows(report, index)
         if index.entries:
-            found.add_texts(index.searched)
-        drawings = (
-            (position, json.dumps(html)) for position, html in sorted(shown.items()) if html
-        )
-        found.add_panels(drawings)
-        if found.beside and not found.served:
-            found.keep((at, pieces_of(report, at, at + 1)) for at in chosen[:_KEPT])
+            chunks.add_texts(index.searched)
+        drawings = [(position, html) for position, html in sorted(shown.items()) if html]
+        chunks.add_panels((position, json.dumps(html)) for position, html in drawings)
+        if chunks.beside and not chunks.served:
+            chunks.keep((at, pieces_of(report, at, at + 1)) for at in chosen[:_KEPT])
         return [(shown_entry(index.entries[position]), reasons[position]) for position in chosen]
 
     def _context(
         self, env: jinja2.Environment, report: Report, page: Page, chunks: Chunks
     ) -> dict[str, Any]:
-        style, early = asset(env, "report.css"), asset(env, "theme.js")
-        # checked
-        style = Markup("".join((style, theme_css(self.theme), own_style(self.templates))))  # noqa: S704
+        early = asset(env, "theme.js")
+        styles = (asset(env, "report.css"), theme_css(self.theme), own_style(self.templates))
+        style = Markup("".join(styles))  # noqa: S704 - checked
         index = page.index
-        models = [name_of(name) for name in dict.fromkeys(entry.model for entry in index.entries)]
-        cells = set(zip(index.tasks, (entry.model for entry in index.entries), strict=True))
-        repeated = len(cells) < len(index.entries)
+        names = [name_of(name) for name in dict.fromkeys(entry.model for entry in index.entries)]
+        models = (entry.model for entry in index.entries)
+        repeated = len(set(zip(index.tasks, models, strict=True))) < len(index.entries)
         mapped = report.has_rows and repeated and len(index.entries) <= _MOST_CELLS
-        named = f"packed values sample views save {'map' if mapped else ''} tasks figures report".split()
-        script = Markup().join(asset(env, f"{name}.js") for name in named)
+        scripts = [name for name in _SCRIPTS if name != "report"]
+        scripts += ["map"] * mapped + ["report"]
+        script = Markup().join(asset(env, f"{name}.js") for name in scripts)
+        usage = [each for each in index.usage if each is not None]
         return {
-            "agreement": page.agreement,
-            "losses": page.losses,
+            "view": page,
+            "cards": _cards(page),
             "figures": lines_of(report),
             "max_figures": _MOST_FIGURES,
-            "facets": facets_of(index) if page.view.success else (),
             "rows": len(index.entries),
             "mapped": mapped,
             "repeated": repeated,
             "kept": report.has_rows,
-            "verdicts": Counter(map(verdict, index.entries)),
-            "places": {name: place for place, name in enumerate(VERDICTS)},
-            "models": models,
+            "where": "" if report.has_rows and index.entries else None,
+            "verdicts": count_verdicts(index),
+            "places": PLACES,
+            "models": names,
             "side": side_of(report.summary),
-            "several": len(list(filter(None, models))) > 1,
+            "several": len(list(filter(None, names))) > 1,
+            "priced": any(each.cost_usd is not None for each in usage),
+            "timed": any(each.seconds is not None for each in usage),
             "called": list(chunks.called.get("tools", ())),
             "most_chips": _MOST_CHIPS,
             "tables": Markup(island(run_tables(report))),  # noqa: S704 - base64
@@ -243,22 +235,53 @@ class HtmlReporter(Reporter):
             "policy": policy([style], [early, script], loading=bool(chunks.beside)),
         }
 
-    def _listing(self, page: Page, chunks: Chunks, apart: bool) -> Markup:
-        """Return the list of samples.
-
-        Empty where it is too long for the page and stands beside it.
-        """
+    def _listing(self, page: Page, chunks: Chunks, *, is_comparison: bool) -> Markup:
+        """Return the list of samples; an empty one where it is too long and stands beside it."""
         more = {
             "chunks": chunks.listed(),
             "longest": self.max_text,
-            "apart": apart,
+            "apart": is_comparison,
             **chunks.called,
         }
-        found = listing(page.index, page.view.words, page.losses.main, more)
-        if chunks.beside and len(found) > _LONGEST_LIST:
-            chunks.write("index", [found])
+        text = listing(page.index, page.words, page.failures.main, more)
+        if chunks.beside and len(text) > _LONGEST_LIST:
+            chunks.write("index", [text])
             return Markup()
-        return Markup(found)  # noqa: S704 - base64
+        return Markup(text)  # noqa: S704 - base64
+
+
+def _panels_of(
+    page: Page, report: Report, compared: Mapping[str, Any] | None, *, with_pages: bool
+) -> Filled:
+    """Return the panels of a page, those of its comparison last."""
+    shown = [
+        panel
+        for panel in page.panels.panels
+        if with_pages or panel.placed.panel.place != "page"
+    ]
+    more = Filled()
+    if compared is not None:
+        more = fill_panels(panels(report), ("compare",), compared)
+    left_out = dict.fromkeys((*page.panels.left_out, *more.left_out))
+    return Filled((*shown, *more.panels), tuple(left_out))
+
+
+def _cards(page: Page) -> dict[str, Any]:
+    """Return the sections of a page as they are drawn; a panel's head replaces the sentence."""
+    (head,) = draw_all([page.head])
+    for panel in page.panels.at("lead"):
+        for shape in panel.blocks:
+            if shape.kind == "head":
+                head.sentence = shape.sentence
+                head.note = [*shape.note, *head.note] if shape.note[0].text else head.note
+    return {
+        "head": head,
+        "gates": draw_all(page.gates),
+        "left": draw_all(page.left),
+        "right": draw_all(page.right),
+        "below": draw_all(page.below),
+        **{name: draw_all(sections) for name, sections in page.details.items()},
+    }
 
 
 def _rows_of(report: Report, positions: Sequence[int]) -> Iterator[tuple[int, Row]]:

@@ -21,6 +21,7 @@ from msgspec import Raw, Struct
 
 from gradestack import CauseKind, DataError, Report, cause_kinds, declared_presets
 from gradestack.jsonio import as_count, as_list, as_map, as_number, as_text, check_utf8, dumps
+from gradestack_plugins.pages.bins import label_bins
 from gradestack_plugins.pages.tallies import (
     GRADED,
     NULL,
@@ -78,6 +79,11 @@ class ScoreBins(Struct):
         """Their mean; None over nothing."""
         return self.total / self.count if self.count else None
 
+    def labelled(self) -> dict[str, int]:
+        """Return the label of each bin -> how many scores it has."""
+        bins = label_bins(self.edges, [(self.below, *self.counts, self.above)])
+        return {label: counts[0] for label, _, counts in bins}
+
     def add(self, scores: Sequence[float]) -> None:
         """Count scores: many at a time, which takes a fraction of the time."""
         self.count += len(scores)
@@ -92,7 +98,6 @@ class ScoreBins(Struct):
                 self.counts[bisect_right(self.edges, score) - 1] += times
 
 
-_NO_CALLS = Raw(b"[]")
 _decode = msgspec.json.Decoder(IndexedRow).decode
 
 
@@ -198,7 +203,7 @@ class RowIndex:
         first = len(self.entries)
         passes = self._enter(rows)
         grades = [row.grades for row in rows]
-        quiet = [row.expected is not None and row.expected.calls == _NO_CALLS for row in rows]
+        quiet = [row.expected is not None and row.expected.calls == [] for row in rows]
         self.quiet.extend(compress(count(first), quiet))
         self.calls.add(grades)
         self.usage.extend(row.usage for row in rows)
@@ -277,7 +282,9 @@ def _converted(row: dict[str, Any]) -> IndexedRow:
         sample.pop("input", None)
     kept.pop("predicted", None)
     if isinstance(expected := row.get("expected"), dict):
-        kept["expected"] = {"calls": _NO_CALLS if expected.get("calls") == [] else NULL}
+        calls = expected.get("calls")
+        names = [{"name": as_map(each).get("name")} for each in as_list(calls)]
+        kept["expected"] = {"calls": None if calls is None else names}
     found = msgspec.convert(kept, IndexedRow)
     found.grades = dict(
         zip(row.get("grades", ()), found.grades.values(), strict=False)

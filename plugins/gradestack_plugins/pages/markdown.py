@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,9 @@ from typing_extensions import override
 
 from gradestack import Comparison, Registry, Report, Reporter
 from gradestack.jsonio import as_list, as_map
+from gradestack_plugins.pages.blocks import Cell, Section, Table, Words
 from gradestack_plugins.pages.comparison import markdown_page
-from gradestack_plugins.pages.draw import Shape
+from gradestack_plugins.pages.draw import Shape, draw_all
 from gradestack_plugins.pages.environment import (
     check_folder,
     check_limits,
@@ -21,7 +23,7 @@ from gradestack_plugins.pages.environment import (
     naming,
     write_texts,
 )
-from gradestack_plugins.pages.figures import Line, lines_of, task_lines
+from gradestack_plugins.pages.figures import Line, task_lines
 from gradestack_plugins.pages.index import (
     RowEntry,
     RowIndex,
@@ -32,30 +34,30 @@ from gradestack_plugins.pages.index import (
     worst,
 )
 from gradestack_plugins.pages.models import with_first_models
-from gradestack_plugins.pages.overview import page_of
-from gradestack_plugins.pages.panel import panels_of
-from gradestack_plugins.pages.prose import Fold, bar, code, folded, prose
+from gradestack_plugins.pages.page import Page, page_of
+from gradestack_plugins.pages.panel import Panels, panels_of
+from gradestack_plugins.pages.prose import Fold, around, bar, code, folded, prose
 from gradestack_plugins.pages.rows import rows_at
 from gradestack_plugins.pages.sample import calls_of, fault_text, grades_of, source_text
-from gradestack_plugins.pages.text import brief, natural, percent
+from gradestack_plugins.pages.text import natural, number
 
 PAGE, COMPARISON = "report.md", "comparison.md"
 _ROWS = "results.jsonl"
-_FIRST_LINES, _MOST_REASONS = 30, 5
-_SECTIONS = {
-    "grader": ("Graders", "\n\n", "parts", "report.html", 0.3),
-    "agreement": ("Do the graders agree?", "\n", "pairs", "report.html", 0.1),
-    "task": ("Tasks", "\n", "tasks", _ROWS, 0.2),
-    "sample": ("Samples that lost points", "\n\n", "samples", _ROWS, 0.2),
-    "warning": ("Warnings", "\n", "warnings", "summary.json", 0.1),
-    "problem": ("Unread records", "\n", "records", "summary.json", 0.1),
-    "run": ("This run", "", "", "", 0.1),
+_FIRST_LINES, _MOST_CAUSES = 30, 5
+_SHARES = {"graders": 0.3, "tasks": 0.2, "samples": 0.2}
+"""Section -> its share of the room behind the first lines."""
+_SHARE = 0.1
+_UNLISTED = {
+    "tasks": ("tasks", _ROWS),
+    "problems": ("warnings", "summary.json"),
+    "run": ("parts", "header.json"),
 }
-"""Macro -> heading, what is between its parts, what they are and where all of them stand, and their
-share of the room behind the first lines.
-"""
-_SHARE = 0.3
-"""Of each panel."""
+"""Section -> what its parts are, and the file that has those left out."""
+_RULE = re.compile(r"(^\| -.* \|\n)", re.MULTILINE)
+"""The line below the headings of a table."""
+_ELSEWHERE = ("parts", "report.html")
+FILTERS = {"md": prose, "around": around, "code": code, "bar": bar}
+"""Of templates in Markdown."""
 
 
 @attrs.frozen(kw_only=True)
@@ -102,107 +104,116 @@ class MarkdownReporter(Reporter):
 
     def _write(self, report: Report, path: Path) -> None:
         env = environment(self.templates)
-        env.filters.update(md=prose, around=around, code=code, bar=bar)
+        env.filters.update(FILTERS)
         report = with_first_models(report)
         page = page_of(report)
-        left_out = page.panels.left_out
-        report.told.extend(left_out)
-        index, view = (
-            page.index,
-            Shape(**{**vars(page.view), "warnings": (*page.view.warnings, *left_out)}),
-        )
-        lost = [entry for entry in index.entries if _lost(entry)]
-        tasks, tasks_left_out = tasks_of(index, self.max_tasks)
-        context = {
-            "view": view,
-            "panels": page.panels.filled,
-            "agreement": page.agreement,
-            "losses": page.losses,
-            "figures": lines_of(report),
-            "tasks": tasks,
-            "tasks_left_out": tasks_left_out,
-            "rows": len(index.entries),
-            "several": len({line[1] for line in tasks}) > 1,
-            "kept": report.has_rows,
-            "samples": list(self._samples(report, worst(lost, self.max_samples))),
-            "lost": len(lost),
-        }
+        report.told.extend(page.panels.left_out)
+        context = self._context(report, page)
         ours = env.get_template(f"gradestack/{PAGE}").make_module(context)
         own = None if self.templates is None else env.get_template(PAGE).make_module(context)
-        write_texts(path, (self._text(_Parts(own, ours), context),))
+        parts = _Macros(own, ours)
+        write_texts(path, (self._text(parts, page, context),))
 
-    def _text(self, parts: Any, context: Mapping[str, Any]) -> str:
-        """Return the page: what a pull request wants to know first, then folded sections within the
-        limit.
-        """
-        view, declared = context["view"], [line for line in context["figures"] if line.label]
-        head = _few_lines(f"{parts.head().strip()}\n", parts, context["losses"])
-        graders = list[str]()
-        for grader in view.graders:
-            own = [line for line in declared if brief(line.grader, 80) == grader.key]
-            graders += [
-                parts.grader_part(grader).strip(),
-                *([parts.figure_part(own).strip()] if own else []),
-            ]
-        pieces = {
-            "grader": graders,
-            "agreement": _lines(parts.agreement_line, context["agreement"]),
-            "task": _lines(parts.task_line, context["tasks"]),
-            "sample": _lines(parts.sample_part, context["samples"]),
-            "warning": [f"- {prose(warning)}" for warning in view.warnings],
-            "problem": _lines(parts.problem_line, view.bad),
-            "run": [],
+    def _context(self, report: Report, page: Page) -> dict[str, Any]:
+        failed = [entry for entry in page.index.entries if _is_listed(entry)]
+        sections = draw_all([*page.left, *page.right])
+        blocks = {section.id: section.blocks for section in sections}
+        (head,) = draw_all([page.head])
+        for panel in page.panels.at("lead"):
+            for shape in panel.blocks:
+                if shape.kind == "head":
+                    head.sentence = shape.sentence
+        rows = [row for block in blocks.get("estimates", ()) for row in block.rows]
+        return {
+            "view": page,
+            "cards": {"head": head, "gates": draw_all(page.gates)},
+            "results": rows,
+            "caveats": blocks.get("findings", []),
+            "lost": len(failed),
+            "samples": list(self._samples(report, worst(failed, self.max_samples))),
         }
-        folds = [
-            (
-                Fold(
-                    prose(filled.title),
-                    "",
-                    _lines(parts.block, filled.blocks),
-                    "\n\n",
-                    "parts",
-                    "report.html",
-                ),
-                _SHARE,
-            )
-            for filled in context["panels"]
-            if filled.blocks
-        ]
-        for name, (title, between, noun, place, share) in _SECTIONS.items():
-            intro = getattr(parts, f"{name}_intro")().strip()
-            if intro or pieces[name]:
-                folds.append((Fold(title, intro, pieces[name], between, noun, place), share))
+
+    def _text(self, parts: _Macros, page: Page, context: Mapping[str, Any]) -> str:
+        """Return the page: what a pull request wants to know first, then folded sections."""
+        head = _with_causes(f"{parts.head().strip()}\n", parts, page)
+        folds: list[Fold] = []
+        shares: list[float] = []
+        for panel in page.panels.panels:
+            shapes = [shape for shape in panel.blocks if shape.kind != "head"]
+            if shapes and panel.placed.panel.place != "page":
+                folds.append(_fold(panel.title, shapes, parts))
+                shares.append(_SHARES["graders"])
+        for section in self._sections(page):
+            (shape,) = draw_all([section])
+            unlisted = _UNLISTED.get(section.id, _ELSEWHERE)
+            folds.append(_fold(shape.title, shape.blocks, parts, unlisted))
+            shares.append(_SHARES.get(section.id, _SHARE))
+        if context["samples"]:
+            intro = parts.sample_intro().strip()
+            texts = [parts.sample_part(sample).strip() for sample in context["samples"]]
+            fold = Fold("Runs that lost points", intro, texts, "\n\n", "runs", _ROWS)
+            folds.append(fold)
+            shares.append(_SHARES["samples"])
         room = self.max_characters - len(head) - 1
-        return f"{head}\n{folded([fold for fold, _ in folds], [share for _, share in folds], room)}"
+        return f"{head}\n{folded(folds, shares, room)}"
+
+    def _sections(self, page: Page) -> Iterator[Section]:
+        """Yield the sections that are folded: all but the first screen's."""
+        first = {"estimates", "findings", "causes"}
+        for section in (*page.left, *page.right):
+            if section.id not in first:
+                yield section
+        yield from page.details["figures"]
+        if page.index.entries:
+            yield self._tasks(page)
+        yield from page.details["evaluation"]
+        if page.panels.left_out:
+            yield Section("Panels left out", [Words(text) for text in page.panels.left_out])
+
+    def _tasks(self, page: Page) -> Section:
+        lines, left_out = tasks_of(page.index, self.max_tasks)
+        several = len({line[1] for line in lines}) > 1
+        has_outcome = page.success is not None
+        rows: dict[str, list[Cell]] = {}
+        for task, model, trials, passed, _, _, mean in lines:
+            name = f"{task} ({model})" if several else str(task)
+            cells: list[Cell] = [trials, passed] if has_outcome else [trials]
+            rows[name] = [*cells, "–" if mean is None else mean]
+        columns = ["trials", page.words["passed"], "mean"] if has_outcome else ["trials", "mean"]
+        more = f"{number(left_out)} more tasks are in results.jsonl." if left_out else ""
+        table = Table(columns, rows, corner="Task")
+        text = Words(f"Mean score of the main grader over each task's trials. {more}".strip())
+        return Section("Tasks", [text, table], id="tasks")
 
     @override
     def comparison(self, found: Comparison, out: Path, registry: Registry | None) -> Iterable[Path]:
         """Write the page of a comparison, ``comparison.md``."""
         path = out / COMPARISON
-        write_texts(path, (markdown_page(found.data, panels_of(registry)),))
+        offered: Panels = panels_of(registry)
+        write_texts(path, (markdown_page(found.data, offered),))
         return (path,)
 
     def _samples(self, report: Report, entries: Sequence[RowEntry]) -> Iterator[Shape]:
-        """Yield what is said of samples, without their conversations."""
+        """Yield samples without their conversations."""
         rows = rows_at(report, (entry.position for entry in entries)) if entries else ()
         for entry, row in zip(entries, rows, strict=True):
             expected, made = (
                 as_map(row.get(side)).get("calls") for side in ("expected", "predicted")
             )
-            calls = calls_of(row)
-            count = 0 if expected is None else len(as_list(expected))
+            calls, count = calls_of(row), len(as_list(expected))
+            is_quiet = expected is not None and not count
             yield Shape(
                 entry=shown_entry(entry),
                 error=fault_text(as_map(row.get("error"))),
                 pairs=calls.pairs,
                 more_pairs=count - len(calls.pairs),
-                unexpected=None if expected is None or as_list(expected) else len(as_list(made)),
+                unexpected=len(as_list(made)) if is_quiet else None,
                 grades=grades_of(row),
                 source=source_text(as_map(row.get("source"))),
             )
 
 
-class _Parts:
+class _Macros:
     """The macros of the page: those of a suite's own template, and ours where it has none."""
 
     def __init__(self, own: Any, ours: Any) -> None:
@@ -212,51 +223,54 @@ class _Parts:
         return getattr(self._own, name, None) or getattr(self._ours, name)
 
 
-def around(text: str) -> str:
-    """Return a part of a sentence as prose, with the spaces at its ends."""
-    return f"{' ' * text[:1].isspace()}{prose(text)}{' ' * text[-1:].isspace()}"
+def _fold(
+    title: str,
+    shapes: Sequence[Shape],
+    parts: _Macros,
+    unlisted: tuple[str, str] = _ELSEWHERE,
+) -> Fold:
+    """Return a section whose last parts may be left out: of a last table its rows."""
+    noun, file = unlisted
+    texts = [parts.block(shape).strip() for shape in shapes]
+    head, rule, rows = _RULE.split(texts[-1], 1) if _RULE.search(texts[-1]) else ("", "", "")
+    if rule and shapes[-1].kind == "table" and "\n\n" not in rows:
+        intro = "\n\n".join([*texts[:-1], f"{head}{rule}".strip()])
+        return Fold(prose(title), intro, rows.splitlines(), "\n", noun, file)
+    return Fold(prose(title), "", texts, "\n\n", noun, file)
 
 
-def _few_lines(head: str, parts: Any, losses: Shape) -> str:
-    """Return the first lines with as many causes of failed samples as fit among them, each with its
-    tool, and one line for all others.
-    """
-    most = min(_MOST_REASONS, _FIRST_LINES - head.count("\n") - 5)
-    lines = [(cause, part) for cause in losses.causes for part in cause.parts or (cause,)]
-    lines.sort(key=lambda line: -line[1].samples)
-    if not lines or most <= 0:
+def _with_causes(head: str, parts: _Macros, page: Page) -> str:
+    """Return the first lines with as many causes of failed runs as fit among them."""
+    most = min(_MOST_CAUSES, _FIRST_LINES - head.count("\n") - 5)
+    if not page.failures.lines or most <= 0:
         return head
-    shown = lines[:most]
-    rest = losses.failed - sum(part.samples for _, part in shown)
-    others = Shape(samples=rest, share=percent(rest, losses.failed))
-    return f"{head}\n{parts.reason_table(shown, others).strip()}\n"
+    (shape,) = draw_all([page.failures.block(most)])
+    return f"{head}\n{parts.reason_table(shape).strip()}\n"
 
 
-def _lines(macro: Any, things: Iterable[Any]) -> list[str]:
-    return [macro(thing).strip() for thing in things]
-
-
-def _lost(entry: RowEntry) -> bool:
+def _is_listed(entry: RowEntry) -> bool:
     """Return whether a sample is listed among those that lost points.
 
     Without an outcome, by its score.
     """
-    found = verdict(entry)
-    return (entry.score or 0.0) < 1 if found == "graded" else found not in {"passed", "skipped"}
+    outcome = verdict(entry)
+    if outcome == "graded":
+        return (entry.score or 0.0) < 1
+    return outcome not in {"passed", "skipped"}
 
 
 def tasks_of(index: RowIndex, most: int) -> tuple[list[Line], int]:
-    """Return the first ``most`` tasks in natural order, as in the table ``tasks``, and how many
-    others there are.
+    """Return the first ``most`` tasks in natural order, and how many others there are.
+
+    They are lines of the table ``tasks``.
     """
     names = names_of(index.names)
     ids = {names[task] for task in index.tasks}  # those that read alike are one
-    places = {id_: place for place, id_ in enumerate(heapq.nsmallest(most, ids, key=natural))}
-    entries = [
-        entry
-        for entry, task in zip(index.entries, index.tasks, strict=True)
-        if names[task] in places
-    ]
-    return sorted(task_lines(entries), key=lambda line: places[name_of(line[0])]), len(ids) - len(
-        places
-    )
+    first = heapq.nsmallest(most, ids, key=natural)
+    places = {id_: place for place, id_ in enumerate(first)}
+    entries = []
+    for entry, task in zip(index.entries, index.tasks, strict=True):
+        if names[task] in places:
+            entries.append(entry)
+    lines = sorted(task_lines(entries), key=lambda line: places[name_of(line[0])])
+    return lines, len(ids) - len(places)

@@ -14,8 +14,9 @@ from typing import Any
 from gradestack import Progress, Report, library
 from gradestack_plugins.pages.environment import environment
 from gradestack_plugins.pages.models import with_first_models
-from gradestack_plugins.pages.overview import page_of
-from gradestack_plugins.pages.text import number, percent
+from gradestack_plugins.pages.page import page_of
+from gradestack_plugins.pages.draw import draw_all
+from gradestack_plugins.pages.text import number
 
 _MOST_CAUSES, _MOST_WARNINGS = 5, 3
 _SECONDS = 0.2
@@ -28,31 +29,27 @@ def cell(report: Report) -> str:
     Every name in it came from data and is escaped.
     """
     page = page_of(with_first_models(report))
-    lead, losses = page.view.lead, page.losses
-    causes = [
-        (cause.name, number(cause.samples), cause.share) for cause in losses.causes[:_MOST_CAUSES]
-    ]
-    rest = losses.failed - sum(cause.samples for cause in losses.causes[:_MOST_CAUSES])
-    if rest:
-        causes.append(("all other causes", number(rest), percent(rest, losses.failed)))
+    (head,) = draw_all([page.head])
+    results = [shape for shape in draw_all(page.left) if shape.id == "estimates"]
+    figures = [row for section in results for block in section.blocks for row in block.rows]
+    (causes,) = draw_all([page.failures.block(_MOST_CAUSES)])
+    lines = [(line.name.text, number(line.samples), line.share) for line in causes.lines]
+    if causes.rest:
+        lines.append(("all other causes", number(causes.rest), causes.rest_share))
     file = None if report.path is None else Path(report.path) / "report.html"
-    shown = (
-        environment()
-        .get_template("notebook.html")
-        .render(
-            name=report.name,
-            lead=lead,
-            figures=[
-                (f"{row.title} {row.code}".strip(), row.value + row.unit, row.interval, row.note)
-                for row in lead.rows
-            ],
-            causes=causes,
-            has_outcome=page.view.success is not None,
-            warnings=page.view.warnings[:_MOST_WARNINGS],
-            page=Path(os.path.relpath(file)).as_posix()
-            if file is not None and file.is_file()
-            else "",
-        )
+    has_page = file is not None and file.is_file()
+    template = environment().get_template("notebook.html")
+    shown = template.render(
+        name=report.name,
+        head=head,
+        figures=[
+            (f"{row.title} {row.model}".strip(), row.value, row.interval, row.note)
+            for row in figures
+        ],
+        causes=lines,
+        has_outcome=page.success is not None,
+        warnings=page.warnings[:_MOST_WARNINGS],
+        page=Path(os.path.relpath(file)).as_posix() if file is not None and has_page else "",
     )
     return shown.rstrip("\n")
 

@@ -62,6 +62,13 @@ def code(value: object, limit: int = 300) -> str:
     return f"{fence}{pad}{text}{pad}{fence}".replace("|", "\\|")
 
 
+def around(text: str) -> str:
+    """Return a part of a sentence as prose, with the spaces at its ends."""
+    before = " " if text[:1].isspace() else ""
+    after = " " if text[-1:].isspace() else ""
+    return f"{before}{prose(text)}{after}"
+
+
 def bar(share: float) -> str:
     """Return a bar of block characters for a percentage."""
     return "█" * max(1, round(_BAR * share / 100)) if share > 0 else ""

@@ -22,10 +22,9 @@ from gradestack import (
     terminal_line,
 )
 from gradestack.jsonio import JsonProblem, as_count, as_list, as_map, as_text, loads, read_regular
-from gradestack_plugins.pages.draw import Shape
+from gradestack_plugins.pages.draw import Shape, draw_figure
 from gradestack_plugins.pages.environment import asset, environment, policy
-from gradestack_plugins.pages.figures import rows_of
-from gradestack_plugins.pages.tasks import Reliability
+from gradestack_plugins.pages.figures import Result, end_text, results_of
 from gradestack_plugins.pages.text import brief, counted, token
 
 INDEX, TEMPLATE = "index.html", "runs.html"
@@ -113,12 +112,12 @@ def _run(report: Report, path: str, *, page: bool) -> Shape:
         as_text(each.get("model_name")): each
         for each in map(as_map, as_list(metrics.get("per_model")))
     }
-    rows = rows_of(summary, Declarations(report.header), Reliability(0, None, {}))
-    lines = [("", metrics, rows)]
+    rows = [_row_of(result) for result in results_of(summary, Declarations(report.header))]
+    lines = [("", metrics, tuple(rows))]
     if several := len(totals) > 1:
         named = {model: brief(model, 40) for model in totals}
         lines = [
-            (name, totals[model], tuple(row for row in rows if row.code == (name or "(no name)")))
+            (name, totals[model], tuple(row for row in rows if row.model == (name or "(no name)")))
             for model, name in named.items()
         ]
     return Shape(
@@ -137,11 +136,18 @@ def _run(report: Report, path: str, *, page: bool) -> Shape:
             Shape(
                 model=model,
                 samples=as_count(held.get("total")),
-                figures={(row.title, "" if several else row.code): row for row in found},
+                figures={(row.title, row.path): row for row in found},
             )
             for model, held, found in lines
         ],
     )
+
+
+def _row_of(result: Result) -> Shape:
+    """Return a figure of a run as it is drawn, with its path and direction."""
+    shape = draw_figure(result.figure)
+    shape.path, shape.better, shape.unit = result.path, result.better, result.figure.unit
+    return shape
 
 
 def _comparison(place: Path, path: str) -> list[Shape]:
@@ -244,7 +250,7 @@ def _trend(title: str, model: str, rows: Sequence[Shape]) -> Shape:
     def height(value: float | None) -> float | None:
         return None if value is None else round(100 * (high - value) / (high - low), 2)
 
-    values = ", ".join(f"{row.value}{row.unit}" for row in rows)
+    values = ", ".join(row.value for row in rows)
     return Shape(
         title=title,
         model=model,
@@ -258,7 +264,7 @@ def _trend(title: str, model: str, rows: Sequence[Shape]) -> Shape:
             )
             for place, row in enumerate(rows)
         ],
-        ends=[f"{value:.0f}%" if rows[-1].unit else f"{value / 100:.2f}" for value in (low, high)],
+        ends=[end_text(value / 100, rows[-1].unit) for value in (low, high)],
         about=f"{title} over {len(rows)} runs: {values}",
     )
 

@@ -233,10 +233,16 @@ class Task(Struct, frozen=True, gc=False):
     input: Raw = NULL
 
 
+class Named(Struct, frozen=True, gc=False):
+    """What an index reads of an expected call."""
+
+    name: str | None = None
+
+
 class Expected(Struct, gc=False):
     """What an index reads of a reference."""
 
-    calls: Raw = NULL
+    calls: list[Named] | None = None
 
 
 class IndexedRow(Struct, gc=False):
@@ -280,6 +286,8 @@ class SearchTally:
         self._held: list[bytes] = []
         self.rows: list[int] = []
         """Number of the tools each row called, among the sets of them."""
+        self.expected: list[int] = []
+        """The same of the tools each row was expected to call; -1 where none are known."""
         self.tools, self.sets = Numbers(), dict[tuple[int, ...], int]()
         self._known: dict[tuple[str | None, ...], int] = {}
 
@@ -288,14 +296,13 @@ class SearchTally:
 
         Control characters tell labels and facets from other text.
         """
-        end, known = self._longest, self._known
+        end = self._longest
         for row in rows:
             calls = () if row.predicted is None else row.predicted.calls or ()
-            names = tuple([each.name for each in calls])
-            place = known.get(names)
-            if place is None:
-                place = known[names] = self._set_of(names)
-            self.rows.append(place)
+            self.rows.append(self._place_of(tuple([each.name for each in calls])))
+            wanted = None if row.expected is None else row.expected.calls
+            place = -1 if wanted is None else self._place_of(tuple([each.name for each in wanted]))
+            self.expected.append(place)
             values = [row.sample.input, row.submission, *[call.arguments for call in calls]]
             text = b" ".join([bytes(each)[:end] for each in values])
             if not text.isascii():
@@ -311,11 +318,14 @@ class SearchTally:
             self._held.append(b"")
             self._pack()
 
-    def _set_of(self, names: Iterable[str | None]) -> int:
+    def _place_of(self, names: tuple[str | None, ...]) -> int:
         """Return the number of a set of tools."""
-        called = dict.fromkeys([each or "" for each in names])
-        numbers = tuple([self.tools[name] for name in called])
-        return self.sets.setdefault(numbers, len(self.sets))
+        place = self._known.get(names)
+        if place is None:
+            tools = dict.fromkeys([name or "" for name in names])
+            numbers = tuple([self.tools[name] for name in tools])
+            place = self._known[names] = self.sets.setdefault(numbers, len(self.sets))
+        return place
 
     def end(self) -> None:
         """Pack the last lines, and let go of what only adding needs."""

@@ -20,11 +20,6 @@ class Reliability(msgspec.Struct, frozen=True):
     models: int = 1
 
     @property
-    def noun(self) -> str:
-        """What its samples are: ``runs`` where every task has several, else ``samples``."""
-        return "runs" if self.trials is not None and self.trials > 1 else "samples"
-
-    @property
     def parts(self) -> tuple[tuple[str, int, float], ...]:
         """Tasks that succeed in every trial, in some and in none, each with its share in percent.
 

@@ -10,5 +10,6 @@ aggregator agreement .agreement:Agreement Agreement of graders, or with people: 
 aggregator flakiness .flakiness:Flakiness Tasks that pass sometimes, always or never; intra-class
     correlation and design
     effect of runs
+panel graders_agree .panels:agreement How far the graders of a run agree, pair by pair
 """
 gradestack_components = hookimpl(lambda: Component.table(__name__, _TABLE))

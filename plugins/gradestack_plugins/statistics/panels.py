@@ -10,6 +10,7 @@ from typing import Any
 from gradestack import Report
 from gradestack.jsonio import as_map, as_text
 from gradestack_plugins.pages import blocks
+from gradestack_plugins.statistics.agreement_table import agreements_of
 
 
 @blocks.panel("Confusion matrix")
@@ -95,3 +96,29 @@ def _points(metrics: Mapping[str, Any], key: str) -> dict[int, blocks.Figure]:
         for k, value in values.items()
         if k.isdecimal()
     }
+
+
+_HOW_TO_READ = (
+    "A verdict is the grader's own where it has one, otherwise score = 1. Two graders agree when "
+    "the 95% interval of the share of equal verdicts lies at or above 90%. Kappa, AC1 and alpha "
+    "are 1 for full agreement and 0 for agreement by chance; kappa and alpha drop when nearly all "
+    "verdicts are equal, AC1 does not."
+)
+
+
+@blocks.panel("Do the graders agree?", place="figures")
+def agreement(about: Report) -> Iterable[blocks.Block] | None:
+    """The share of samples with equal verdicts by each pair of graders; None without two."""
+    pairs = agreements_of(about)
+    if not pairs:
+        return None
+    columns = ["agree", "same verdict", "of", "only the first passes", "only the second"]
+    rows: dict[str, list[blocks.Cell]] = {}
+    for pair in pairs:
+        same = blocks.Figure("same verdict", pair.same, pair.interval, unit="share")
+        cells: list[blocks.Cell] = [pair.agree, same, pair.both, pair.only_a, pair.only_b]
+        cells += [pair.kappa, pair.ac1, pair.alpha]
+        rows[f"{pair.a} and {pair.b}"] = cells
+    table = blocks.Table([*columns, "kappa", "AC1", "alpha"], rows, corner="Graders")
+    note = blocks.Section("How to read this table", [blocks.Words(_HOW_TO_READ)], folded=True)
+    return [table, note]

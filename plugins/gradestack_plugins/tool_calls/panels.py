@@ -12,7 +12,7 @@ from gradestack import Report, declared_presets
 from gradestack.jsonio import as_map, as_number, as_text
 from gradestack_plugins.pages import blocks
 from gradestack_plugins.pages.index import RowIndex, index_of
-from gradestack_plugins.pages.losses import NOTHING_EXPECTED, OTHER_ORDER, traits_of
+from gradestack_plugins.tool_calls.traits import NOTHING_EXPECTED, OTHER_ORDER, traits_of
 
 _MOST_KINDS = 60
 _EQUAL = 1e-9

@@ -13,7 +13,7 @@ from gradestack_plugins.pages.html import HtmlReporter
 from gradestack_plugins.pages.jsonview import equality_key, same
 from gradestack_plugins.pages.markdown import MarkdownReporter
 from gradestack_plugins.pages.models import MOST_MODELS, with_first_models
-from gradestack_plugins.pages.overview import page_of
+from gradestack_plugins.pages.page import page_of
 from gradestack_plugins.pages.sample import MOST_CALLS, MOST_REASONS, calls_of, grade_view
 
 MANY = 20_000
@@ -104,7 +104,7 @@ def _lines_shown(report, folder):
     """Return how many pages are written, from how many lines of figures and how many models."""
     pages = [*HtmlReporter().write(report, folder), *MarkdownReporter().write(report, folder)]
     short = with_first_models(report)
-    return len(pages), len(lines_of(short)), len(page_of(short).view.success.models)
+    return len(pages), len(lines_of(short)), len(page_of(short).success.models)
 
 
 @pytest.mark.slow

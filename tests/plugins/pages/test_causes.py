@@ -8,8 +8,9 @@ import pytest
 
 from gradestack import causes_of_run, error_kind, find_causes, grade_files, most_often
 from gradestack.cli import results as console
+from gradestack_plugins.pages.failures import MOST_CAUSES, cause_text
 from gradestack_plugins.pages.index import index_of
-from gradestack_plugins.pages.overview import page_of
+from gradestack_plugins.pages.page import page_of
 from tests.core.outcomes import data
 from tests.plugins.pages.conftest import Page
 
@@ -66,7 +67,7 @@ def test_the_console_prints_the_three_largest_and_the_rest(run):
 
 
 def page_causes(report):
-    return [(each.name, each.samples) for each in page_of(report).losses.causes]
+    return [(each.name, each.samples) for each in page_of(report).failures.causes[:MOST_CAUSES]]
 
 
 def numbers(text):
@@ -84,14 +85,11 @@ def test_the_page_adds_up(run):
     )
     rest = re.findall(r"all other causes: ([\d,]+)", section)
     assert sum(sum(numbers(each)) for each in (*tops, *rest)) == number
-    for cause in page_of(report).losses.causes:
-        parts = sum(each.samples for each in cause.parts)
-        if cause.parts:
-            assert parts + cause.rest.samples == cause.samples
-            assert (
-                not cause.rest.samples
-                or f"all other tools: {cause.rest.samples:,}" in Page(section).text
-            )
+    for line in page_of(report).failures.lines:
+        parts = sum(each.samples for each in line.parts)
+        if line.parts:
+            assert parts + line.rest == line.samples
+            assert not line.rest or f"all other tools: {line.rest:,}" in Page(section).text
 
 
 def test_markdown_adds_up(run):
@@ -112,15 +110,15 @@ def test_the_run_adds_up(run):
 
 def test_every_failed_sample_is_in_one_cause(run):
     report, number = run
-    index, losses = index_of(report), page_of(report).losses
+    index, failures = index_of(report), page_of(report).failures
     kinds = list(index.given.kinds)
     found = Counter()
     for entry, given in zip(index.entries, index.given.given, strict=True):
         if entry.passed is False or entry.state in ("failed", "missing"):
-            main = losses.main.get(given)
+            main = failures.main.get(given)
             found["no_reason" if main is None else kinds[main][1]] += 1
     assert found.total() == number
-    assert dict(found.most_common(len(losses.causes))) == dict(page_causes(report))
+    assert dict(found.most_common(MOST_CAUSES)) == dict(page_causes(report))
 
 
 @pytest.mark.parametrize(

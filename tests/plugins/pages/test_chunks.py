@@ -71,7 +71,7 @@ def test_a_large_run_has_every_row_beside_its_page(fake, tmp_path, monkeypatch):
     assert carried(page).split("\n") == [every[position] for position in kept]
     assert 30_000 < len(carried(page)) <= 60_000
     assert "'strict-dynamic'" in page.replace("&#39;", "'")
-    assert "70 of 120 samples, failures first" in page
+    assert "70 of 120 runs, failures first" in page
     assert len(page) < 300_000
 
 

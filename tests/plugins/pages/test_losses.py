@@ -3,7 +3,8 @@
 import pytest
 
 from gradestack_plugins.pages.index import RowIndex, index_of
-from gradestack_plugins.pages.losses import losses_of, took_of
+from gradestack_plugins.pages.amounts import amounts_of
+from gradestack_plugins.pages.failures import failures_of
 from tests.core.outcomes import data
 
 DATA = data(__file__, "losses.yaml")
@@ -33,47 +34,53 @@ def rows_of(fake, samples):
     return rows
 
 
-def said(causes):
-    return {each.name: [each.samples, each.passed, said(each.parts)] for each in causes}
+def said(lines):
+    """Return the lines of causes as the cases have them."""
+    return {
+        path_of(each)[-1]: [each.samples, passed_of(each), said(each.parts)] for each in lines
+    }
+
+
+def path_of(line):
+    return line.name.search.removeprefix('cause:"').removesuffix('"').split("›")
+
+
+def passed_of(line):
+    return int(line.also.text.split(" ")[0]) if line.also else 0
 
 
 @pytest.mark.parametrize("case", DATA["causes"].values(), ids=DATA["causes"])
 def test_lost_samples_by_cause(fake, case):
-    found = losses_of(
-        index_of(fake.make_report(rows_of(fake, case["samples"]))), case.get("aside", ())
-    )
-    assert said(found.causes) == case["causes"]
-    assert found.failed == case["failed"] == sum(each.samples for each in found.causes)
+    index = index_of(fake.make_report(rows_of(fake, case["samples"])))
+    found = failures_of(index, case.get("aside", ()))
+    assert said(found.lines) == case["causes"]
+    assert found.failed == case["failed"] == sum(each.samples for each in found.lines)
     assert [list(each) for each in found.others] == case.get("others", [])
 
 
 def test_every_level_sums_to_what_it_is_part_of(fake):
     index = index_of(fake.make_report(fake.realistic_rows(tasks=14, trials=4)))
-    found = losses_of(index)
+    found = failures_of(index)
     states = [
         entry.state
         for entry in index.entries
         if entry.passed is False or entry.state in ("failed", "missing")
     ]
-    assert sum(each.samples for each in found.causes) == found.failed == len(states) > 9
-    for cause in found.causes:
-        parts = sum(each.samples for each in cause.parts) + cause.rest.samples
-        assert not cause.parts or parts == cause.samples
-    assert losses_of(RowIndex()).causes == ()
+    assert sum(each.samples for each in found.lines) == found.failed == len(states) > 9
+    for line in found.lines:
+        parts = sum(each.samples for each in line.parts) + line.rest
+        assert not line.parts or parts == line.samples
+    assert failures_of(RowIndex()).lines == ()
 
 
 def test_what_a_run_took_is_never_zero_where_it_was_not_recorded(fake):
     rows = rows_of(fake, [("passed", []), ("lost", []), ("lost", [])])
-    assert took_of(index_of(fake.make_report(rows)), {}) == []
+    assert amounts_of(index_of(fake.make_report(rows)), {}) == []
     for row, (cost, seconds) in zip(rows, ((0.01, 1.0), (0.03, None), (None, 3.0)), strict=True):
         row["usage"] = {"cost_usd": cost, "seconds": seconds, "input_tokens": 5}
-    (took,) = took_of(index_of(fake.make_report(rows)), {})
-    assert (took.cost, took.success, took.tokens, took.seconds) == (
-        "$0.02",
-        "$0.04",
-        "",
-        "2 / 2.9 s",
-    )
+    (took,) = amounts_of(index_of(fake.make_report(rows)), {})
+    assert (took.cost, took.cost_passed, took.tokens) == ("$0.02", "$0.04", "")
+    assert (took.seconds, took.seconds_95) == ("2", "2.9")
 
 
 def test_models_on_the_frontier_of_quality_and_cost_are_marked(fake):
@@ -91,8 +98,8 @@ def test_models_on_the_frontier_of_quality_and_cost_are_marked(fake):
     rows = rows_of(fake, [("passed", [])] * len(worth))
     for row, (name, (_, _, cost)) in zip(rows, worth.items(), strict=True):
         row |= {"model_name": name, "usage": {"cost_usd": cost}}
-    lines = took_of(
+    lines = amounts_of(
         index_of(fake.make_report(rows)), {name: counts[:2] for name, counts in worth.items()}
     )
-    assert [line.model for line in lines if line.frontier] == ["best", "cheap", "alike"]
+    assert [line.model for line in lines if line.is_best] == ["best", "cheap", "alike"]
     assert [line.share for line in lines] == ["90.0%", "50.0%", "50.0%", "50.0%", ""]

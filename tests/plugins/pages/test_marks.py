@@ -42,11 +42,20 @@ def _marks():
         )
     ).sides
     models = [
-        Of(code=HOSTILE, value="0.5", unit="", at=at, low=low, high=90.0)
+        Of(model=HOSTILE, value="0.5", at=at, low=low, high=90.0)
         for at, low in ((50.0, 10.0), (None, None))
     ]
     differing = Of(text="+0.1", interval="0 to 0.2", at=60.0, low=50.0, high=70.0)
+    shares = {k: blocks.Figure("", 1 / k, (0.5 / k, 1.0), unit="share") for k in (1, 2, 4)}
+    curve = _one(blocks.Curve({HOSTILE: shares, "none": {1: blocks.Figure("", None)}}, HOSTILE))
+    sides = (blocks.Figure("a", 0.42), blocks.Figure(HOSTILE, 0.51))
+    paired = _one(blocks.PairedDifference(HOSTILE, *sides, 0.09, (0.04, 0.14), "better", 0.0006))
+    change = blocks.TaskChange(HOSTILE, HOSTILE, 3, 2, 4)
+    bells = _one(blocks.Dumbbells([blocks.TaskGroup("1 got worse", [change], "bad")], "a", "b"))
     return {
+        "paired": [(paired,)],
+        "bell": [(bells.groups[0].tasks[0],)],
+        "curve": [(curve,)],
         "scale": [(50.0, 25.0, 110.0, 80.0, HOSTILE), (None,)],
         "dot": [(estimates[0],), (estimates[1],)],
         "histogram": [(draw.distribution(HOSTILE, scores),)],

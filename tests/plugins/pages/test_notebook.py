@@ -24,8 +24,8 @@ def test_a_report_is_one_line_and_a_cell(tmp_path, monkeypatch):
     assert repr(report) == f"Report('<b>it</b>', 9 samples, {tmp_path / 'out'})"
     cell = report._repr_html_()
     assert "<b>it</b>" not in cell.replace("<b>&lt;b&gt;it&lt;/b&gt;</b>", "")
-    assert "Exact match: 1 of 9 samples" in cell
-    assert "<td>different_text</td><td>8</td>" in cell
+    assert "Exact match: 1 of 9 runs" in cell
+    assert "<td>other text</td><td>8</td>" in cell
     assert 'href="out/report.html"' in cell
     assert report.samples.failed()["id"] == [f"{at}" for at in range(1, 9)]
 

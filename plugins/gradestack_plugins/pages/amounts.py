@@ -1,0 +1,168 @@
+"""What runs took, and successes by category, as blocks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from statistics import median, quantiles
+
+import msgspec
+
+from gradestack_plugins.pages.blocks import BeforeAfter, Cell, Change, Figure, Link, Table
+from gradestack_plugins.pages.draw import quoted
+from gradestack_plugins.pages.index import RowIndex, name_of
+from gradestack_plugins.pages.tallies import Usage, sum_over
+from gradestack_plugins.pages.text import brief, natural, number, percent
+
+_MOST_FACETS, _FEW, _MOST_COMPARED = 12, 8, 4
+MOST_TOOK = 8
+_QUANTITIES = {
+    "share": "",
+    "cost": "cost per run",
+    "cost_passed": "cost per {passed} run",
+    "tokens": "tokens per run",
+    "seconds": "seconds, median",
+    "seconds_95": "seconds, 95th percentile",
+}
+
+
+class Amounts(msgspec.Struct):
+    """What the samples of a model took, as texts; "" for what none of them recorded."""
+
+    model: str
+    share: str = ""
+    """Of successes, among several models with costs."""
+    cost: str = ""
+    cost_passed: str = ""
+    """Cost of all its runs by success."""
+    tokens: str = ""
+    seconds: str = ""
+    seconds_95: str = ""
+    is_best: bool = False
+    """Whether no other model is better for the same cost or less, or as good for less."""
+
+
+def amounts_of(index: RowIndex, models: Mapping[str, tuple[int, int]]) -> list[Amounts]:
+    """Return what the samples of each model took; no line where none recorded anything.
+
+    Args:
+        index: The samples.
+        models: Model -> successes, and others.
+    """
+    by_model: dict[str, list[tuple[Usage, bool]]] = {}
+    for entry, usage in zip(index.entries, index.usage, strict=True):
+        if usage is not None:
+            by_model.setdefault(entry.model, []).append((usage, entry.passed is True))
+    priced: dict[str, tuple[Fraction, float]] = {}
+    for model, held in by_model.items():
+        costs = [usage.cost_usd for usage, _ in held if usage.cost_usd is not None]
+        passed, failed = models.get(model, (0, 0))
+        if costs and passed + failed:
+            priced[model] = Fraction(passed, passed + failed), sum_over(costs, len(costs))
+    unbeaten = _unbeaten(priced)
+    lines = []
+    for model, held in by_model.items():
+        line = _amounts(model, held)
+        if model in priced and len(priced) > 1:
+            share = priced[model][0]
+            line.share = percent(share.numerator, share.denominator)
+            line.is_best = model in unbeaten
+        if line.cost or line.tokens or line.seconds:
+            lines.append(line)
+    return lines
+
+
+def _unbeaten(priced: Mapping[str, tuple[Fraction, float]]) -> set[str]:
+    """Return the models that are best for their price."""
+    best, places = math.inf, set[tuple[Fraction, float]]()
+    ranked = sorted(set(priced.values()), key=lambda each: (-each[0], each[1]))
+    for share, cost in ranked:
+        if cost < best:
+            places.add((share, cost))
+            best = cost
+    return {model for model, place in priced.items() if place in places}
+
+
+def _amounts(model: str, held: Sequence[tuple[Usage, bool]]) -> Amounts:
+    costs = [usage.cost_usd for usage, _ in held if usage.cost_usd is not None]
+    tokens = [usage.tokens for usage, _ in held if usage.tokens is not None]
+    seconds = [usage.seconds for usage, _ in held if usage.seconds is not None]
+    passed = sum(is_passed for usage, is_passed in held if usage.cost_usd is not None)
+    line = Amounts(name_of(model))
+    if costs:
+        line.cost = f"${_three_digits(sum_over(costs, len(costs)))}"
+    if passed:
+        line.cost_passed = f"${_three_digits(sum_over(costs, passed))}"
+    if tokens:
+        line.tokens = number(round(Fraction(sum(tokens), len(tokens))))  # beyond any float, too
+    if seconds:
+        line.seconds = f"{_three_digits(median(seconds))}"
+    if len(seconds) > 1:
+        line.seconds_95 = _three_digits(quantiles(seconds, n=20, method="inclusive")[18])
+    return line
+
+
+def _three_digits(value: float) -> str:
+    return f"{float(f'{value:.3g}'):,.10g}"
+
+
+def amounts_block(lines: Sequence[Amounts], words: Mapping[str, str]) -> BeforeAfter:
+    """Return what runs took as a block: a column for each model."""
+    shown = lines[:MOST_TOOK]
+    rows = []
+    for name, quantity in _QUANTITIES.items():
+        values = [getattr(line, name) for line in shown]
+        if any(values):
+            label = quantity.format(passed=words["passed"]) or words["passed"]
+            rows.append(Change(label, values))
+    if len(shown) == 1:
+        return BeforeAfter([""], rows)
+    best = [line.model or "(no name)" for line in shown if line.is_best]
+    note = f"Best for its price: {', '.join(best)}." if best else ""
+    return BeforeAfter([line.model or "(no name)" for line in shown], rows, note=note)
+
+
+class Facet(msgspec.Struct, frozen=True):
+    """Successes by the values of a facet."""
+
+    name: str
+    table: Table
+    is_short: bool
+
+
+def facets_of(index: RowIndex, words: Mapping[str, str]) -> list[Facet]:
+    """Return the facets that group samples, each with the successes of its values."""
+    facets = []
+    counts = sorted(index.facets.counts().items(), key=lambda item: natural(item[0]))
+    for name, values in counts[:_MOST_FACETS]:
+        rows, links = {}, {}
+        for value, verdicts in sorted(values.items(), key=lambda item: natural(item[0])):
+            passed, of = verdicts[True], verdicts[True] + verdicts[False]
+            label = brief(value, 80) or "(empty)"
+            links[label] = _facet_link(name, value, label)
+            share = Figure("share", passed / of if of else None, unit="share")
+            cells: list[Cell] = [_passed_link(name, value, passed), of, share]
+            rows[label] = [*cells, verdicts[None] or ""]
+        columns = [words["passed"], "of", "share", "not graded"]
+        if not any(cells[-1] for cells in rows.values()):
+            columns.pop()
+            rows = {label: cells[:-1] for label, cells in rows.items()}
+        table = Table(columns, rows, corner=brief(name, 80), links=links)
+        facets.append(Facet(brief(name, 80), table, len(rows) <= _FEW))
+    return facets
+
+
+def _search_of(name: str, value: str) -> str:
+    """Return the term that finds the samples of a value; "" where none can."""
+    short = f"{brief(name, 80)}{brief(value, 80)}"
+    return "" if "=" in name or "…" in short else f"facet:{quoted(f'{name}={value}')}"
+
+
+def _facet_link(name: str, value: str, label: str) -> Link:
+    return Link(label, search=_search_of(name, value))
+
+
+def _passed_link(name: str, value: str, passed: int) -> Cell:
+    search = _search_of(name, value)
+    return Link(number(passed), search=f"{search} passed:yes") if search and passed else passed

@@ -1,0 +1,245 @@
+"""Why samples failed, and what became of expected calls, as blocks."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+import msgspec
+
+from gradestack import Cause, CauseKind, find_causes, is_failed, most_often
+from gradestack_plugins.pages.blocks import CauseLine, Causes, Cell, Figure, Link, Section, Table
+from gradestack_plugins.pages.draw import quoted
+from gradestack_plugins.pages.index import RowEntry, RowIndex, name_of
+from gradestack_plugins.pages.tallies import SEPARATOR, CallCounts
+from gradestack_plugins.pages.text import brief, counted, number
+
+CausePath = tuple[str, ...]
+"""Cause, tool and argument, as far as they are named."""
+ReasonSet = tuple[int, ...]
+"""The reasons of a sample, each by its place among all kinds."""
+_LONGEST, _MOST_TOOLS = 80, 500
+MOST_CAUSES, _MOST_PARTS, _MOST_ARGUMENTS = 12, 8, 4
+"""Causes, parts of a cause and of such a part that are shown; samples of the others are counted."""
+_CODE = re.compile(r"[a-z][a-z0-9_]*")
+_CAUSES_IN_WORDS = {
+    "component_distance": "plan differs",
+    "database_mismatch": "end state differs",
+    "different_text": "other text",
+    "failed_generation": "no answer produced",
+    "missing": "not recorded",
+    "no_reason": "no reason given",
+    "not_judged": "not judged",
+    "run_error": "run crashed",
+    "undecided": "could not be decided",
+}
+
+
+class Failures(msgspec.Struct, frozen=True):
+    """Why samples failed: each counts once, under its main cause."""
+
+    failed: int
+    """Samples that did not pass, ended in an error or are missing; what the causes add up to."""
+    states: Mapping[str, int]
+    """How many of them are what."""
+    causes: tuple[Cause, ...]
+    lines: tuple[CauseLine, ...]
+    """The most frequent causes."""
+    rest: int
+    """Samples of causes that have no line."""
+    others: tuple[tuple[str, str, int], ...]
+    """State, reason and number of samples that were skipped, the most first."""
+    main: Mapping[ReasonSet, int]
+    """The reasons of a sample -> the one it is counted under."""
+
+    def block(self, most: int = MOST_CAUSES, *, whole: bool = False) -> Causes:
+        """Return the first causes as a block, with their parts where the whole is shown."""
+        lines = self.lines[:most]
+        rest = self.failed - sum(line.samples for line in lines)
+        return Causes(lines, self.failed, rest, whole=whole)
+
+
+def cause_text(name: str) -> str:
+    """Return a cause in words; behind the code of an error stands its text.
+
+    >>> cause_text("wrong_argument"), cause_text("call_failed: HTTP 503")
+    ('wrong argument', 'call failed: HTTP 503')
+    """
+    code, colon, error = name.partition(": ")
+    if not _CODE.fullmatch(code):
+        return name
+    words = _CAUSES_IN_WORDS.get(code, code.replace("_", " "))
+    return f"{words}{colon}{error}"
+
+
+def failures_of(index: RowIndex, aside: Collection[str] = (), passed_word: str = "") -> Failures:
+    """Return why samples of a run failed.
+
+    Args:
+        index: The samples.
+        aside: Keys of graders whose reasons stand behind those of others.
+        passed_word: The word for samples that are a success.
+    """
+    kinds = list(index.given.kinds)
+    failed: Counter[ReasonSet] = Counter()
+    passed: Counter[CausePath] = Counter()
+    states: Counter[str] = Counter()
+    skipped: Counter[str] = Counter()
+    outcomes = Counter(zip(index.given.given, map(_outcome_of, index.entries), strict=True))
+    for (numbers, outcome), count in outcomes.items():
+        if outcome == "skipped":
+            skipped[brief(kinds[numbers[0]][1], _LONGEST) if numbers else ""] += count
+        elif outcome == "passed":
+            paths = {path for number in numbers for path in _paths(kinds[number])}
+            passed.update(dict.fromkeys(paths, count))
+        else:
+            failed[numbers] += count
+            states[outcome] += count
+    causes = find_causes(kinds, failed, aside, index.given.skipped)
+    tools = {*index.calls.tools, *index.searched.tools}
+    lines = _Lines(passed, tools, passed_word)
+    shown = tuple(lines.line(cause) for cause in causes.tree[:MOST_CAUSES])
+    return Failures(
+        failed=failed.total(),
+        states=states,
+        causes=causes.tree,
+        lines=shown,
+        rest=failed.total() - sum(line.samples for line in shown),
+        others=_sorted_reasons(skipped),
+        main=causes.main,
+    )
+
+
+def _outcome_of(entry: RowEntry) -> str:
+    """Return ``passed``, ``skipped`` or, of a failed sample, its state."""
+    if is_failed(entry.state, entry.score, passed=entry.passed):
+        return entry.state
+    return "passed" if entry.state in ("graded", "failed", "missing") else "skipped"
+
+
+def _sorted_reasons(skipped: Mapping[str, int]) -> tuple[tuple[str, str, int], ...]:
+    reasons = [("skipped", reason, count) for reason, count in skipped.items()]
+    return tuple(sorted(reasons, key=lambda each: (-each[2], each)))
+
+
+def _paths(kind: CauseKind) -> list[CausePath]:
+    """Return cause, tool and argument of a reason, each behind those above it."""
+    path = tuple(filter(None, kind[1:]))
+    return [path[:size] for size in range(1, len(path) + 1)]
+
+
+class _Lines:
+    """Makes the lines of causes."""
+
+    def __init__(self, passed: Mapping[CausePath, int], tools: Collection[str], word: str) -> None:
+        self._passed, self._tools, self._word = passed, tools, word
+
+    def line(self, cause: Cause, most: int = _MOST_PARTS) -> CauseLine:
+        """Return the line of a cause, or of a part of one."""
+        often = most_often(cause)
+        about = "" if often is None else ".".join(brief(part, _LONGEST) for part in often[1])
+        parts = [self.line(part, _MOST_ARGUMENTS) for part in cause.parts[:most]]
+        shown = sum(part.samples for part in parts)
+        first = cause.parts[0].name if cause.parts else ""
+        is_tool = len(cause.path) == 1 and first in self._tools
+        return CauseLine(
+            name=self._link(cause),
+            samples=cause.samples,
+            often="" if often is None else often[0],
+            about=about,
+            about_samples=0 if often is None else often[2],
+            also=self._also(cause),
+            parts=parts,
+            kinds=len(cause.parts),
+            rest=cause.samples - shown if parts else 0,
+            noun="tools" if is_tool else "values",
+        )
+
+    def _link(self, cause: Cause) -> Link:
+        name = brief(cause.name, _LONGEST)
+        text = cause_text(name) if len(cause.path) == 1 else name
+        return Link(text, search=f"cause:{quoted(search_path(cause.path))}")
+
+    def _also(self, cause: Cause) -> Link | None:
+        """Return a link to the samples that passed although a grader gave the same reason."""
+        count = self._passed.get(cause.path, 0)
+        if not count:
+            return None
+        search = f"reason:{quoted(search_path(cause.path))} passed:yes"
+        return Link(f"{number(count)} {self._word}", search=search)
+
+
+def search_path(path: Sequence[str]) -> str:
+    """Return a cause, tool and argument as the search takes them."""
+    return SEPARATOR.join(brief(part, _LONGEST) for part in path)
+
+
+def skipped_section(failures: Failures, places: Mapping[str, int]) -> Section | None:
+    """Return the samples that were skipped, by reason; None without any.
+
+    Args:
+        failures: Why samples failed.
+        places: Outcome -> its number on the page.
+    """
+    if not failures.others:
+        return None
+    without = "".join(str(place) for name, place in places.items() if name != "skipped")
+    links = []
+    for state, reason, count in failures.others[:20]:
+        search = f"reason:{quoted(reason)}" if reason else ""
+        text = f"{number(count)} {state}: {cause_text(reason)}" if reason else f"{number(count)} {state}"
+        links.append(Link(text, search=search, without=without))
+    return Section("Not graded", links, id="skipped")
+
+
+def calls_section(index: RowIndex) -> Section | None:
+    """Return what became of expected calls by tool, most lost first; None without such calls."""
+    tools = index.calls.tools
+    if not any(counts.expected for counts in tools.values()):
+        return None
+    ranked = sorted(tools, key=lambda name: (-_lost_calls(tools[name]), name))
+    has_extra = any(counts.extra for counts in tools.values())
+    columns = ["expected", "right", "share right", "wrong arguments", "not called"]
+    rows = {}
+    for name in ranked[:_MOST_TOOLS]:
+        counts = tools[name]
+        cells = _cells_of(name, counts)
+        rows[name_of(name)] = [*cells, counts.extra] if has_extra else cells
+    table = Table([*columns, "extra"] if has_extra else columns, rows, corner="Tool")
+    return Section("Calls by tool", [table], id="calls", note=_unlisted(len(ranked)))
+
+
+def _unlisted(tools: int) -> str:
+    left_out = tools - _MOST_TOOLS
+    return f"the first {_MOST_TOOLS} of {counted(tools, 'tools')}" if left_out > 0 else ""
+
+
+def _lost_calls(counts: CallCounts) -> int:
+    return counts.expected - counts.right + counts.extra
+
+
+def _cells_of(name: str, counts: CallCounts) -> list[Cell]:
+    share = counts.right / counts.expected if counts.expected else None
+    absent = counts.expected - counts.called
+    expected, not_called = f"expected:{quoted(name)}", f"uncalled:{quoted(name)}"
+    return [
+        _linked(counts.expected, expected),
+        counts.right,
+        Figure("share right", share, unit="share"),
+        counts.called - counts.right,
+        _linked(absent, not_called),
+    ]
+
+
+def _linked(count: int, search: str) -> Cell:
+    return Link(number(count), search=search) if count else 0
+
+
+def first_position(index: RowIndex, positions: Iterable[int]) -> int | None:
+    """Return the first position whose sample failed; None where none did."""
+    for position in positions:
+        entry = index.entries[position]
+        if is_failed(entry.state, entry.score, passed=entry.passed):
+            return position
+    return None

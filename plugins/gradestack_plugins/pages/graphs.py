@@ -1,0 +1,92 @@
+"""Small graphs in layers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import islice
+from types import SimpleNamespace
+
+from gradestack_plugins.pages.blocks import Graph, Node
+from gradestack_plugins.pages.text import brief
+
+_MOST_NODES, _MOST_LINES, _LONGEST_LINE = 30, 6, 80
+_SIGNS = {"same": "", "differs": "≠ ", "missing": "✗ ", "extra": "+ "}
+
+Nodes = Mapping[str, Node]
+
+
+def draw_sides(block: Graph) -> list[SimpleNamespace] | None:
+    """Return a graph in layers, or the expected one and the one that was made; None without nodes.
+
+    Raises:
+        ValueError: Two nodes of a graph have one name.
+    """
+    expected = _by_name(block.nodes)
+    if not expected:
+        return None
+    if block.made is None:
+        return [_draw_graph("", expected, expected, "missing")]
+    made = _by_name(block.made)
+    return [
+        _draw_graph("Expected", expected, made, "missing"),
+        _draw_graph("Made", made, expected, "extra"),
+    ]
+
+
+def _by_name(nodes: Sequence[Node]) -> Nodes:
+    named = {node.name: node for node in nodes}
+    if len(named) < len(nodes):
+        raise ValueError("two nodes of a graph have one name")
+    return named
+
+
+def _draw_graph(title: str, nodes: Nodes, other: Nodes, alone: str) -> SimpleNamespace:
+    """Return nodes in layers, each one layer after the last one it depends on.
+
+    Args:
+        title: Its heading.
+        nodes: The nodes by name.
+        other: The graph it is compared with.
+        alone: Status of a node that only this graph has.
+    """
+    shown = dict(islice(nodes.items(), _MOST_NODES))
+    depths = _depths_of(shown)
+    layers: list[list[SimpleNamespace]] = [[] for _ in range(max(depths.values(), default=-1) + 1)]
+    for name, node in shown.items():
+        layers[depths[name]].append(_draw_node(node, nodes, other.get(name), alone))
+    return SimpleNamespace(title=title, layers=layers, left_out=len(nodes) - len(shown))
+
+
+def _depths_of(nodes: Nodes) -> dict[str, int]:
+    """Return the layer of each node; edges that lead back do not count."""
+    depths: dict[str, int] = {}
+
+    def depth_of(name: str, above: frozenset[str] = frozenset()) -> int:
+        if name not in depths:
+            path = above | {name}
+            before = [each for each in nodes[name].after if each in nodes and each not in path]
+            depths[name] = max((depth_of(each, path) + 1 for each in before), default=0)
+        return depths[name]
+
+    for name in nodes:
+        depth_of(name)
+    return depths
+
+
+def _draw_node(node: Node, nodes: Nodes, twin: Node | None, alone: str) -> SimpleNamespace:
+    """Return a node with its status: ``same``, ``differs``, ``missing`` (expected only), ``extra``."""
+    if twin is None:
+        status = alone
+    else:
+        status = "same" if [*twin.lines] == [*node.lines] else "differs"
+    lines = [brief(str(line), _LONGEST_LINE) for line in node.lines[:_MOST_LINES]]
+    if len(node.lines) > _MOST_LINES:
+        lines[-1] = f"… {len(node.lines) - _MOST_LINES + 1} more"
+    known = () if twin is None else twin.after
+    after = []
+    for name in dict.fromkeys(node.after):
+        if name in nodes:
+            sign = "" if name in known else _SIGNS[alone]
+            after.append(sign + brief(name, _LONGEST_LINE))
+    title = _SIGNS[status] + brief(node.name, _LONGEST_LINE)
+    return SimpleNamespace(name=title, status=status, after=after, lines=lines)

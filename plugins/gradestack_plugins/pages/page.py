@@ -1,0 +1,391 @@
+"""The page of a run as sections of blocks; the same one for every reporter."""
+
+from __future__ import annotations
+
+import operator
+import shlex
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from gradestack import Declarations, Report, declared_presets, set_aside
+from gradestack.jsonio import as_count, as_list, as_map, as_text
+from gradestack_plugins.pages.amounts import amounts_block, amounts_of, facets_of
+from gradestack_plugins.pages.blocks import (
+    Block,
+    Caveat,
+    Cell,
+    GateLine,
+    Head,
+    Link,
+    Section,
+    Table,
+    Words,
+)
+from gradestack_plugins.pages.chunks import PLACES
+from gradestack_plugins.pages.draw import Shape
+from gradestack_plugins.pages.failures import (
+    Failures,
+    calls_section,
+    failures_of,
+    skipped_section,
+)
+from gradestack_plugins.pages.figures import (
+    Success,
+    gate_lines,
+    results_of,
+    success_of,
+    words_of,
+)
+from gradestack_plugins.pages.index import RowIndex, index_of, verdict
+from gradestack_plugins.pages.jsonview import laid_out
+from gradestack_plugins.pages.panel import Filled, fill_panels, panels, says_left_out
+from gradestack_plugins.pages.sample import source_text
+from gradestack_plugins.pages.screen import Screen, caveats_of, main_key, scores_section
+from gradestack_plugins.pages.tasks import Reliability, reliability_of
+from gradestack_plugins.pages.text import brief, natural, number
+
+_STATES = ("graded", "skipped", "failed", "missing")
+_MOST_PROBLEMS, _LONGEST_NOTE, _LONGEST_SUITE = 200, 1000, 20_000
+_FIRST_CAUSES = 3
+
+
+class Page(msgspec.Struct, frozen=True):
+    """The page of a run: its head, and sections by the view they stand in."""
+
+    index: RowIndex
+    name: str
+    version: str
+    total: int
+    verdict: str
+    """``passed``, ``failed``, ``none`` without a gate, ``no_result`` where nothing was graded."""
+    success: Success | None
+    words: Mapping[str, str]
+    reliable: Reliability
+    failures: Failures
+    head: Head
+    gates: Sequence[GateLine]
+    broken: Sequence[tuple[str, str]]
+    """What ended the run early or broke on the way, each with the reason."""
+    left: Sequence[Section]
+    """Below the head on the left; panels of the first screen stand before or behind them."""
+    right: Sequence[Section]
+    below: Sequence[Section]
+    details: Mapping[str, Sequence[Section]]
+    """Other views: ``failures``, ``figures``, ``evaluation``."""
+    warnings: Sequence[str]
+    panels: Filled
+
+
+def page_of(report: Report) -> Page:
+    """Return the page of a report, made once."""
+    index, header, summary = index_of(report), report.header, report.summary
+    sources = (index, header, summary, panels(report))
+    known, page = report.shared.get("page", ((), None))
+    if not known or not all(map(operator.is_, known, sources)):
+        page = _Maker(report, index).make()
+        report.shared["page"] = (sources, page)
+    made: Page = page
+    return made
+
+
+class _Maker:
+    """Makes the page of a report."""
+
+    def __init__(self, report: Report, index: RowIndex) -> None:
+        self._report, self._index = report, index
+        self._summary, self._header = as_map(report.summary), as_map(report.header)
+        self._metrics = as_map(self._summary.get("metrics"))
+        self._success = success_of(self._summary)
+        self._words = words_of(self._summary)
+        self._main = main_key(self._summary, self._header) or ""
+        listed = [brief(each, 1000) for each in as_list(self._summary.get("warnings"))]
+        self._warnings = [each for each in listed[:_MOST_PROBLEMS] if not says_left_out(each)]
+        places = ("lead", "first", "overview", "figures", "page")
+        self._panels = fill_panels(panels(report), places, report)
+        has_outcome = self._success is not None
+        self._reliable = reliability_of(index, outcome=has_outcome)
+        outcome = as_text(as_map(self._summary.get("outcome")).get("grader")) or None
+        aside = set_aside(declared_presets(self._header), outcome)
+        self._failures = failures_of(index, aside, self._words["passed"])
+        self._facets = facets_of(index, self._words) if has_outcome else []
+
+    def make(self) -> Page:
+        """Return the page."""
+        results = results_of(self._summary, Declarations(self._header))
+        screen = Screen(
+            report=self._report,
+            index=self._index,
+            reliable=self._reliable,
+            results=results,
+            warnings=len(self._warnings),
+            rows_kept=self._report.has_rows,
+        )
+        left, right = self._columns(screen)
+        return Page(
+            index=self._index,
+            name=brief(self._report.name, 200),
+            version=brief(as_text(self._header.get("version")), 40),
+            total=as_count(self._metrics.get("total")),
+            verdict=self._verdict(),
+            success=self._success,
+            words=self._words,
+            reliable=self._reliable,
+            failures=self._failures,
+            head=screen.head(),
+            gates=gate_lines(self._summary),
+            broken=[(place, brief(text, 600)) for place, text in _broken(self._summary)],
+            left=left,
+            right=right,
+            below=[*self._categories(short=True)],
+            details={
+                "failures": [*self._failure_sections()],
+                "figures": [*self._graders(), *self._categories(short=False)],
+                "evaluation": [*self._problems(), *self._evaluation()],
+            },
+            warnings=self._warnings,
+            panels=self._panels,
+        )
+
+    def _verdict(self) -> str:
+        report = self._report
+        if report.passed is None:
+            return "no_result" if report.all_failed else "none"
+        return "passed" if report.passed and not report.all_failed else "failed"
+
+    # The first screen
+
+    def _replaced(self) -> set[str]:
+        panels_shown = self._panels.at("lead", "first")
+        return {name for panel in panels_shown for name in panel.placed.panel.replaces}
+
+    def _columns(self, screen: Screen) -> tuple[list[Section], list[Section]]:
+        """Return the cards of both columns; those behind the third on the right go to the left."""
+        replaced = self._replaced()
+        results = screen.results_section(replaced)
+        left = [] if results is None else [results]
+        right = [*self._caveats()]
+        if self._failures.lines and "causes" not in replaced:
+            right.append(self._causes())
+        rest = [*self._amounts(), *self._scores()]
+        is_led = bool(self._panels.at("lead"))
+        for section in rest:
+            is_short = len(left) < 2 and not self._panels.at("first")
+            column = left if is_short and len(right) > 1 and not is_led else right
+            column.append(section)
+        return left, right
+
+    def _caveats(self) -> Iterator[Section]:
+        states = ("lost", "graded", "skipped", "passed")
+        without = "".join(str(PLACES[state]) for state in states)
+        success, main = self._success, self._main
+        key = success.grader if success is not None else main
+        caveats: list[Caveat] = caveats_of(self._summary, self._index, success, key, without)
+        if caveats:
+            yield Section("Before you quote these numbers", caveats, id="findings", tone="bad")
+
+    def _causes(self) -> Section:
+        block = self._failures.block(_FIRST_CAUSES)
+        has_more = bool(block.rest) or any(line.parts for line in block.lines)
+        note: Link | str = ""
+        if has_more:
+            failed = number(self._failures.failed)
+            note = Link(f"all {failed} failed runs by cause", href="#failures")
+        return Section(self._why(), [block], id="causes", note=[note])
+
+    def _why(self) -> str:
+        return "Why runs fail" if self._success is not None else "Why runs score below 1"
+
+    def _amounts(self) -> Iterator[Section]:
+        models = self._success.models if self._success is not None else {}
+        lines = amounts_of(self._index, models)
+        if lines:
+            yield Section("What it takes", [amounts_block(lines, self._words)], id="took")
+
+    def _scores(self) -> Iterator[Section]:
+        several = len({entry.model for entry in self._index.entries}) > 1
+        if several or self._panels.at("lead"):
+            return
+        section = scores_section(self._main, self._index.scores.get(self._main))
+        if section is not None:
+            yield section
+
+    def _categories(self, *, short: bool) -> Iterator[Section]:
+        """Yield successes by category: the first short ones, or all."""
+        shown = [facet.table for facet in self._facets if facet.is_short or not short]
+        if not shown or (short and ("categories" in self._replaced() or self._is_mapped())):
+            return
+        note: Link | str = ""
+        if short and len(self._facets) > 2:
+            note = Link("all categories", href="#all-facets")
+        blocks = shown[:2] if short else shown
+        yield Section("By category", blocks, id="facets" if short else "all-facets", note=[note])
+
+    def _is_mapped(self) -> bool:
+        return bool(self._reliable.parts)
+
+    # Other views
+
+    def _failure_sections(self) -> Iterator[Section]:
+        failures = self._failures
+        if failures.failed:
+            text = _failed_sentence(failures, len(self._index.entries), self._words)
+            blocks: list[Block] = [Words(text), failures.block(whole=True)]
+        else:
+            word = self._words["lost"]
+            what = f"failed ({word})" if self._success is not None else "scored below 1"
+            blocks = [Words(f"No run {what}.")]
+        yield Section(self._why(), blocks, id="failures")
+        skipped = skipped_section(failures, PLACES)
+        if skipped is not None:
+            yield skipped
+        calls = calls_section(self._index)
+        if calls is not None:
+            yield calls
+
+    def _graders(self) -> Iterator[Section]:
+        """Yield averages of graders over graded runs and over all, and states."""
+        names = ("by_metric", "aggregates", "states")
+        by_metric, aggregates, states = (as_map(self._metrics.get(name)) for name in names)
+        keys = {*by_metric, *aggregates, *states}
+        rows: dict[str, Sequence[Cell]] = {}
+        for key in sorted(keys, key=lambda key: (key != self._main, natural(key))):
+            averages, counts = as_map(by_metric.get(key)), as_map(states.get(key))
+            means = [
+                number(averages.get(f"avg_score_{over}")) for over in ("attempted", "total")
+            ]
+            rows[brief(key, 80)] = [*means, *(as_count(counts.get(name)) for name in _STATES)]
+        if rows:
+            columns = ["average (graded)", "average (all)", "graded", "not applicable", "error"]
+            table = Table([*columns, "missing"], rows, corner="Grader")
+            yield Section("Graders", [table], id="graders")
+
+    def _problems(self) -> Iterator[Section]:
+        """Yield warnings, unread records and repeated samples."""
+        summary, blocks = self._summary, list[Block]()
+        blocks += [Words(warning) for warning in self._warnings]
+        bad = as_map(summary.get("bad_records"))
+        records = list(map(as_map, as_list(bad.get("listed"))[:_MOST_PROBLEMS]))
+        if as_count(bad.get("count")):
+            rows = {}
+            for place, each in enumerate(records, 1):
+                where = source_text(each) or f"record {place}"
+                rows[where] = [brief(as_text(each.get("reason")), 600)]
+            blocks.append(Table(["what"], rows, "Records that could not be read", "where"))
+            left_out = as_count(bad.get("count")) - len(records)
+            if left_out > 0:
+                blocks.append(Words(f"{number(left_out)} more are not listed."))
+        blocks += _duplicates(as_map(summary.get("duplicates")))
+        if blocks:
+            yield Section("Problems", blocks, id="problems")
+
+    def _evaluation(self) -> Iterator[Section]:
+        """Yield how the evaluation was made."""
+        inputs = [_input(as_map(entry)) for entry in as_list(self._header.get("inputs"))]
+        names = {name for name, _ in inputs}
+        notes = [_note(as_text(each), names) for each in as_list(self._header.get("notes"))]
+        blocks: list[Block] = [Words(note) for note in notes]
+        components: dict[str, Sequence[Cell]] = {}
+        for entry in map(as_map, as_list(self._header.get("components"))):
+            if entry.get("kind") != "engine":  # no result depends on it
+                name, cells = _component(entry)
+                components[name] = cells
+        if components:
+            columns = ["name", "version", "from", "options"]
+            blocks.append(Table(columns, components, "Components", "key"))
+        if inputs:
+            rows = {name or "(no name)": cells for name, cells in inputs}
+            blocks.append(Table(["size", "SHA-256"], rows, "Inputs", "file"))
+        if self._summary.get("config"):
+            suite = Words(laid_out(self._summary["config"], _LONGEST_SUITE))
+            blocks.append(Section("Suite", [suite], folded=True, tone="code"))
+        blocks.append(Words(_WHERE_ALL_IS))
+        yield Section("This evaluation", blocks, id="run")
+
+
+_WHERE_ALL_IS = (
+    "Every run: results.jsonl. Every figure: summary.json. Versions, options, checksums: "
+    "header.json. Every table as a file: gradestack report RUN_DIR --format csv, or json."
+)
+
+
+def _failed_sentence(failures: Failures, total: int, words: Mapping[str, str]) -> str:
+    """Return how many runs failed, and how."""
+    kinds = {
+        "graded": words["lost"],
+        "failed": "ended in an error",
+        "missing": "missing",
+    }
+    parts = [
+        f"{number(failures.states[state])} {word}"
+        for state, word in kinds.items()
+        if failures.states.get(state)
+    ]
+    return (
+        f"{number(failures.failed)} of {number(total)} runs failed: {', '.join(parts)}. "
+        "Every failed run is counted once. Open a cause for its tools; click a name for its runs."
+    )
+
+
+def _duplicates(held: Mapping[str, Any]) -> Iterator[Block]:
+    count = as_count(held.get("count"))
+    if not count:
+        return
+    rule = brief(as_text(held.get("policy")), 40)
+    title = f"{number(count)} repeated runs"
+    yield Words(f"Same id, model and run as an earlier record; rule {rule}.", title)
+    for place in as_list(held.get("listed"))[:_MOST_PROBLEMS]:
+        yield Words(brief(place, 300))
+
+
+def _input(entry: Mapping[str, Any]) -> tuple[str, list[Cell]]:
+    """Return the name of a file, its size and checksum; a page says the same wherever it lay."""
+    name = as_text(entry.get("path")).replace("\\", "/").rpartition("/")[2]
+    size = entry.get("bytes")
+    known = "" if size is None else f"{number(size)} bytes"
+    return brief(name, 200), [known, brief(as_text(entry.get("sha256")), 80)]
+
+
+def _component(entry: Mapping[str, Any]) -> tuple[str, list[Cell]]:
+    texts = [brief(as_text(entry.get(name)), 120) for name in ("name", "version", "distribution")]
+    options = as_map(entry.get("options"))
+    kind, key = as_text(entry.get("kind")), as_text(entry.get("key"))
+    of = f" of {as_text(entry['of'])}" if entry.get("of") else ""
+    shown = brief(dict(options), 400) if options else ""
+    return brief(f"{kind} {key}{of}", 120), [*texts, shown]
+
+
+def _note(text: str, names: Collection[str]) -> str:
+    """Return a note; input files in a command by their names."""
+    head, command, words = text.partition("The same as: ")
+    if command:
+        parts = []
+        for part in shlex.split(words):
+            last = part.rpartition("/")[2]
+            parts.append(last if last in names else part)
+        text = f"{head}{command}{shlex.join(parts)}"
+    return brief(text, _LONGEST_NOTE)
+
+
+def _broken(summary: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    stopped = summary.get("incomplete")
+    if stopped:
+        why = "the run was interrupted; figures cover what was read"
+        yield "incomplete", stopped[:300] if isinstance(stopped, str) else why
+    if summary.get("all_failed"):
+        yield "error", as_text(summary["all_failed"])
+    broken = {**as_map(summary.get("broken")), **as_map(summary.get("failed_metrics"))}
+    for key, text in sorted(broken.items()):
+        yield brief(key, 120), text
+
+
+def count_verdicts(index: RowIndex) -> Counter[str]:
+    """Return how many samples have each outcome."""
+    return Counter(map(verdict, index.entries))
+
+
+def panels_on(page: Page, *places: str) -> list[Shape]:
+    """Return the panels of some places with their blocks."""
+    return page.panels.at(*places)

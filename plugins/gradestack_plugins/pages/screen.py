@@ -1,0 +1,371 @@
+"""The first screen of a run: what was graded, what came of it, and what to know before quoting it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from gradestack import Report
+from gradestack.jsonio import as_count, as_list, as_map, as_number, as_text
+from gradestack_plugins.pages.blocks import (
+    Caveat,
+    Counts,
+    Figure,
+    Head,
+    Interval,
+    Link,
+    Part,
+    Section,
+    Text,
+)
+from gradestack_plugins.pages.figures import (
+    Result,
+    Success,
+    confidence_of,
+    ends_of,
+    headline,
+    success_of,
+    words_of,
+)
+from gradestack_plugins.pages.index import RowIndex, ScoreBins, name_of
+from gradestack_plugins.pages.tasks import Reliability
+from gradestack_plugins.pages.text import brief, capital, counted, number, percent
+
+_STATES = {
+    "graded": "graded",
+    "skipped": "not applicable",
+    "failed": "not graded because of an error",
+    "missing": "not recorded",
+}
+_MOST_FINDINGS, _MOST_MODELS = 3, 6
+_LOST_INPUT, _UNGRADED = 0.01, 0.01
+"""Shares from which unread records and ungraded runs are worth a caveat."""
+_NO_DIFFERENCE, _ENOUGH = 0.05, 10
+"""A grader whose means differ by less between successes and the others, over so many runs each, says
+nothing of success.
+"""
+_JUDGED_BY = {
+    "bfcl_ast": "the possible answers of the data",
+    "contains": "the expected answers",
+    "deepfabric": "the expected calls",
+    "exact_match": "the expected answers",
+    "judged": "a rubric",
+    "recorded": "the verdicts in the recording",
+    "regex_match": "the expected answers",
+    "stability_label": "the expected labels",
+    "tau2_reward": "the rewards in the recording",
+    "tau_partial": "the expected calls",
+    "tau_reward": "the rewards in the recording",
+    "tool_calls": "the expected calls",
+    "tool_success": "what the tools answered, since no calls are expected",
+    "when2call": "the expected labels",
+}
+"""Grader -> what it compares runs with."""
+
+
+class Screen(msgspec.Struct, frozen=True):
+    """What the head of a page is made from."""
+
+    report: Report
+    index: RowIndex
+    reliable: Reliability
+    results: Sequence[Result]
+    warnings: int
+    rows_kept: bool
+
+    @property
+    def summary(self) -> Mapping[str, Any]:
+        """The summary of the run."""
+        return as_map(self.report.summary)
+
+    @property
+    def metrics(self) -> Mapping[str, Any]:
+        """Its figures."""
+        return as_map(self.summary.get("metrics"))
+
+    @property
+    def total(self) -> int:
+        """How many runs it has."""
+        return as_count(self.metrics.get("total"))
+
+    def head(self) -> Head:
+        """Return the head of the page."""
+        return Head(self._sentence(), about_of(self.report, self.index), [*self._note()])
+
+    def results_section(self, left_out: Collection[str] = ()) -> Section | None:
+        """Return the figures with their intervals, but for those whose paths hold a name."""
+        figures = [
+            result.figure
+            for result in self.results
+            if not any(f".{name}" in f".{result.path}" for name in left_out)
+        ]
+        on_axis = [figure for figure in figures if _is_on_axis(figure)]
+        others = [figure for figure in figures if not _is_on_axis(figure)]
+        held = [Interval(part) for part in (on_axis, others) if part]
+        return Section("Results", held, id="estimates") if held else None
+
+    def _sentence(self) -> Text:
+        success = success_of(self.summary)
+        if not self.total:
+            return "This evaluation has no runs."
+        first = next((each.figure for each in self.results if each.figure.value is not None), None)
+        if success is None and first is not None:
+            share = f"{100 * float(first.value or 0):.1f}%" if first.unit == "share" else None
+            return [f"{first.label}: ", Part(share or number(first.value), "good")]
+        if success is None or not (success.of or any(map(any, success.models.values()))):
+            by = "" if success is None else f" by {brief(success.grader, 60)}"
+            runs = counted(self.total, "runs")
+            return [Part("No result", "bad"), f": none of {runs} graded{by}"]
+        if success.many:
+            return self._models_sentence(success)
+        corrected = next((each for each in headline(self.summary) if "corrects" in each), None)
+        if corrected is not None:
+            return _corrected_sentence(success, corrected)
+        return self._success_sentence(success)
+
+    def _models_sentence(self, success: Success) -> Text:
+        shares = []
+        for name, (passed, failed) in success.models.items():
+            share = percent(passed, passed + failed)
+            shares.append(f"{brief(name, 60) or '(no name)'} {share}")
+        others = success.others + max(0, len(shares) - _MOST_MODELS)
+        more = f", {others} more models" if others else ""
+        word = capital(words_of(self.summary)["passed"])
+        return [f"{word}: ", Part(", ".join(shares[:_MOST_MODELS]), "good"), more]
+
+    def _success_sentence(self, success: Success) -> Text:
+        word = capital(words_of(self.summary)["passed"])
+        share = Part(f"{number(success.passed)} of {counted(success.of, 'runs')}", "good")
+        parts = self.reliable.parts
+        if not parts or success.passed in (0, success.of):
+            return [f"{word}: ", share]
+        every = f"{number(parts[0][1])} of {counted(self.reliable.tasks, 'tasks')}"
+        return [f"{word}: ", share, "; in every trial: ", Part(every, "bad")]
+
+    def _note(self) -> Iterator[str | Part | Link]:
+        """Yield how many runs were graded, by what, and where more is said."""
+        yield f"{capital(made_of(self.summary, self.reliable))}; {self._graded()}. "
+        yield from self._judged_by()
+        yield from self._of_tasks()
+        bad = as_count(as_map(self.summary.get("bad_records")).get("count"))
+        if bad:
+            yield Link(f"{counted(bad, 'records')} could not be read", href="#problems")
+            yield ". "
+        if self.warnings:
+            yield Link(counted(self.warnings, "warnings"), href="#problems")
+            yield ". "
+        yield confidence_of(self.summary)
+        if not self.rows_kept:
+            yield " No rows were kept: figures without runs."
+
+    def _of_tasks(self) -> Iterator[str]:
+        """Yield how many tasks are a success in some trials and in none; of several models none."""
+        parts = self.reliable.parts
+        if not parts or self.reliable.models > 1:
+            return
+        (_, every, _), (_, some, _), (_, none, _) = parts
+        word = words_of(self.summary)["passed"]
+        tasks = counted(self.reliable.tasks, "tasks")
+        yield f"Of {tasks} {number(every)} {word} in every trial, {number(some)} in some, "
+        yield f"{number(none)} in none. "
+
+    def _graded(self) -> str:
+        success = success_of(self.summary)
+        key = success.grader if success is not None else main_key(self.summary, self.report.header)
+        states = as_map(as_map(self.metrics.get("states")).get(key or ""))
+        counts = {name: as_count(states.get(name)) for name in _STATES}
+        if counts["graded"] == self.total:
+            return "all graded" if self.total > 1 else "graded"
+        parts = [f"{number(count)} {_STATES[name]}" for name, count in counts.items() if count]
+        return ", ".join(parts) or "none graded"
+
+    def _judged_by(self) -> Iterator[str | Part]:
+        outcome = as_text(as_map(self.summary.get("outcome")).get("grader"))
+        components = map(as_map, as_list(as_map(self.report.header).get("components")))
+        names = [
+            as_text(each.get("name"))
+            for each in components
+            if each.get("kind") == "grader" and each.get("key") == outcome
+        ]
+        if not names:
+            return
+        if names[0] in _JUDGED_BY:
+            yield f"Judged by {_JUDGED_BY[names[0]]}. "
+            return
+        yield from ("Judged by grader ", Part(brief(outcome, 60), "code"), ". ")
+
+
+def _is_on_axis(figure: Figure) -> bool:
+    return figure.unit == "share" and figure.value is not None
+
+
+def _corrected_sentence(success: Success, corrected: Mapping[str, Any]) -> Text:
+    """Return the share of successes as labels correct it, and the share itself."""
+    label = brief(as_text(corrected.get("label")), 80)
+    whose = brief(as_text(corrected.get("corrects")), 80)
+    share = success.passed / success.of
+    raw = f"{whose} {share:.0%} ({number(success.passed)} of {number(success.of)})"
+    value, ends = as_number(corrected.get("value")), ends_of(corrected.get("interval"))
+    if value is None:
+        why = brief(as_text(corrected.get("reason")), 160)
+        return [f"{label}: ", Part("not known", "bad"), f" ({why}); {raw}"]
+    within = "" if ends is None else f" ({100 * ends[0]:.0f} to {100 * ends[1]:.0f})"
+    return [f"{label} ", Part(f"{value:.0%}", "good"), f"{within}; {raw}"]
+
+
+def about_of(report: Report, index: RowIndex) -> list[Part]:
+    """Return what was graded: model, name, files and, where it was recorded, the day."""
+    header, summary = as_map(report.header), as_map(report.summary)
+    models = list(dict.fromkeys(entry.model for entry in index.entries if entry.model))
+    parts = [Part(name_of(models[0]), "strong")] if len(models) == 1 else []
+    files = [_file_name(as_map(entry)) for entry in as_list(header.get("inputs"))]
+    name = brief(report.name, 200)
+    if name and not any(file == name or file.startswith(f"{name}.") for file in files):
+        parts.append(Part(name, "" if parts else "strong"))
+    stack = brief(as_text(as_map(summary.get("config")).get("stack")), 60)
+    if stack and stack != "auto":
+        parts.append(Part(stack))
+    if files:
+        more = f" and {counted(len(files) - 1, 'more files')}" if len(files) > 1 else ""
+        parts.append(Part(f"{brief(files[0], 120)}{more}"))
+    if as_list(summary.get("programs")):
+        parts.append(Part("with the original program"))
+    days = index.facets.counts().get("day", {})
+    if days:
+        parts.append(Part(" to ".join(dict.fromkeys((min(days), max(days))))))
+    return parts
+
+
+def _file_name(entry: Mapping[str, Any]) -> str:
+    """Return the name of an input; a page says the same wherever the file lay."""
+    return as_text(entry.get("path")).replace("\\", "/").rpartition("/")[2]
+
+
+def main_key(summary: Mapping[str, Any], header: Mapping[str, Any]) -> str | None:
+    """Return the key of the main grader: the gate's, else the suite's first."""
+    by_metric = as_map(as_map(summary.get("metrics")).get("by_metric"))
+    gate = as_map(as_map(summary.get("config")).get("gate"))
+    gates = [*map(as_map, as_list(summary.get("gates"))[:1]), gate]
+    components = map(as_map, as_list(header.get("components")))
+    graders = [each for each in components if each.get("kind") == "grader"]
+    keys = [as_text(each.get("metric_key")) for each in gates]
+    keys += [as_text(each.get("key")) for each in graders]
+    return next((key for key in (*keys, *sorted(by_metric)) if key and key in by_metric), None)
+
+
+def side_of(summary: Mapping[str, Any]) -> str:
+    """Return what is compared on a page: a ``run`` or, of one evaluation, a ``model``."""
+    return as_text(summary.get("side")) or "model"
+
+
+def made_of(summary: Mapping[str, Any], reliable: Reliability) -> str:
+    """Return what an evaluation is made of: ``50 tasks, 4 trials each: 200 runs``."""
+    total = as_count(as_map(summary.get("metrics")).get("total"))
+    trials, models = reliable.trials or 1, reliable.models
+    is_even = reliable.tasks * trials == total and not reliable.tasks % models
+    if trials == 1 or not is_even:
+        return counted(total, "runs")
+    sides = f", {models} {side_of(summary)}s" if models > 1 else ""
+    tasks = counted(reliable.tasks // models, "tasks")
+    return f"{tasks}{sides}, {trials} trials each: {counted(total, 'runs')}"
+
+
+# What to know before quoting the figures
+
+
+def caveats_of(
+    summary: Mapping[str, Any],
+    index: RowIndex,
+    success: Success | None,
+    main: str,
+    without: str = "",
+) -> list[Caveat]:
+    """Return what to know before quoting the figures, the gravest first, and only what holds.
+
+    Args:
+        summary: Of the run.
+        index: Its samples.
+        success: Its successes, None without an outcome.
+        main: Key of the grader whose states count.
+        without: Outcomes that are no broken or missing sample, as the page numbers them.
+    """
+    caveats = [*_unread_records(summary), *_ungraded_runs(summary, index, main, without)]
+    if success is not None and not success.many:
+        caveats += _unrelated_scores(summary, index, success)
+    return caveats[:_MOST_FINDINGS]
+
+
+def _unread_records(summary: Mapping[str, Any]) -> Iterator[Caveat]:
+    bad = as_count(as_map(summary.get("bad_records")).get("count"))
+    every = bad + as_count(as_map(summary.get("metrics")).get("total"))
+    if every and bad / every > _LOST_INPUT:
+        head = f"{number(bad)} of {counted(every, 'records')} could not be read"
+        rest = f" ({percent(bad, every)}) and are in no figure. "
+        yield Caveat([Part(head, "strong"), rest, Link("Show them", href="#problems")])
+
+
+def _ungraded_runs(
+    summary: Mapping[str, Any], index: RowIndex, main: str, without: str
+) -> Iterator[Caveat]:
+    states = as_map(as_map(as_map(summary.get("metrics")).get("states")).get(main))
+    counts = {name: as_count(states.get(name)) for name in ("failed", "missing")}
+    ungraded = sum(counts.values())
+    every = as_count(states.get("graded")) + ungraded
+    if not every or ungraded / every <= _UNGRADED:
+        return
+    kinds = " and ".join(f"{number(n)} {_STATES[name]}" for name, n in counts.items() if n)
+    head = f"{number(ungraded)} of {counted(every, 'runs')} have no grade"
+    rest = f" by {brief(main, 60)}: {kinds}. Averages leave them out. "
+    text: list[str | Part | Link] = [Part(head, "strong"), rest]
+    listed = sum(entry.state in ("failed", "missing") for entry in index.entries)
+    if listed == ungraded and without:
+        text.append(Link("Show them", without=without))
+    yield Caveat(text)
+
+
+def _unrelated_scores(
+    summary: Mapping[str, Any], index: RowIndex, success: Success
+) -> Iterator[Caveat]:
+    """Yield graders whose scores are about the same whatever the outcome."""
+    words, labels = words_of(summary), {}
+    for entry in headline(summary):
+        labels[as_text(entry.get("figure"))] = brief(as_text(entry.get("label")), 60)
+    for key in sorted({key for key, _ in index.by_outcome} - {success.grader}):
+        passed, lost = (index.by_outcome.get((key, is_passed)) for is_passed in (True, False))
+        if passed is None or lost is None or min(passed.count, lost.count) < _ENOUGH:
+            continue
+        means = [bins.mean or 0.0 for bins in (passed, lost)]
+        if means[0] - means[1] >= _NO_DIFFERENCE:
+            continue
+        name = labels.get(f"{key}.mean") or brief(key, 60)
+        shares = f"{100 * means[0]:.0f}% and {100 * means[1]:.0f}%"
+        head = f"{name} says nothing here:"
+        rest = f" {words['passed']} and {words['lost']} runs get the same ({shares})."
+        yield Caveat([Part(head, "strong"), rest], _quiet_runs(index, words))
+
+
+def _quiet_runs(index: RowIndex, words: Mapping[str, str]) -> Text:
+    """Return what runs that expect no call have to do with it; "" where nothing."""
+    entries = [index.entries[position] for position in index.quiet]
+    called = [entry for entry in entries if entry.score == 0]
+    passed = sum(entry.passed is True for entry in called)
+    if not passed:
+        return ""
+    tasks = counted(len({(entry.model, entry.id) for entry in entries}), "tasks")
+    told = (
+        f"In {tasks} ({counted(len(entries), 'runs')}) nothing should be called. "
+        f"{counted(len(called), 'runs')} did call something and score 0, "
+        f"yet {number(passed)} of them are {words['passed']}. "
+    )
+    return [told, Link("Show them", search="expected:none passed:yes score<=0")]
+
+
+def scores_section(key: str, scores: ScoreBins | None) -> Section | None:
+    """Return how the scores of a grader are distributed; None where all are 0 or 1."""
+    if scores is None or not scores.fractional:
+        return None
+    return Section(f"Scores of {brief(key, 80)}", [Counts(scores.labelled())], id="scores")
+
+

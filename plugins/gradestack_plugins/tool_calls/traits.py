@@ -1,0 +1,30 @@
+"""Traits of runs by which rules for tool calls differ."""
+
+from __future__ import annotations
+
+from gradestack_plugins.pages.index import RowIndex
+
+NOTHING_EXPECTED, OTHER_ORDER = "nothing_expected", "other_order"
+"""Traits beside codes of reasons: no call is expected; calls were made in another order."""
+_MOST_TRAITS, _LONGEST_CODE = 100, 60
+
+
+def traits_of(index: RowIndex, grader: str) -> dict[str, list[int]]:
+    """Return the samples of every code that a grader gave, and of the two traits beside these."""
+    kinds = list(index.given.kinds)
+    codes: dict[tuple[int, ...], set[str]] = {}
+    for numbers in set(index.given.given):
+        own = [kinds[number][1] for number in numbers if kinds[number][0] == grader]
+        codes[numbers] = {name.partition(": ")[0][:_LONGEST_CODE] for name in own}
+    quiet, turned = set(index.quiet), set(index.verdicts.turned)
+    traits: dict[str, list[int]] = {}
+    for position, numbers in enumerate(index.given.given):
+        names = set(codes[numbers])
+        if position in quiet:
+            names.add(NOTHING_EXPECTED)
+        if position in turned:
+            names.add(OTHER_ORDER)
+        for name in sorted(names):
+            if name in traits or len(traits) < _MOST_TRAITS:
+                traits.setdefault(name, []).append(position)
+    return traits

@@ -114,7 +114,9 @@ def address_of(link: blocks.Link) -> str:
         path = SEPARATOR.join(filter(None, link.reason[1:]))
         terms.append(f"reason:{quoted(path)}")
     state = {"sample": link.sample, "q": " ".join(terms), "without": link.without}
-    pairs = [f"{key}={quote_plus(value, errors='replace')}" for key, value in state.items() if value]
+    pairs = [
+        f"{key}={quote_plus(value, errors='replace')}" for key, value in state.items() if value
+    ]
     return f"#{'&'.join(pairs)}" if pairs else ""
 
 

@@ -188,7 +188,11 @@ def skipped_section(failures: Failures, places: Mapping[str, int]) -> Section | 
     links = []
     for state, reason, count in failures.others[:20]:
         search = f"reason:{quoted(reason)}" if reason else ""
-        text = f"{number(count)} {state}: {cause_text(reason)}" if reason else f"{number(count)} {state}"
+        text = (
+            f"{number(count)} {state}: {cause_text(reason)}"
+            if reason
+            else f"{number(count)} {state}"
+        )
         links.append(Link(text, search=search, without=without))
     return Section("Not graded", links, id="skipped")
 

@@ -255,9 +255,7 @@ def _panels_of(
 ) -> Filled:
     """Return the panels of a page, those of its comparison last."""
     shown = [
-        panel
-        for panel in page.panels.panels
-        if with_pages or panel.placed.panel.place != "page"
+        panel for panel in page.panels.panels if with_pages or panel.placed.panel.place != "page"
     ]
     more = Filled()
     if compared is not None:

@@ -24,7 +24,6 @@ from gradestack.jsonio import as_count, as_list, as_map, as_number, as_text, che
 from gradestack_plugins.pages.bins import label_bins
 from gradestack_plugins.pages.tallies import (
     GRADED,
-    NULL,
     CallTally,
     FacetTally,
     Grade,

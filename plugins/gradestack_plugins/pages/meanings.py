@@ -21,8 +21,7 @@ _MEANINGS = {
     ),
     "recall": "The share of expected calls that were made. Example: 2 of 2 made: 100.0%.",
     "argument_f1": (
-        "The same over arguments of calls. "
-        "Example: 4 arguments expected, 4 given, 3 equal: 75.0%."
+        "The same over arguments of calls. Example: 4 arguments expected, 4 given, 3 equal: 75.0%."
     ),
     "success_rate": (
         "The share of calls whose result was no error. Example: 19 of 22 calls: 86.4%."

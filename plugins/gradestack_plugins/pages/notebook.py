@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from gradestack import Progress, Report, library
+from gradestack_plugins.pages.draw import draw_all
 from gradestack_plugins.pages.environment import environment
 from gradestack_plugins.pages.models import with_first_models
 from gradestack_plugins.pages.page import page_of
-from gradestack_plugins.pages.draw import draw_all
 from gradestack_plugins.pages.text import number
 
 _MOST_CAUSES, _MOST_WARNINGS = 5, 3

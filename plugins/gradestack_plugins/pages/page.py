@@ -253,9 +253,7 @@ class _Maker:
         rows: dict[str, Sequence[Cell]] = {}
         for key in sorted(keys, key=lambda key: (key != self._main, natural(key))):
             averages, counts = as_map(by_metric.get(key)), as_map(states.get(key))
-            means = [
-                number(averages.get(f"avg_score_{over}")) for over in ("attempted", "total")
-            ]
+            means = [number(averages.get(f"avg_score_{over}")) for over in ("attempted", "total")]
             rows[brief(key, 80)] = [*means, *(as_count(counts.get(name)) for name in _STATES)]
         if rows:
             columns = ["average (graded)", "average (all)", "graded", "not applicable", "error"]

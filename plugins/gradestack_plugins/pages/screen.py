@@ -367,5 +367,3 @@ def scores_section(key: str, scores: ScoreBins | None) -> Section | None:
     if scores is None or not scores.fractional:
         return None
     return Section(f"Scores of {brief(key, 80)}", [Counts(scores.labelled())], id="scores")
-
-

@@ -8,7 +8,7 @@ import pytest
 
 from gradestack import causes_of_run, error_kind, find_causes, grade_files, most_often
 from gradestack.cli import results as console
-from gradestack_plugins.pages.failures import MOST_CAUSES, cause_text
+from gradestack_plugins.pages.failures import MOST_CAUSES
 from gradestack_plugins.pages.index import index_of
 from gradestack_plugins.pages.page import page_of
 from tests.core.outcomes import data

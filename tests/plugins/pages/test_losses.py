@@ -2,9 +2,9 @@
 
 import pytest
 
-from gradestack_plugins.pages.index import RowIndex, index_of
 from gradestack_plugins.pages.amounts import amounts_of
 from gradestack_plugins.pages.failures import failures_of
+from gradestack_plugins.pages.index import RowIndex, index_of
 from tests.core.outcomes import data
 
 DATA = data(__file__, "losses.yaml")
@@ -36,9 +36,7 @@ def rows_of(fake, samples):
 
 def said(lines):
     """Return the lines of causes as the cases have them."""
-    return {
-        path_of(each)[-1]: [each.samples, passed_of(each), said(each.parts)] for each in lines
-    }
+    return {path_of(each)[-1]: [each.samples, passed_of(each), said(each.parts)] for each in lines}
 
 
 def path_of(line):

@@ -108,9 +108,7 @@ def test_the_page_stays_a_comment(fake, markdown, most):
     assert html.count("<details>") == html.count("</details>") > 0
     told = [
         int(number)
-        for number in re.findall(
-            r"^(\d+) more (?:tasks|runs|warnings) are in ", page, re.MULTILINE
-        )
+        for number in re.findall(r"^(\d+) more (?:tasks|runs|warnings) are in ", page, re.MULTILINE)
     ]
     tasks, lost = page.count("\n| journey-"), page.count("\n### `journey-")
     assert tasks == 100 or 100 - tasks in told

@@ -2,7 +2,6 @@
 
 import io
 import json
-
 from urllib.parse import unquote_plus
 
 import attrs

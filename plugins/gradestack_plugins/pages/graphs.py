@@ -73,12 +73,13 @@ def _depths_of(nodes: Nodes) -> dict[str, int]:
     return depths
 
 
+def _compare_nodes(node: Node, twin: Node) -> str:
+    return "same" if [*twin.lines] == [*node.lines] else "differs"
+
+
 def _draw_node(node: Node, nodes: Nodes, twin: Node | None, alone: str) -> SimpleNamespace:
     """Return a node with its status: ``same``, ``differs``, ``missing`` (expected only), ``extra``."""
-    if twin is None:
-        status = alone
-    else:
-        status = "same" if [*twin.lines] == [*node.lines] else "differs"
+    status = alone if twin is None else _compare_nodes(node, twin)
     lines = [brief(str(line), _LONGEST_LINE) for line in node.lines[:_MOST_LINES]]
     if len(node.lines) > _MOST_LINES:
         lines[-1] = f"… {len(node.lines) - _MOST_LINES + 1} more"

@@ -114,7 +114,7 @@ def _run(report: Report, path: str, *, page: bool) -> Shape:
     }
     rows = [_row_of(result) for result in results_of(summary, Declarations(report.header))]
     lines = [("", metrics, tuple(rows))]
-    if several := len(totals) > 1:
+    if len(totals) > 1:
         named = {model: brief(model, 40) for model in totals}
         lines = [
             (name, totals[model], tuple(row for row in rows if row.model == (name or "(no name)")))

@@ -40,6 +40,7 @@ _NAMES = {
     "comparison.compared": "Comparison",
     "comparison.families": "compared_rows",
     "python_compare": "compare",
+    "python_add": "add_graders",
     "python_api": "RunArguments figures grade grade_files load_files_suite load_suite run stream stream_suite",
     "records": "RecordFile RecordReader read_document read_records",
     "registry": "Registry discover",

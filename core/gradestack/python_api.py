@@ -206,9 +206,14 @@ def _suite_of(report: Report) -> dict[str, Any]:
     return suite
 
 
-def read_suite(suite: AnySuite, options: RunOptions, cached: str | Path | None = None) -> Suite:
+def read_suite(
+    suite: AnySuite,
+    options: RunOptions,
+    cached: str | Path | None = None,
+    more_graders: Mapping[str, Any] | None = None,
+) -> Suite:
     """Return the suite of a YAML file or a mapping, or that of a report over its rows, ready to
-    run.
+    run; that of a report with more graders, if there are any.
     """
     texts = typed_texts(options.overrides)
     is_open = options.allow_outside or options.allow_code
@@ -216,9 +221,11 @@ def read_suite(suite: AnySuite, options: RunOptions, cached: str | Path | None =
     origin: Path | None = None
     if isinstance(suite, Report):
         cached = suite.path
-        document = _document_of(_suite_of(suite), str(suite.path))
+        data = _suite_of(suite)
+        data["graders"] = {**data.get("graders", {}), **(more_graders or {})}
+        document = document_of(data, str(suite.path))
     elif isinstance(suite, Mapping):
-        document = _document_of(suite, "suite")
+        document = document_of(suite, "suite")
     else:
         origin = local_path_of(str(suite))
         document = _read_suite_file(origin)
@@ -240,8 +247,9 @@ def read_suite(suite: AnySuite, options: RunOptions, cached: str | Path | None =
     )
 
 
-def _document_of(suite: Mapping[str, Any], origin: str) -> Document:
-    return Document(data=copy.deepcopy(dict(suite)), origin=origin, default_name="suite")
+def document_of(suite: Mapping[str, Any], origin: str, name: str = "suite") -> Document:
+    """Return the document of a suite that is a mapping."""
+    return Document(data=copy.deepcopy(dict(suite)), origin=origin, default_name=name)
 
 
 def _read_suite_file(path: Path) -> Document:
@@ -361,7 +369,7 @@ def files_suite(
         "merge": False if no_merge else None,
     }
     _set_reader(data, options_of_reader)
-    keyed = _keyed_graders(graders)
+    keyed = keyed_graders(graders)
     if judged is not None:
         if graders or "stack" in data:
             what = "a rubric takes the place of graders and stack"
@@ -391,7 +399,7 @@ def _set_reader(data: dict[str, Any], options: Mapping[str, Any]) -> None:
         data["reader"] = {"kind": reader, **given} if reader is not None else given
 
 
-def _keyed_graders(graders: Any) -> dict[str, Any]:
+def keyed_graders(graders: Any) -> dict[str, Any]:
     """Return the graders of files by key."""
     if isinstance(graders, Mapping):
         return dict(graders)

@@ -82,6 +82,7 @@ LAYERS = [
     "streaming",
     "python_api",
     "python_compare",
+    "python_add",
     "testing",
     "cli",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -106,7 +106,7 @@ def _run_options(command: Callable[..., Any]) -> Callable[..., Any]:
 _GROUPS = {
     "What is read": "--reader --map --records --id --no-merge --dataset --cached --num-runs "
     "--filter --tasks --limit",
-    "What is computed": "--grader --stack --rubric --judgements --labels --profile --set",
+    "What is computed": "--grader --add-grader --stack --rubric --judgements --labels --profile --set",
     "What is written": "--output --rows --no-rows --tables --export --quiet",
     "How it runs": "--engine --workers --resume --strict --allow-all-failed --allow-code "
     "--allow-outside --allow-remote --no-plugins",
@@ -333,6 +333,13 @@ def run(suite: str, *, cached: str | None, **shared: Any) -> None:
     help="Grader or FILE.py:NAME; replaces the stack.",
 )
 @click.option(
+    "--add-grader",
+    "add_graders",
+    multiple=True,
+    metavar="NAME",
+    help="Add a grader to a finished run: FILES is its directory. --filter: on these runs only.",
+)
+@click.option(
     "--stack",
     metavar="NAME",
     help="Metric stack [default: the format's, or by the data's expectations].",
@@ -372,7 +379,12 @@ def run(suite: str, *, cached: str | None, **shared: Any) -> None:
 )
 @_run_options
 def grade(
-    files: tuple[str, ...], *, graders: tuple[str, ...], columns: tuple[str, ...], **shared: Any
+    files: tuple[str, ...],
+    *,
+    graders: tuple[str, ...],
+    add_graders: tuple[str, ...],
+    columns: tuple[str, ...],
+    **shared: Any,
 ) -> None:
     """Grade FILES (result files or directories) without a YAML file."""
     from gradestack.python_api import files_suite  # noqa: PLC0415
@@ -382,9 +394,32 @@ def grade(
         raise ConfigError("--judgements and --labels go with --rubric")
     names = ("stack", "reader", "ids", "dataset", "records", "no_merge")
     given = {name: shared.pop(name) for name in names}
-    given |= {"graders": graders, "columns": columns, "guess": True}
+    given |= {"graders": graders, "columns": columns}
     given["judged"] = judged if judged["rubric"] else None
-    _execute(lambda options: files_suite(files, options, **given), shared)
+    if add_graders:
+        _add_graders(files, add_graders, given, shared)
+        return
+    _execute(lambda options: files_suite(files, options, guess=True, **given), shared)
+
+
+def _add_graders(
+    files: Sequence[str], graders: Sequence[str], given: dict[str, Any], shared: dict[str, Any]
+) -> None:
+    """Add graders to a finished run, in its directory unless another is named."""
+    from gradestack.python_add import extended_suite  # noqa: PLC0415 - not needed for --help
+
+    if len(files) > 1:
+        raise click.UsageError("--add-grader is for one finished run: name its directory alone")
+    others = [name for name, value in given.items() if value]
+    others += [name for name in ("tasks", "limit", "profile", "num_runs") if shared[name]]
+    if others:
+        raise click.UsageError(
+            f"--add-grader keeps how the run was made; leave out {others[0].replace('_', '-')}"
+        )
+    run, text = files[0], shared["filter"]
+    shared["filter"] = None
+    shared["output"] = shared["output"] or run
+    _execute(lambda options: extended_suite(run, options, graders, text), shared)
 
 
 @cli.command(epilog="Example: gradestack report out --format csv")

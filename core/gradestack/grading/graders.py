@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from gradestack.api import Grader
 from gradestack.errors import DataError, PluginError, TimedOut, error_text, stable_text
+from gradestack.grading.filters import Fields, parse_expression
 from gradestack.grading.plan import Stage
 from gradestack.interpreter import under_way
 from gradestack.model import (
@@ -178,6 +179,8 @@ class StageGrader:
         """
         texts = self.texts = []
         method = self._method(samples, others, column)
+        if self.stage.filter:
+            method = partial(self._grade_chosen, method)
         while len(column) < len(samples):
             try:
                 self._add_grades(method, samples[len(column) :], column)
@@ -310,6 +313,14 @@ class StageGrader:
         return failed(
             Fault(category="grading", code=code, message=message, type=kind, component=component)
         )
+
+    def _grade_chosen(self, method: Callable[[Sample], Any], sample: Sample) -> Any:
+        """Return the grade of a run that the grader's filter is true of; others are skipped."""
+        text = self.stage.filter
+        if parse_expression(text).holds(Fields.of(sample)):
+            return method(sample)
+        self.texts.append(None)
+        return skipped("not_chosen", f"not chosen by filter: {text}")
 
     def _grade_any_status(self, method: Callable[[Sample], Any], sample: Sample) -> Any:
         """Return a grade of a run that may have failed, or be missing."""

@@ -83,6 +83,8 @@ class Stage(msgspec.Struct, frozen=True, kw_only=True):
     """For a reader of several formats: those of each."""
     extractor: Stage | None = None
     """For graders that judge one text: where it comes from."""
+    filter: str = ""
+    """Expression that is true of the runs a grader grades; it skips the others."""
     grades_empty: bool = False
     """Whether it grades an empty text, where a text is expected.
 

@@ -200,6 +200,7 @@ def component_entry(stage: Stage, of: str | None = None) -> dict[str, Any]:
         },
         **({"code": dict(stage.code)} if stage.code else {}),
         **({} if stage.extractor is None else {"extractor": component_entry(stage.extractor)}),
+        **({"filter": stage.filter} if stage.filter else {}),
         **_declared(stage),
         **({} if of is None else {"of": of}),
     }

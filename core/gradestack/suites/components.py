@@ -31,6 +31,7 @@ from gradestack.errors import (
     guarded,
     hint_of,
 )
+from gradestack.grading.filters import parse_expression
 from gradestack.grading.plan import Metric, Stage, may_compare
 from gradestack.grading.reading import name_of, records_of, shards_of
 from gradestack.hooks import Kind
@@ -334,6 +335,7 @@ def _completed(options: Mapping[str, Any], component: Any) -> dict[str, Any]:
 
 
 _TEXT_KEYS = ("extractor", "extractor_config", "display_name")
+_KEYS_OF_GRADERS = (*_TEXT_KEYS, "filter")
 
 
 def grader_stages(
@@ -348,10 +350,11 @@ def grader_stages(
             stage = made_stage("grader", key, made[key])
         else:
             named = _code_reference(written)
-            stage = resolver.stage("grader", key, named, location, reserved=_TEXT_KEYS)
+            stage = resolver.stage("grader", key, named, location, reserved=_KEYS_OF_GRADERS)
         if stage is not None:
             options = written if isinstance(written, Mapping) else {}
             stage = _with_extractor(resolver, stage, options, location)
+            stage = _with_filter(resolver, stage, options, location)
         if stage is not None:
             stages[key] = stage
     for key, stage in stages.items():
@@ -409,6 +412,21 @@ def _with_extractor(
         named = {**config, "kind": named}
     extractor = resolver.stage("extractor", stage.key, named, (*location, "extractor"))
     return msgspec.structs.replace(stage, extractor=extractor)
+
+
+def _with_filter(
+    resolver: Resolver, stage: Stage | None, written: Mapping[str, Any], location: Location
+) -> Stage | None:
+    """Return a grader that grades only runs its filter is true of."""
+    text = written.get("filter")
+    if stage is None or text is None:
+        return stage
+    if not isinstance(text, str):
+        resolver.add_problem((*location, "filter"), f"expected an expression, got {text!r}")
+        return None
+    with resolver.refusals((*location, "filter")):
+        parse_expression(text)
+    return msgspec.structs.replace(stage, filter=text)
 
 
 def metric_stages(

@@ -56,6 +56,7 @@ _TEXT_GRADER: dict[str, Any] = {
     "extractor": {"description": "for graders that judge one text: where it comes from"},
     "extractor_config": {"type": ["object", "null"]},
     "display_name": {"type": ["string", "null"]},
+    "filter": {"type": ["string", "null"], "description": "only runs it is true of are graded"},
 }
 _EXTENDS_STACK = {
     "type": "object",

@@ -10,6 +10,7 @@ from typing import Any, Unpack
 from gradestack.copies.files import Folder, folder_of_runs
 from gradestack.errors import ConfigError
 from gradestack.jsonio.values import as_map
+from gradestack.model import replace
 from gradestack.python_api import (
     RunArguments,
     document_of,
@@ -18,7 +19,6 @@ from gradestack.python_api import (
     resolve,
     run_options,
 )
-from gradestack.model import replace
 from gradestack.regular_files import open_regular
 from gradestack.report import Report, load_report
 from gradestack.runner import run_suite

@@ -9,7 +9,7 @@ import random
 
 import pytest
 
-from gradestack_plugins.statistics.agreement import alpha
+from gradestack_plugins.statistics.coefficients import alpha
 
 pytestmark = [pytest.mark.oracles, pytest.mark.filterwarnings("default")]
 

@@ -29,7 +29,8 @@ from gradestack import (
     ratio,
 )
 from gradestack.jsonio import JsonProblem, as_map, loads, read_bounded
-from gradestack_plugins.statistics.agreement import ac1, kappa, label_rows, percent_agreement
+from gradestack_plugins.statistics.coefficients import ac1, kappa, percent_agreement
+from gradestack_plugins.statistics.labels import label_rows
 from gradestack_plugins.statistics.mean import IntervalAggregator
 
 Labels = Mapping[tuple[Any, ...], str]

@@ -11,7 +11,7 @@ import msgspec
 from gradestack import Report, declared_presets, ratio_interval
 from gradestack.jsonio import as_map, as_text
 from gradestack_plugins.pages.index import index_of
-from gradestack_plugins.statistics.agreement import ac1, alpha, kappa
+from gradestack_plugins.statistics.coefficients import ac1, alpha, kappa
 
 _ALL_PAIRS = 4
 """Graders up to which each is compared with each; of more, the outcome with each."""

@@ -8,7 +8,7 @@ import json
 import math
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import attrs
 from typing_extensions import override
@@ -28,7 +28,7 @@ from gradestack import (
     ratio,
     ratio_interval,
 )
-from gradestack_plugins.statistics.mean import IntervalAggregator
+from gradestack_plugins.statistics.mean import IntervalAggregator, rate_intervals
 
 Cells = tuple[tuple[tuple[str, str | None], int], ...]
 """Gold and predicted label, None for a prediction without one, and how many samples of a task have
@@ -39,7 +39,7 @@ _FEW = 20
 
 
 class Tally(NamedTuple):
-    """How often a class is hit, in the gold labels, and predicted."""
+    """Numbers of hits, of gold labels and of predictions of a class."""
 
     hits: int = 0
     gold: int = 0
@@ -49,10 +49,15 @@ class Tally(NamedTuple):
         """Return the sums."""
         return Tally(self.hits + hits, self.gold + gold, self.predicted + predicted)
 
+    def without(self, other: Tally) -> Tally:
+        """Return the differences."""
+        return self.add(-other.hits, -other.gold, -other.predicted)
+
     @property
     def f1(self) -> float:
         """F1 of counts, 0 of a class that occurs nowhere."""
-        return 2 * self.hits / (self.gold + self.predicted) if self.gold + self.predicted else 0.0
+        below = self.gold + self.predicted
+        return 2 * self.hits / below if below else 0.0
 
     def scores(self) -> dict[str, float | None]:
         """Return precision, recall and F1; None where the denominator is 0."""
@@ -61,6 +66,15 @@ class Tally(NamedTuple):
         if precision and recall:
             f1 = 2 * precision * recall / (precision + recall)
         return {"precision": precision, "recall": recall, "f1": f1}
+
+
+class _Task(NamedTuple):
+    """The samples of a task with a gold label of the set, and how many tasks have the same."""
+
+    samples: int
+    correct: int
+    classes: Mapping[str, Tally]
+    times: int
 
 
 class Counted:
@@ -79,46 +93,43 @@ class Counted:
         self.unknown = 0
         """Samples whose gold label is none of them."""
         self.by_class: dict[str, Counter[Tally]] = {label: Counter() for label in labels}
-        self.parts: list[tuple[int, int, dict[str, Tally], int]] = []
-        """Samples, right ones and classes of a task, and how many tasks add that.
-
-        Those that add nothing are out.
-        """
+        self.tasks: list[_Task] = []
         for cells, times in tasks.items():
-            classes = defaultdict[str, Tally](Tally)
-            for (gold, predicted), count in cells:
-                if gold not in self.matrix:
-                    self.unknown += count * times
-                    continue
-                classes[gold] = classes[gold].add(count * (predicted == gold), count, 0)
-                if predicted is None or predicted not in self.matrix:
-                    self.outside[gold] += count * times
-                else:
-                    self.matrix[gold][predicted] += count * times
-                    classes[predicted] = classes[predicted].add(0, 0, count)
-            if size := sum(tally.gold for tally in classes.values()):
-                self.parts.append(
-                    (size, sum(tally.hits for tally in classes.values()), classes, times)
-                )
-            for label, tally in classes.items():
-                self.by_class[label][tally] += times
-        self.totals = dict.fromkeys(labels, Tally())
-        for label, tallies in self.by_class.items():
-            for tally, times in tallies.items():
-                self.totals[label] = self.totals[label].add(*(each * times for each in tally))
+            self._add_task(cells, times)
+        self.totals = {label: _total(tallies) for label, tallies in self.by_class.items()}
         self.scores = {label: tally.scores() for label, tally in self.totals.items()}
         self.n = sum(tally.gold for tally in self.totals.values())
         self.correct = sum(tally.hits for tally in self.totals.values())
 
+    def _add_task(self, cells: Cells, times: int) -> None:
+        classes = defaultdict[str, Tally](Tally)
+        for (gold, predicted), count in cells:
+            if gold not in self.matrix:
+                self.unknown += count * times
+                continue
+            classes[gold] = classes[gold].add(count * (predicted == gold), count, 0)
+            if predicted is None or predicted not in self.matrix:
+                self.outside[gold] += count * times
+                continue
+            self.matrix[gold][predicted] += count * times
+            classes[predicted] = classes[predicted].add(0, 0, count)
+        samples = sum(tally.gold for tally in classes.values())
+        correct = sum(tally.hits for tally in classes.values())
+        if samples:
+            self.tasks.append(_Task(samples, correct, classes, times))
+        for label, tally in classes.items():
+            self.by_class[label][tally] += times
+
     def values(self, exclude: Collection[str]) -> dict[str, float | None]:
         """Return accuracy and macro-F1, also that of the classes that are not excluded."""
-        kept = [label for label in self.labels if label not in exclude]
-        without = {"macro_f1_no_" + "_".join(exclude): self._macro(kept)} if exclude else {}
-        return {
+        values = {
             "accuracy": ratio(self.correct, self.n),
             "macro_f1": self._macro(self.labels),
-            **without,
         }
+        if exclude:
+            others = [label for label in self.labels if label not in exclude]
+            values[f"macro_f1_no_{'_'.join(exclude)}"] = self._macro(others)
+        return values
 
     def _macro(self, labels: Sequence[str]) -> float | None:
         """Return the mean F1 of some classes, an undefined one counting as 0.
@@ -133,8 +144,8 @@ class Counted:
     def accuracy(self) -> Interval:
         """Return the interval of the accuracy."""
         cells = Counter[tuple[float, ...]]()
-        for size, correct, _, times in self.parts:
-            cells[size, correct] += times
+        for task in self.tasks:
+            cells[task.samples, task.correct] += task.times
         return ratio_interval(cells, confidence=self.confidence)
 
     def of_class(self, label: str) -> dict[str, Interval]:
@@ -144,15 +155,7 @@ class Counted:
         """
         hits, gold, predicted = self.totals[label]
         n = {"precision": predicted, "recall": gold, "f1": gold + predicted - hits}
-        cells = {name: Counter[tuple[float, ...]]() for name in n}
-        for (a, b, c), times in self.by_class[label].items():
-            cells["precision"][c, a] += times
-            cells["recall"][b, a] += times
-            cells["f1"][b + c, 2 * a] += times
-        return {
-            name: ratio_interval(each, n=n[name], confidence=self.confidence)
-            for name, each in cells.items()
-        }
+        return rate_intervals(self.by_class[label], self.confidence, n)
 
     def macro_f1(self, labels: Sequence[str]) -> Interval:
         """Return the interval of the mean F1 of some classes.
@@ -165,43 +168,59 @@ class Counted:
         """
         if not labels or not self.n:
             return {"reason": "undefined"}
-        if absent := next((label for label in labels if not self.totals[label].gold), None):
-            return {"reason": f"no gold label is {absent}"}
-        whole, total = {label: self.totals[label].f1 for label in labels}, 0.0
-        for each in whole.values():
-            total += each
+        for label in labels:
+            if not self.totals[label].gold:
+                return {"reason": f"no gold label is {label}"}
+        f1 = {label: self.totals[label].f1 for label in labels}
+        total = 0.0
+        for value in f1.values():
+            total += value
+        left = self._macro_without_each(f1, total)
+        value, clusters = total / len(labels), sum(task.times for task in self.tasks)
+        of_mean = estimate(value, list(left.items()), clusters)
+        of_value = interval(of_mean, self.n, confidence=self.confidence)
+        if "low" in of_value and min(map(self._tasks_of, labels)) < _FEW:
+            below, above = self._class_widths(f1)
+            of_value["low"] = min(of_value["low"], value - below)
+            of_value["high"] = max(of_value["high"], value + above)
+        return of_value
+
+    def _macro_without_each(self, f1: Mapping[str, float], total: float) -> Counter[float]:
+        """Return the mean F1 without each task -> how many tasks that is of."""
         left: Counter[float] = Counter()
-        for _, _, classes, times in self.parts:
+        for task in self.tasks:
             without = total
-            for label, tally in classes.items():
-                if label in whole:
-                    without += self.totals[label].add(*(-each for each in tally)).f1 - whole[label]
-            left[without / len(labels)] += times
-        value, clusters = total / len(labels), sum(times for *_, times in self.parts)
-        found = interval(
-            estimate(value, list(left.items()), clusters), self.n, confidence=self.confidence
-        )
-        tasks = [
-            sum(times for tally, times in self.by_class[label].items() if tally.gold)
-            for label in labels
-        ]
-        if "low" in found and min(tasks) < _FEW:
-            own = [(whole[label], self.of_class(label)["f1"]) for label in labels]
-            below = math.hypot(*[f1 - of.get("low", 0.0) for f1, of in own]) / len(labels)
-            above = math.hypot(*[of.get("high", 1.0) - f1 for f1, of in own]) / len(labels)
-            found["low"], found["high"] = (
-                min(found["low"], value - below),
-                max(found["high"], value + above),
-            )
-        return found
+            for label, tally in task.classes.items():
+                if label in f1:
+                    without += self.totals[label].without(tally).f1 - f1[label]
+            left[without / len(f1)] += task.times
+        return left
+
+    def _tasks_of(self, label: str) -> int:
+        """Return the number of tasks in which a class is a gold label."""
+        return sum(times for tally, times in self.by_class[label].items() if tally.gold)
+
+    def _class_widths(self, f1: Mapping[str, float]) -> tuple[float, float]:
+        """Return the reach of the classes' intervals together, below and above their mean."""
+        intervals = {label: self.of_class(label)["f1"] for label in f1}
+        below = [f1[label] - intervals[label].get("low", 0.0) for label in f1]
+        above = [intervals[label].get("high", 1.0) - f1[label] for label in f1]
+        return math.hypot(*below) / len(f1), math.hypot(*above) / len(f1)
+
+
+def _total(tallies: Mapping[Tally, int]) -> Tally:
+    total = Tally()
+    for tally, times in tallies.items():
+        total = total.add(*[number * times for number in tally])
+    return total
 
 
 Counts = Counter[str]
 Names = Mapping[str, Sequence[Any]]
-"""Name of a number -> what it says: ``cell``, set, gold label, predicted label.
+"""Name of a number -> its meaning: ``cell``, set, gold label, predicted label.
 
-``count``, set, what; ``labels`` or ``exclude``, and the labels. The set of the grades themselves is
-None.
+``count``, set, state; ``labels`` or ``exclude``, and the labels. The set of the grades themselves
+is None.
 """
 
 _LACKING = {
@@ -211,8 +230,8 @@ _LACKING = {
 }
 
 
-def _name(*said: JSON) -> str:
-    return json.dumps(said)
+def _name(*meaning: JSON) -> str:
+    return json.dumps(meaning)
 
 
 _GRADED = _name("count", None, str(Outcome.GRADED))
@@ -223,18 +242,17 @@ def _names(numbers: Iterable[str]) -> Names:
 
 
 def _numbers(graded: Grade | Item, of: str | None) -> dict[str, int]:
+    """Return the numbers that a grade or an item adds in a set."""
     numbers = {_name("count", of, str(graded.outcome)): 1}
     if graded.outcome is Outcome.GRADED:
-        is_cell = graded.gold is not None
         cell = _name("cell", of, graded.gold, graded.label)
-        numbers[cell if is_cell else _name("count", of, "no_gold")] = 1
+        numbers[_name("count", of, "no_gold") if graded.gold is None else cell] = 1
     return numbers
 
 
-def _declared(names: Names, what: Literal["labels", "exclude"]) -> tuple[str, ...]:
-    return tuple(
-        dict.fromkeys(label for said in names.values() if said[0] == what for label in said[1])
-    )
+def _declared(names: Names, kind: Literal["labels", "exclude"]) -> tuple[str, ...]:
+    labels = [meaning[1] for meaning in names.values() if meaning[0] == kind]
+    return tuple(dict.fromkeys(label for declared in labels for label in declared))
 
 
 def _cells_of(tasks: Mapping[TaskNumbers, int], names: Names, of: str | None) -> Counter[Cells]:
@@ -242,14 +260,17 @@ def _cells_of(tasks: Mapping[TaskNumbers, int], names: Names, of: str | None) ->
 
     Those without any are out.
     """
-    wanted = {name: (said[2], said[3]) for name, said in names.items() if said[:2] == ["cell", of]}
-    found: Counter[Cells] = Counter()
+    labels = {
+        name: (meaning[2], meaning[3])
+        for name, meaning in names.items()
+        if meaning[:2] == ["cell", of]
+    }
+    counted: Counter[Cells] = Counter()
     for numbers, times in tasks.items():
-        if cells := tuple(
-            [(wanted[name], int(number)) for name, number in numbers if name in wanted]
-        ):
-            found[cells] += times
-    return found
+        cells = [(labels[name], int(number)) for name, number in numbers if name in labels]
+        if cells:
+            counted[tuple(cells)] += times
+    return counted
 
 
 @attrs.frozen(kw_only=True)
@@ -282,7 +303,7 @@ class Classification(IntervalAggregator):
     """
 
     version = "4"
-    figures: ClassVar = (
+    figures = (
         Figure(
             "accuracy",
             "Accuracy",
@@ -315,27 +336,33 @@ class Classification(IntervalAggregator):
     """
 
     def __attrs_post_init__(self) -> None:
-        if self.labels is not None and len(set(self.labels)) < max(1, len(self.labels)):
+        labels = self.labels
+        if labels is None:
+            return
+        if not labels or len(set(labels)) < len(labels):
             raise ValueError("labels must name at least one label, and each only once")
-        if self.labels is not None and (
-            unknown := sorted(set(self.exclude or ()) - set(self.labels))
-        ):
+        unknown = sorted(set(self.exclude or ()) - set(labels))
+        if unknown:
             raise ValueError(f"exclude names labels that are not in labels: {', '.join(unknown)}")
 
     @override
     def contribution(self, grade: Grade) -> Numbers:
-        found: Counter[str] = Counter()
-        declared, mode = grade.metadata.get("label_set"), self.items
+        numbers: Counter[str] = Counter()
+        declared, mode = grade.metadata.get("label_set"), str(self.items)
         if isinstance(declared, Mapping):
-            for what in ("labels", "exclude"):
-                if isinstance(labels := declared.get(what), list | tuple):
-                    found[_name(what, [label for label in labels if isinstance(label, str)])] = 1
-            mode = str(declared.get("items", "ignore")) if mode == "declared" else mode  # type: ignore[assignment]
-        for graded in grade.items if mode == "pool" and grade.items else (grade,):
-            found.update(_numbers(graded, None))
+            for kind in ("labels", "exclude"):
+                labels = declared.get(kind)
+                if isinstance(labels, list | tuple):
+                    texts = [label for label in labels if isinstance(label, str)]
+                    numbers[_name(kind, texts)] = 1
+            if mode == "declared":
+                mode = str(declared.get("items", "ignore"))
+        is_pooled = mode == "pool" and bool(grade.items)
+        for graded in grade.items if is_pooled else (grade,):
+            numbers.update(_numbers(graded, None))
         for item in grade.items if mode == "sets" else ():
-            found.update(_numbers(item, item.id))
-        return found
+            numbers.update(_numbers(item, item.id))
+        return numbers
 
     @override
     def figures_of(self, totals: Mapping[str, float]) -> Mapping[str, Any]:
@@ -343,9 +370,8 @@ class Classification(IntervalAggregator):
         if self.labels is None:
             return {}
         names = _names(totals)
-        counted = Counted(
-            _cells_of({tuple(totals.items()): 1}, names, None), self.labels, self.confidence
-        )
+        cells = _cells_of({tuple(totals.items()): 1}, names, None)
+        counted = Counted(cells, self.labels, self.confidence)
         values = counted.values(self._excluded(names))
         return {} if values["accuracy"] is None else {**values, "per_class": counted.scores}
 
@@ -354,25 +380,22 @@ class Classification(IntervalAggregator):
         totals, (every, models) = grades.totals, grades.task_numbers()
         names = _names(totals)
         counts: dict[str | None, Counts] = {None: Counter()}
-        for name, said in names.items():
-            if said[0] == "count":
-                counts.setdefault(said[1], Counter())[said[2]] = int(totals[name])
+        for name, meaning in names.items():
+            if meaning[0] == "count":
+                of_set = counts.setdefault(meaning[1], Counter())
+                of_set[meaning[2]] = int(totals[name])
         cells = {of: _cells_of(every, names, of) for of in counts}
         labels, exclude = self._label_set(names, cells.values()), self._excluded(names)
-        main, *sets = [
-            self._metrics(labels, exclude, each, counts[of]) for of, each in cells.items()
-        ]
-        if sets:
-            main["sets"] = dict(zip(list(counts)[1:], sets, strict=True))
-        of_models = {
-            model: found
-            for model, tasks in models.items()
-            if (found := _cells_of(tasks, names, None))
-        }
+        metrics = {of: self._metrics(labels, exclude, cells[of], counts[of]) for of in cells}
+        main = metrics.pop(None)
+        if metrics:
+            main["sets"] = {str(of): metrics[of] for of in metrics}
+        of_models = {model: _cells_of(tasks, names, None) for model, tasks in models.items()}
+        of_models = {model: tasks for model, tasks in of_models.items() if tasks}
         if len(of_models) > 1:
             main["models"] = {
-                model: self._metrics(labels, exclude, each, None)
-                for model, each in of_models.items()
+                model: self._metrics(labels, exclude, tasks, None)
+                for model, tasks in of_models.items()
             }
         return main
 
@@ -380,8 +403,9 @@ class Classification(IntervalAggregator):
         return _declared(names, "exclude") if self.exclude is None else self.exclude
 
     def _label_set(self, names: Names, sets: Iterable[Iterable[Cells]]) -> tuple[str, ...]:
-        if known := self.labels or _declared(names, "labels"):
-            return known
+        labels = self.labels or _declared(names, "labels")
+        if labels:
+            return labels
         pairs = [pair for tasks in sets for cells in tasks for pair, _ in cells]
         predicted = {label for _, label in pairs if label is not None}
         return tuple(sorted({gold for gold, _ in pairs} | (predicted - {self.invalid})))
@@ -393,49 +417,19 @@ class Classification(IntervalAggregator):
         tasks: Mapping[Cells, int],
         counts: Counts | None,
     ) -> dict[str, JSON]:
-        counted, undefined = Counted(tasks, labels, self.confidence), dict[str, str]()
-
-        def figure(
-            name: str, value: float | None, reason: str, sure: Interval, place: str = ""
-        ) -> dict[str, JSON]:
-            """Return a figure and its interval; of an undefined one why it has none."""
-            if value is None:
-                sure = {"reason": reason}
-                undefined[place + name] = reason
-            return {name: value, f"{name}_interval": {**sure}}
-
-        values = counted.values(exclude)
-        accuracy = figure(
-            "accuracy", values.pop("accuracy"), "nothing was graded", counted.accuracy()
-        )
-        result: dict[str, JSON] = {"n": counted.n, "n_correct": counted.correct, **accuracy}
-        for name, value in values.items():
-            kept = [label for label in labels if name == "macro_f1" or label not in exclude]
-            why = "no labels" if name == "macro_f1" else "every label is excluded"
-            result |= figure(name, value, why, counted.macro_f1(kept))
-            nowhere = [label for label in kept if counted.scores[label]["f1"] is None]
-            if nowhere:
-                many = "counts" if len(nowhere) == 1 else "count"
-                result[f"{name}_note"] = (
-                    f"{', '.join(nowhere)} {many} as 0: neither in the gold labels nor predicted"
-                )
-        classes: dict[str, JSON] = {}
-        for label in labels:
-            sure, place, found = counted.of_class(label), f"per_class.{label}.", dict[str, JSON]()
-            for name, value in counted.scores[label].items():
-                found |= figure(name, value, _LACKING[name], sure[name], place)
-            _, support, predicted = counted.totals[label]
-            classes[label] = {**found, "support": support, "predicted": predicted}
-        column = f"({self.invalid})" if self.invalid in labels else self.invalid
-        result |= {
-            "per_class": classes,
-            "confusion_matrix": {
-                gold: {**row, column: counted.outside[gold]} for gold, row in counted.matrix.items()
-            },
-            "labels": list(labels),
+        counted = Counted(tasks, labels, self.confidence)
+        undefined: dict[str, JSON] = {}
+        metrics = self._averages(counted, exclude, undefined)
+        metrics["per_class"] = {
+            label: _class_metrics(counted, label, undefined) for label in labels
         }
+        column = f"({self.invalid})" if self.invalid in labels else self.invalid
+        metrics["confusion_matrix"] = {
+            gold: {**row, column: counted.outside[gold]} for gold, row in counted.matrix.items()
+        }
+        metrics["labels"] = list(labels)
         if counts is not None:
-            result |= {
+            metrics |= {
                 "n_invalid": sum(counted.outside.values()),
                 "n_missing": counts[Outcome.MISSING],
                 "n_skipped": counts[Outcome.SKIPPED],
@@ -443,4 +437,49 @@ class Classification(IntervalAggregator):
                 "n_no_gold": counts["no_gold"],
                 "n_unknown_gold": counted.unknown,
             }
-        return {**result, "undefined": {**undefined}}
+        return {**metrics, "undefined": undefined}
+
+    def _averages(
+        self, counted: Counted, exclude: tuple[str, ...], undefined: dict[str, JSON]
+    ) -> dict[str, JSON]:
+        """Return accuracy and macro-F1; reasons of undefined ones are added to ``undefined``."""
+        values = counted.values(exclude)
+        metrics: dict[str, JSON] = {"n": counted.n, "n_correct": counted.correct}
+        accuracy, of_accuracy = values.pop("accuracy"), counted.accuracy()
+        metrics |= _figure("accuracy", accuracy, of_accuracy, "nothing was graded", undefined)
+        for name, value in values.items():
+            is_whole_set = name == "macro_f1"
+            labels = [label for label in counted.labels if is_whole_set or label not in exclude]
+            why = "no labels" if is_whole_set else "every label is excluded"
+            metrics |= _figure(name, value, counted.macro_f1(labels), why, undefined)
+            nowhere = [label for label in labels if counted.scores[label]["f1"] is None]
+            if nowhere:
+                verb = "counts" if len(nowhere) == 1 else "count"
+                note = f"{', '.join(nowhere)} {verb} as 0: {_LACKING['f1']}"
+                metrics[f"{name}_note"] = note
+        return metrics
+
+
+def _class_metrics(counted: Counted, label: str, undefined: dict[str, JSON]) -> dict[str, JSON]:
+    """Return the figures of a class; reasons of undefined ones are added to ``undefined``."""
+    intervals, metrics = counted.of_class(label), dict[str, JSON]()
+    for name, value in counted.scores[label].items():
+        path = f"per_class.{label}."
+        metrics |= _figure(name, value, intervals[name], _LACKING[name], undefined, path)
+    _, support, predicted = counted.totals[label]
+    return {**metrics, "support": support, "predicted": predicted}
+
+
+def _figure(
+    name: str,
+    value: float | None,
+    of_value: Interval,
+    why: str,
+    undefined: dict[str, JSON],
+    path: str = "",
+) -> dict[str, JSON]:
+    """Return a figure and its interval; of an undefined one why it has none."""
+    if value is None:
+        undefined[f"{path}{name}"] = why
+        return {name: None, f"{name}_interval": {"reason": why}}
+    return {name: value, f"{name}_interval": {**of_value}}

@@ -1,11 +1,10 @@
-"""Aggregator ``flakiness``: tasks that pass sometimes, and what runs of the same task are worth."""
+"""Aggregator ``flakiness``: tasks that pass sometimes, and the worth of runs of one task."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
 from functools import partial
-from typing import ClassVar
 
 import attrs
 from typing_extensions import override
@@ -25,7 +24,7 @@ _ICC = "(MSB - MSW) / (MSB + (n0 - 1) MSW)"
 
 @attrs.frozen(kw_only=True)
 class Flakiness(IntervalAggregator):
-    """How much a task's runs differ, over pass or fail (the grader's verdict, else a score from
+    """Differences between a task's runs, over pass or fail (the grader's verdict, else a score from
     ``threshold`` on).
 
     With c passes in the k runs of a task, over tasks with two runs and more:
@@ -44,7 +43,7 @@ class Flakiness(IntervalAggregator):
     always or never passes stand under ``saturated``: they tell models apart no more.
     """
 
-    figures: ClassVar = (
+    figures = (
         _of_runs("flaky_share", "Flaky tasks", "lower", "share", _FLAKY),
         _of_runs(
             "within_variance",
@@ -79,33 +78,29 @@ class Flakiness(IntervalAggregator):
 
     @override
     def task_contribution(self, sums: Mapping[str, float]) -> Numbers | None:
-        k, c = _cell(sums)
-        if k < 2:
+        runs, passes = _runs_and_passes(sums)
+        if runs < 2:
             return None
-        within = c * (k - c) / k
-        found = {"runs": k, "several": 1, "flaky": int(0 < c < k), "squared": k * k, "passes": c}
-        return {**found, "between": c * c / k, "within": within, "variance": within / (k - 1)}
+        within = passes * (runs - passes) / runs
+        return {
+            "runs": runs,
+            "several": 1,
+            "flaky": int(0 < passes < runs),
+            "squared": runs * runs,
+            "passes": passes,
+            "between": passes * passes / runs,
+            "within": within,
+            "variance": within / (runs - 1),
+        }
 
     @override
     def figures_of(self, totals: Mapping[str, float]) -> Mapping[str, float | None]:
-        runs = totals["runs"]
-        several = totals["several"]
-        flaky = totals["flaky"]
-        squared = totals["squared"]
-        passes = totals["passes"]
-        between = totals["between"]
-        within = totals["within"]
-        variance = totals["variance"]
-        icc = None
-        if several > 1:
-            mean_between = (between - passes**2 / runs) / (several - 1)
-            mean_within = within / (runs - several)
-            spread = mean_between + ((runs - squared / runs) / (several - 1) - 1) * mean_within
-            icc = (mean_between - mean_within) / spread if spread else None
+        runs, several = totals["runs"], totals["several"]
+        icc = _correlation(totals) if several > 1 else None
         effect = None if icc is None else 1 + (runs / several - 1) * icc
         return {
-            "flaky_share": ratio(flaky, several),
-            "within_variance": ratio(variance, several),
+            "flaky_share": ratio(totals["flaky"], several),
+            "within_variance": ratio(totals["variance"], several),
             "icc": icc,
             "design_effect": effect,
             "worth": runs / effect if effect else None,
@@ -114,32 +109,47 @@ class Flakiness(IntervalAggregator):
     @override
     def compute(self, grades: Grades) -> Mapping[str, JSON]:
         models: dict[str, Counter[tuple[int, int]]] = {model: Counter() for model in grades.models}
-        alike: dict[str, int] = {"always": 0, "never": 0, "of": 0}
+        always = never = every = 0
         for parts, times in grades.tasks_by_model().items():
-            cells = {model: _cell(dict(numbers)) for model, numbers in parts}
-            for model, cell in cells.items():
-                models[model][cell] += times
-            alike["of"] += times
-            alike["always"] += times * all(k == c for k, c in cells.values())
-            alike["never"] += times * all(c == 0 for _, c in cells.values())
-        figures = {model: self._figures(tasks) for model, tasks in models.items() if tasks}
+            tasks = {model: _runs_and_passes(dict(numbers)) for model, numbers in parts}
+            for model, task in tasks.items():
+                models[model][task] += times
+            every += times
+            always += times * all(runs == passes for runs, passes in tasks.values())
+            never += times * all(passes == 0 for _, passes in tasks.values())
+        saturated: JSON = {"always": always, "never": never, "of": every}
+        figures = {model: _counts(tasks) for model, tasks in models.items() if tasks}
         if len(figures) > 1:
-            return {"saturated": {**alike}, "models": {**figures}}
-        return {"saturated": {**alike}, **next(iter(figures.values()), self._figures({}))}
-
-    @staticmethod
-    def _figures(tasks: Tasks) -> dict[str, JSON]:
-        several = {cell: times for cell, times in tasks.items() if cell[0] > 1}
-        return {
-            "tasks": sum(tasks.values()),
-            "tasks_with_several_runs": sum(several.values()),
-            "always": sum(times for (k, c), times in several.items() if c == k),
-            "never": sum(times for (_, c), times in several.items() if not c),
-            "flaky": sum(times for (k, c), times in several.items() if 0 < c < k),
-            "runs": sum(k * times for (k, _), times in several.items()),
-            "worth_interval": {"reason": "it grows with the tasks" if several else "one run"},
-        }
+            return {"saturated": saturated, "models": {**figures}}
+        return {"saturated": saturated, **next(iter(figures.values()), _counts({}))}
 
 
-def _cell(numbers: Mapping[str, float]) -> tuple[int, int]:
+def _correlation(totals: Mapping[str, float]) -> float | None:
+    """Return the intra-class correlation of several tasks."""
+    runs, several, passes = totals["runs"], totals["several"], totals["passes"]
+    between, within, squared = totals["between"], totals["within"], totals["squared"]
+    mean_between = (between - passes**2 / runs) / (several - 1)
+    mean_within = within / (runs - several)
+    mean_runs = (runs - squared / runs) / (several - 1)
+    spread = mean_between + (mean_runs - 1) * mean_within
+    return (mean_between - mean_within) / spread if spread else None
+
+
+def _counts(tasks: Tasks) -> dict[str, JSON]:
+    """Return the numbers of tasks and runs of a model."""
+    several = Counter({task: times for task, times in tasks.items() if task[0] > 1})
+    always = Counter({task: times for task, times in several.items() if task[0] == task[1]})
+    never = Counter({task: times for task, times in several.items() if not task[1]})
+    return {
+        "tasks": sum(tasks.values()),
+        "tasks_with_several_runs": several.total(),
+        "always": always.total(),
+        "never": never.total(),
+        "flaky": (several - always - never).total(),
+        "runs": sum(runs * times for (runs, _), times in several.items()),
+        "worth_interval": {"reason": "it grows with the tasks" if several else "one run"},
+    }
+
+
+def _runs_and_passes(numbers: Mapping[str, float]) -> tuple[int, int]:
     return int(numbers["runs"]), int(numbers.get("passes", 0))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 import attrs
 from typing_extensions import override
@@ -16,6 +16,7 @@ from gradestack import (
     Figure,
     Grade,
     Grades,
+    Interval,
     Numbers,
     interval,
     jackknife,
@@ -54,10 +55,8 @@ class Mean(IntervalAggregator):
     Source: cluster-robust standard error of a mean with the C / (C - 1) correction.
     """
 
-    of_scores: ClassVar[bool] = True
-    figures: ClassVar = (
-        Figure("mean", "Mean score", unit="score", about="sum of scores / graded samples"),
-    )
+    of_scores = True
+    figures = (Figure("mean", "Mean score", unit="score", about="sum of scores / graded samples"),)
 
     share: bool = True
     """Whether scores are bound to [0, 1]; default: as the grader says. One beyond it tells, too."""
@@ -79,42 +78,44 @@ class Mean(IntervalAggregator):
     @override
     def compute(self, grades: Grades) -> Mapping[str, JSON]:
         (every, models), unit = grades.sums("", "scores", whole=True), grades.unit("scores")
-        outside = any(
-            grade.score is not None and not 0.0 <= grade.score <= 1.0 for grade, _ in grades.counted
-        )
-        share = self.share and not outside
-        found: dict[str, JSON] = {"total": len(grades), **self._figures(every, unit, share=share)}
+        scores = [grade.score for grade, _ in grades.counted if grade.score is not None]
+        share = self.share and all(0.0 <= score <= 1.0 for score in scores)
+        figures: dict[str, JSON] = {"total": len(grades), **self._figures(every, unit, share=share)}
         if len(models) > 1:
-            found["models"] = {
+            figures["models"] = {
                 model: self._figures(cells, unit, share=share) for model, cells in models.items()
             }
-        return found
+        return figures
 
     def _figures(
         self, cells: Mapping[tuple[Any, ...], int], unit: int, *, share: bool
     ) -> dict[str, JSON]:
-        (n, mean, stderr), clusters = _exactly(cells, unit), sum(cells.values())
-        found: dict[str, JSON] = {"n": n, "clusters": clusters, "mean": mean, "stderr": stderr}
+        (n, mean, stderr), clusters = _exact_mean(cells, unit), sum(cells.values())
         rounded = Counter[tuple[float, ...]]()
         for (samples, score), times in cells.items():
             rounded[samples, score / unit] += times
-        of = replace(jackknife(_mean, rounded, 2)["mean"], value=mean)
-        least, most = (
-            -math.inf if self.least is None else self.least,
-            math.inf if self.most is None else self.most,
+        of_mean = replace(jackknife(_mean, rounded, 2)["mean"], value=mean)
+        least = -math.inf if self.least is None else self.least
+        most = math.inf if self.most is None else self.most
+        is_amount = not self.share and least >= 0 and math.isinf(most)
+        of_value = interval(
+            of_mean,
+            n,
+            confidence=self.confidence,
+            share=share,
+            least=least,
+            most=most,
+            amount=is_amount,
         )
-        amount = not self.share and least >= 0 and math.isinf(most)
-        sure = interval(
-            of, n, confidence=self.confidence, share=share, least=least, most=most, amount=amount
-        )
-        return {**found, "mean_interval": {**sure}}
+        figures = {"n": n, "clusters": clusters, "mean": mean, "stderr": stderr}
+        return {**figures, "mean_interval": {**of_value}}
 
 
 def _mean(samples: float, scores: float) -> dict[str, float | None]:
     return {"mean": scores / samples if samples else None}
 
 
-def _exactly(
+def _exact_mean(
     cells: Mapping[tuple[Any, ...], int], unit: int
 ) -> tuple[int, float | None, float | None]:
     """Return the number of scores, their mean and its standard error, each rounded once."""
@@ -128,10 +129,10 @@ def _exactly(
     clusters, mean = sum(cells.values()), total / (n * unit) if n else None
     if mean is None or clusters < 2:
         return n, mean, None
-    spread = (
-        n * n * squares - 2 * n * total * products + total * total * sizes
-    )  # (n * unit)^2 times the formula's
-    return n, mean, math.sqrt(spread * clusters / ((clusters - 1) * (n * unit) ** 2)) / n
+    # (n * unit)^2 times the sum of the formula
+    spread = n * n * squares - 2 * n * total * products + total * total * sizes
+    variance = spread * clusters / ((clusters - 1) * (n * unit) ** 2)
+    return n, mean, math.sqrt(variance) / n
 
 
 def no_intervals(reasons: Mapping[str, str]) -> dict[str, Any]:
@@ -144,9 +145,9 @@ QUANTILES = no_intervals({"min": "quantile", "max": "quantile"})
 
 
 def rate_intervals(
-    tasks: Mapping[tuple[int, int, int], int], confidence: float, n: Mapping[str, int] | None = None
-) -> dict[str, JSON]:
-    """Return the intervals of precision, recall and F1, each under ``NAME_interval``.
+    tasks: Mapping[Any, int], confidence: float, n: Mapping[str, int] | None = None
+) -> dict[str, Interval]:
+    """Return the intervals of precision, recall and F1.
 
     Args:
         tasks: Hits, gold and predicted of a task -> number of tasks that have these.
@@ -158,29 +159,31 @@ def rate_intervals(
         cells["precision"][predicted, hits] += times
         cells["recall"][gold, hits] += times
         cells["f1"][gold + predicted, 2 * hits] += times
-    intervals: dict[str, JSON] = {}
-    for name, cell in cells.items():
-        of_samples = None if n is None else n[name]
-        interval_of = ratio_interval(cell, n=of_samples, confidence=confidence)
-        intervals[f"{name}_interval"] = {**interval_of}
-    return intervals
+    samples = n or {}
+    return {
+        name: ratio_interval(cells[name], n=samples.get(name), confidence=confidence)
+        for name in cells
+    }
 
 
 def unbounded_intervals(
-    grades: Grades, of: Mapping[str, tuple[str, str]], confidence: float
+    grades: Grades, numbers: Mapping[str, tuple[str, str]], confidence: float
 ) -> dict[str, Any]:
-    """Return intervals of ratios of sums (figure -> divisor, dividend) that are not bound to [0,
-    1], also by model.
+    """Return intervals of ratios of sums that are not bound to [0, 1], also by model.
+
+    Args:
+        grades: The grades.
+        numbers: Figure -> divisor and dividend.
+        confidence: Of the intervals.
     """
-    found: dict[str, Any] = {}
-    for name, numbers in of.items():
-        every, models = grades.sums(*numbers)
-        places: list[tuple[dict[str, Any], Any]] = [(found, every)]
+    intervals: dict[str, Any] = {}
+    for name, of_figure in numbers.items():
+        every, models = grades.sums(*of_figure)
+        holders: list[tuple[dict[str, Any], Any]] = [(intervals, every)]
         if len(models) > 1:
-            of_models = found.setdefault("models", {})
-            places += [(of_models.setdefault(model, {}), tasks) for model, tasks in models.items()]
-        for place, tasks in places:
-            place[f"{name}_interval"] = {
-                **ratio_interval(tasks, confidence=confidence, share=False)
-            }
-    return found
+            by_model = intervals.setdefault("models", {})
+            holders += [(by_model.setdefault(model, {}), models[model]) for model in models]
+        for holder, tasks in holders:
+            of_tasks = ratio_interval(tasks, confidence=confidence, share=False)
+            holder[f"{name}_interval"] = {**of_tasks}
+    return intervals

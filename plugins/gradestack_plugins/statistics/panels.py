@@ -1,6 +1,4 @@
-"""What the family shows on pages: which classes are taken for which, and how reliability falls with
-the number of trials.
-"""
+"""Panels of the family: the confusion matrix, and reliability over the number of trials."""
 
 from __future__ import annotations
 
@@ -19,41 +17,29 @@ def classes(about: Report) -> Iterable[blocks.Block] | None:
 
     None in a run without one.
     """
-    for held in about.aggregates.values():
-        metrics = as_map(held.get("classification"))
-        matrix, by_class = (
-            as_map(metrics.get("confusion_matrix")),
-            as_map(metrics.get("per_class")),
-        )
+    for aggregates in about.aggregates.values():
+        metrics = as_map(aggregates.get("classification"))
+        matrix = as_map(metrics.get("confusion_matrix"))
         if matrix:
             names = [str(name) for name in metrics.get("labels") or matrix if name in matrix]
-            columns = list(
-                dict.fromkeys(
-                    [*names, *(str(name) for row in matrix.values() for name in as_map(row))]
-                )
-            )
-            values = [[as_map(matrix[name]).get(column) for column in columns] for name in names]
-            figures = [
-                blocks.figure_of(
-                    name, as_map(by_class.get(name)), "f1", _support(as_map(by_class.get(name)))
-                )
-                for name in names
-            ]
-            confusion = blocks.Matrix(
-                names,
-                columns,
-                values,
-                "Samples",
-                "expected \\ predicted",
-                'label:"{row} → {column}"',
-            )
-            return [confusion, blocks.Interval(figures, "F1 of each class")]
+            by_class = as_map(metrics.get("per_class"))
+            figures = [_f1_of(name, as_map(by_class.get(name))) for name in names]
+            return [_confusion(names, matrix), blocks.Interval(figures, "F1 of each class")]
     return None
 
 
-def _support(figures: Mapping[str, Any]) -> str:
+def _confusion(names: list[str], matrix: Mapping[str, Any]) -> blocks.Block:
+    rows = {name: as_map(row) for name, row in matrix.items()}
+    columns = dict.fromkeys([*names, *(str(column) for row in rows.values() for column in row)])
+    values = [[rows[name].get(column) for column in columns] for name in names]
+    corner, query = "expected \\ predicted", 'label:"{row} → {column}"'
+    return blocks.Matrix(names, list(columns), values, "Samples", corner, query)
+
+
+def _f1_of(name: str, figures: Mapping[str, Any]) -> blocks.Figure:
     support = figures.get("support")
-    return f"{support} sample{'' if support == 1 else 's'}" if isinstance(support, int) else ""
+    note = f"{support} sample{'' if support == 1 else 's'}" if isinstance(support, int) else ""
+    return blocks.figure_of(name, figures, "f1", note)
 
 
 @blocks.panel("Reliability over trials", place="figures")
@@ -63,8 +49,8 @@ def reliability(about: Report) -> Iterable[blocks.Block] | None:
     None without trials.
     """
     grader = as_text(as_map(about.summary.get("outcome")).get("grader"))
-    held = as_map(about.aggregates.get(grader))
-    hat, at = as_map(held.get("pass_hat_k")), as_map(held.get("pass_at_k"))
+    aggregates = as_map(about.aggregates.get(grader))
+    hat, at = as_map(aggregates.get("pass_hat_k")), as_map(aggregates.get("pass_at_k"))
     models = {**as_map(hat.get("models")), **as_map(at.get("models"))}
     if not models:
         return _curves(hat, at) or None
@@ -81,9 +67,10 @@ def _curves(hat: Mapping[str, Any], at: Mapping[str, Any]) -> list[blocks.Block]
         "pass@k: one of k trials does": _points(at, "pass_at_k"),
     }
     curves: list[blocks.Block] = [
-        blocks.Series(each, title) for title, each in points.items() if len(each) > 1
+        blocks.Series(series, title) for title, series in points.items() if len(series) > 1
     ]
-    counts = {str(times): count for times, count in as_map(hat.get("tasks_by_successes")).items()}
+    by_successes = as_map(hat.get("tasks_by_successes"))
+    counts = {str(times): count for times, count in by_successes.items()}
     if curves and counts:
         curves.append(blocks.Counts(counts, "Tasks by number of successes"))
     return curves
@@ -91,11 +78,12 @@ def _curves(hat: Mapping[str, Any], at: Mapping[str, Any]) -> list[blocks.Block]
 
 def _points(metrics: Mapping[str, Any], key: str) -> dict[int, blocks.Figure]:
     values, intervals = as_map(metrics.get(key)), as_map(metrics.get(f"{key}_interval"))
-    return {
-        int(k): blocks.figure_of(k, {"value": value, "value_interval": intervals.get(k)}, "value")
-        for k, value in values.items()
-        if k.isdecimal()
-    }
+    points: dict[int, blocks.Figure] = {}
+    for k, value in values.items():
+        if k.isdecimal():
+            figure = {"value": value, "value_interval": intervals.get(k)}
+            points[int(k)] = blocks.figure_of(k, figure, "value")
+    return points
 
 
 _HOW_TO_READ = (

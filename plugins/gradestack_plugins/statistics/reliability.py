@@ -141,7 +141,7 @@ class Trials(IntervalAggregator):
 
     @override
     def model_totals(self, grades: Grades) -> Numbers:
-        """Return how many trials of a model were graded: without any, there is no figure."""
+        """Return the number of graded trials of a model: without any, there is no figure."""
         return {"graded_of_model": int(grades.totals.get("graded", 0))}
 
     @override

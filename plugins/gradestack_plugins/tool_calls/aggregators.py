@@ -161,10 +161,12 @@ class CallFigures(IntervalAggregator):
             of_task = _count_calls((calls[name], int(number)) for name, number in numbers if name)
             for name, tool in of_task.items():
                 tasks[name][tool.counts] += times
-        return {
-            name: tool.figures() | rate_intervals(tasks[name], self.confidence)
-            for name, tool in sorted(tools.items())
-        }
+        figures: dict[str, JSON] = {}
+        for name, tool in sorted(tools.items()):
+            intervals = rate_intervals(tasks[name], self.confidence)
+            beside = {f"{rate}_interval": {**found} for rate, found in intervals.items()}
+            figures[name] = {**tool.figures(), **beside}
+        return figures
 
 
 def _count_reasons(totals: Mapping[str, Any]) -> dict[str, JSON]:

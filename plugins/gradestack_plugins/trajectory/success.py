@@ -225,6 +225,10 @@ class ToolOutcomes(CallShares):
     summands = ("ok", "error")
 
     @override
+    def counts(self, grade: Grade | Item) -> Mapping[str, int]:
+        return {"error": 0, "recovered": 0, **super().counts(grade)}
+
+    @override
     def compute(self, grades: Grades) -> Mapping[str, JSON]:
         runs = sum(times for grade, times in grades.counted if grade.score is not None)
         return {"executed": 0, "runs": runs, **super().compute(grades)}

@@ -6,7 +6,8 @@ import pytest
 
 import gradestack
 from gradestack import ConfigError, Grade, figures
-from gradestack_plugins.statistics.agreement import alpha, read_labels
+from gradestack_plugins.statistics.coefficients import alpha
+from gradestack_plugins.statistics.labels import read_labels
 from tests.core.outcomes import data
 
 DATA = data(__file__, "agreement.yaml")
@@ -175,7 +176,7 @@ def test_a_judge_asked_again_has_a_noise_floor(tmp_path):
     ("name", "content", "text"),
     [
         *data(__file__, "labels.yaml")["refused"],
-        ("a.jsonl", b"\xff", "a.jsonl: byte 0xff is not UTF-8"),
+        ("a.jsonl", b"\xff", "a.jsonl:1: not UTF-8"),
     ],
 )
 def test_labels_of_another_form_are_refused_at_their_line(tmp_path, name, content, text):

@@ -1,0 +1,91 @@
+"""Coefficients of agreement: Cohen's kappa, Gwet's AC1, Krippendorff's alpha."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping
+from itertools import product
+from typing import Any, Literal
+
+Table = Mapping[tuple[str, str], int]
+"""Label of one rater and of the other -> number of samples."""
+Level = Literal["nominal", "ordinal", "interval"]
+
+
+def percent_agreement(table: Table) -> float | None:
+    """Return the share of samples with equal labels; None for none."""
+    n = sum(table.values())
+    return sum(times for (a, b), times in table.items() if a == b) / n if n else None
+
+
+def kappa(table: Table) -> float | None:
+    """Return Cohen's kappa, ``(p_o - p_e) / (1 - p_e)`` with ``p_e`` = sum over classes of both
+    raters' shares.
+    """
+    n, observed = sum(table.values()), percent_agreement(table)
+    left, right = _margins(table)
+    chance = math.fsum(left[label] * right[label] for label in left) / n**2 if n else 1
+    return None if observed is None or chance == 1 else (observed - chance) / (1 - chance)
+
+
+def ac1(table: Table) -> float | None:
+    """Return Gwet's AC1, whose ``p_e`` is the sum of pi (1 - pi) over q - 1, pi the mean share of
+    each of q classes.
+    """
+    n, observed = sum(table.values()), percent_agreement(table)
+    left, right = _margins(table)
+    labels = left.keys() | right.keys()
+    if observed is None or len(labels) == 1:
+        return None if observed is None else 1.0
+    shares = [(left[label] + right[label]) / (2 * n) for label in labels]
+    chance = math.fsum(share * (1 - share) for share in shares) / (len(labels) - 1)
+    return (observed - chance) / (1 - chance)
+
+
+def _margins(table: Table) -> tuple[Counter[str], Counter[str]]:
+    left, right = Counter[str](), Counter[str]()
+    for (a, b), times in table.items():
+        left[a] += times
+        right[b] += times
+    return left, right
+
+
+def alpha(units: Mapping[Any, int], level: Level) -> float | None:
+    """Return Krippendorff's alpha, ``1 - D_o / D_e`` over pairable values.
+
+    None for none, and for one value only.
+
+    Args:
+        units: Values that raters gave a unit, as a tuple -> number of units that have them.
+        level: How far values are apart: equal or not, by mean rank, or by difference.
+    """
+    pairable = {values: times for values, times in units.items() if len(values) > 1}
+    totals: Counter[Any] = Counter()
+    for values, times in pairable.items():
+        for value in values:
+            totals[value] += times
+    if len(totals) < 2:
+        return None
+    scale = _mean_ranks(totals) if level == "ordinal" else {value: value for value in totals}
+
+    def disagreement(counts: Mapping[Any, int]) -> float:
+        pairs = product(counts.items(), repeat=2)
+        if level == "nominal":
+            return math.fsum(a * b for (x, a), (y, b) in pairs if x != y)
+        return math.fsum(a * b * (scale[x] - scale[y]) ** 2 for (x, a), (y, b) in pairs)
+
+    observed = math.fsum(
+        times * disagreement(Counter(values)) / (len(values) - 1)
+        for values, times in pairable.items()
+    )
+    expected = disagreement(totals) / (totals.total() - 1)
+    return 1 - observed / expected
+
+
+def _mean_ranks(totals: Counter[Any]) -> dict[Any, float]:
+    ranks, end = dict[Any, float](), 0
+    for value in sorted(totals):
+        end += totals[value]
+        ranks[value] = end - totals[value] / 2
+    return ranks

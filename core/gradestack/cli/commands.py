@@ -27,73 +27,91 @@ if TYPE_CHECKING:
 
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 _code_option = click.option(
-    "--allow-code", is_flag=True, help="Import Python code by name. Only if you trust it."
+    "--allow-code",
+    is_flag=True,
+    help="Import Python code that is named. Use it only if you trust the code.",
 )
 _PART_OPTIONS = (
     click.option(
-        "--filter", metavar="EXPR", help="Only samples it is true of: 'facet.domain == \"air\"'."
+        "--filter",
+        metavar="EXPR",
+        help="Use only runs for which EXPR is true: 'facet.domain == \"air\"'.",
     ),
-    click.option("--tasks", metavar="FILE", help="Only tasks whose ids FILE lists, one a line."),
     click.option(
-        "--limit", type=click.IntRange(1), metavar="N", help="Only the first N of these tasks."
+        "--tasks", metavar="FILE", help="Use only tasks whose ids FILE lists, one per line."
+    ),
+    click.option(
+        "--limit", type=click.IntRange(1), metavar="N", help="Use only the first N of these tasks."
     ),
 )
 _RUN_OPTIONS = (
     click.option(
         "--profile",
         type=click.Choice(["documented", "upstream"]),
-        help="Rules as documented [default], or as the original program computes them.",
+        help="Compute rules as documented [default], or also run the original program.",
     ),
     *_PART_OPTIONS,
     click.option(
-        "-o", "--output", metavar="DIR", help="Run directory [default: gradestack-runs/NAME/TIME]."
+        "-o",
+        "--output",
+        metavar="DIR",
+        help="Report directory [default: gradestack-runs/NAME/TIME].",
     ),
     click.option(
         "--set",
         "overrides",
         multiple=True,
         metavar="PATH=VALUE",
-        help="Set any option; VALUE is YAML.",
+        help="Set any option of the suite. VALUE is YAML.",
     ),
     _code_option,
     click.option(
         "--rows",
         type=click.Choice(["full", "compressed", "none"]),
-        help="Write results.jsonl [default], results.jsonl.zst, or neither.",
+        help="Write results.jsonl [default], results.jsonl.zst, or none.",
     ),
-    click.option("--no-rows", is_flag=True, help="Write no results.jsonl: same as --rows none."),
+    click.option(
+        "--no-rows", is_flag=True, help="Do not write results.jsonl: the same as --rows none."
+    ),
     click.option(
         "--export",
         "exporters",
         multiple=True,
         metavar="NAME",
-        help="Also write native result files.",
+        help="Also write result files in a benchmark's own format.",
     ),
     click.option(
         "--tables",
         type=click.Choice(["parquet", "csv", "json"]),
-        help="Also write samples, grades, ...",
+        help="Also write tables: samples, grades, ...",
     ),
-    click.option("--engine", metavar="NAME", help="How work is distributed [default: auto]."),
     click.option(
-        "--workers", type=click.IntRange(1), metavar="N", help="Number of the engine's workers."
+        "--engine",
+        metavar="NAME",
+        help="Where the work is done: auto [default], serial, processes or dask.",
     ),
-    click.option("--resume", is_flag=True, help="Continue the unfinished run in this directory."),
+    click.option("--workers", type=click.IntRange(1), metavar="N", help="Number of workers."),
     click.option(
-        "--num-runs", type=click.IntRange(1), metavar="N", help="Group N recorded runs (trials)."
+        "--resume", is_flag=True, help="Continue an unfinished evaluation in the report directory."
     ),
-    click.option("-q", "--quiet", is_flag=True, help="Print only the verdict."),
+    click.option(
+        "--num-runs",
+        type=click.IntRange(1),
+        metavar="N",
+        help="Group N recorded runs of each task (trials).",
+    ),
+    click.option("-q", "--quiet", is_flag=True, help="Print only the gates' verdict."),
     click.option(
         "--allow-all-failed",
         is_flag=True,
-        help="Exit code by the gates even if nothing was graded.",
+        help="Do not exit 3 if no run could be graded.",
     ),
     click.option(
         "--strict",
         is_flag=True,
-        help="Stop at the first bad record (exit 3) or raising grader (4).",
+        help="Stop at the first bad record (exit 3) or grader that raises (exit 4).",
     ),
-    click.option("--no-plugins", is_flag=True, help="Use the built-in plugins only."),
+    click.option("--no-plugins", is_flag=True, help="Do not load installed plugins."),
 )
 
 
@@ -169,13 +187,13 @@ def _plugin_commands(context: click.Context) -> dict[str, str]:
 )
 @click.version_option(__version__, prog_name="gradestack")
 @click.option(
-    "--debug", is_flag=True, expose_value=False, help="Show tracebacks; may stand in any place."
+    "--debug", is_flag=True, expose_value=False, help="Show tracebacks. Works in any place."
 )
 def cli() -> None:
     """Grade recorded runs of tool-calling LLM agents.
 
-    Exit codes: 0 passed, 1 a gate failed, 2 usage or configuration, 3 input unusable or nothing
-    graded, 4 a plugin is broken, 130 interrupted.
+    Exit codes: 0 passed, 1 a gate failed, 2 wrong option or suite, 3 unusable input or nothing
+    graded, 4 a broken plugin, 130 interrupted.
     """
 
 
@@ -305,17 +323,21 @@ def _execute(make: Callable[[RunOptions], Suite], shared: dict[str, Any]) -> Non
 @click.option(
     "--cached",
     metavar="DIR",
-    help="Grade this recorded run directory instead of the suite's target.",
+    help="Grade this recorded report directory instead of the suite's target.",
 )
-@click.option("--allow-remote", is_flag=True, help="Open URLs of the suite. Only if you trust it.")
+@click.option(
+    "--allow-remote",
+    is_flag=True,
+    help="Open URLs that the suite names. Use it only if you trust the suite.",
+)
 @click.option(
     "--allow-outside",
     is_flag=True,
-    help="Open the suite's files outside its folder. Only if you trust it.",
+    help="Let the suite name files outside its folder. Use it only if you trust the suite.",
 )
 @_run_options
 def run(suite: str, *, cached: str | None, **shared: Any) -> None:
-    """Run the suite file SUITE: read, grade, gate, report."""
+    """Grade what the suite file SUITE names, apply its gates and write the report."""
     from gradestack.python_api import read_suite  # noqa: PLC0415
 
     _execute(lambda options: read_suite(suite, options, cached), shared)
@@ -330,7 +352,7 @@ def run(suite: str, *, cached: str | None, **shared: Any) -> None:
     "graders",
     multiple=True,
     metavar="NAME",
-    help="Grader or FILE.py:NAME; replaces the stack.",
+    help="Grader, or FILE.py:NAME. Replaces the stack.",
 )
 @click.option(
     "--add-grader",
@@ -342,7 +364,7 @@ def run(suite: str, *, cached: str | None, **shared: Any) -> None:
 @click.option(
     "--stack",
     metavar="NAME",
-    help="Metric stack [default: the format's, or by the data's expectations].",
+    help="Stack of graders [default: the format's, or chosen by the reference data].",
 )
 @click.option(
     "--reader", metavar="NAME", help="Format of the files [default: recognised by content]."
@@ -352,7 +374,7 @@ def run(suite: str, *, cached: str | None, **shared: Any) -> None:
     "columns",
     multiple=True,
     metavar="FIELD=COLUMN",
-    help="Column or path of a field: id=$.log.id.",
+    help="Tell which column or path holds a field: id=$.log.id.",
 )
 @click.option(
     "--records",
@@ -360,22 +382,20 @@ def run(suite: str, *, cached: str | None, **shared: Any) -> None:
     help="Path to the list of records in one JSON document: $.data.runs.",
 )
 @click.option(
-    "--id", "ids", metavar="PLACE", help="Field or path of the task id; input groups by question."
+    "--id", "ids", metavar="PLACE", help="Field or path of the task id. `input` groups by question."
 )
-@click.option(
-    "--no-merge", is_flag=True, help="Grade model calls logged one by one each by itself."
-)
-@click.option("--dataset", metavar="FILE", help="Expectations, joined by id.")
+@click.option("--no-merge", is_flag=True, help="Grade each logged model call separately.")
+@click.option("--dataset", metavar="FILE", help="File of expectations, matched to runs by id.")
 @click.option(
     "--rubric",
     metavar="FILE",
-    help="Grade by a model's verdicts on this rubric, from --judgements.",
+    help="Grade by a model's verdicts on this rubric. Reads --judgements.",
 )
 @click.option(
-    "--judgements", metavar="FILE", help="Verdicts on record: what `gradestack judge` wrote."
+    "--judgements", metavar="FILE", help="Stored verdicts: the file that `gradestack judge` wrote."
 )
 @click.option(
-    "--labels", metavar="FILE", help="Verdicts of people by id, which correct the judge's."
+    "--labels", metavar="FILE", help="Verdicts of people by id. They correct the judge's pass rate."
 )
 @_run_options
 def grade(
@@ -386,7 +406,7 @@ def grade(
     columns: tuple[str, ...],
     **shared: Any,
 ) -> None:
-    """Grade FILES (result files or directories) without a YAML file."""
+    """Grade FILES, which are result files or directories."""
     from gradestack.python_api import files_suite  # noqa: PLC0415
 
     judged = {key: shared.pop(key) for key in ("rubric", "judgements", "labels")}
@@ -429,14 +449,18 @@ def _add_graders(
     "formats",
     multiple=True,
     metavar="NAME",
-    help="Reporter [default: those the run had].",
+    help="Reporter, such as html or junit [default: those of the evaluation].",
 )
 @click.option("-o", "--output", metavar="DIR", help="Where to write the pages [default: RUN_DIR].")
 @_PART_OPTIONS[0]
 @_PART_OPTIONS[1]
 @_PART_OPTIONS[2]
 @click.option(
-    "--plugin", "files", multiple=True, metavar="FILE", help="Python file with panels or reporters."
+    "--plugin",
+    "files",
+    multiple=True,
+    metavar="FILE",
+    help="Python file with panels or reporters of your own.",
 )
 @_code_option
 def report(
@@ -448,10 +472,9 @@ def report(
     allow_code: bool,
     **part: Any,
 ) -> None:
-    """Write the report pages of RUN_DIR again, from its result files alone.
+    """Write the report pages of RUN_DIR again, from its result files.
 
-    With --filter, --tasks or --limit that part of its rows is graded again, into DIR, a run of its
-    own.
+    With --filter, --tasks or --limit, that part of its runs is graded again into DIR.
     """
     from pathlib import Path  # noqa: PLC0415
 

@@ -33,7 +33,7 @@ from gradestack import (
 )
 @click.option("-o", "--output", required=True, metavar="OUT", help="FILE.jsonl, or FILE.jsonl.gz.")
 @click.option(
-    "--plain", is_flag=True, help="ATIF without extra.gradestack; what is lost is counted by field."
+    "--plain", is_flag=True, help="Write ATIF without extra.gradestack. Lost fields are counted."
 )
 @click.option("--force", is_flag=True, help="Replace OUT if it exists.")
 @click.option(
@@ -44,7 +44,7 @@ from gradestack import (
     "columns",
     multiple=True,
     metavar="FIELD=COLUMN",
-    help="Column of a field, or its path: id=$.log.id.",
+    help="Tell which column or path holds a field: id=$.log.id.",
 )
 @click.option(
     "--records",
@@ -52,19 +52,23 @@ from gradestack import (
     help="Path to the list of records in one JSON document: $.data.runs.",
 )
 @click.option(
-    "--id", "ids", metavar="PLACE", help="Field or path of the task id; input groups by question."
+    "--id", "ids", metavar="PLACE", help="Field or path of the task id. `input` groups by question."
 )
-@click.option("--no-merge", is_flag=True, help="Keep model calls logged one by one apart.")
-@click.option("--dataset", metavar="FILE", help="Expectations, joined by id.")
+@click.option("--no-merge", is_flag=True, help="Keep each logged model call separate.")
+@click.option("--dataset", metavar="FILE", help="File of expectations, matched to runs by id.")
 @click.option(
-    "--set", "overrides", multiple=True, metavar="PATH=VALUE", help="Set an option of the reader."
+    "--set",
+    "overrides",
+    multiple=True,
+    metavar="PATH=VALUE",
+    help="Set an option of the reader. VALUE is YAML. VALUE is YAML.",
 )
 def convert(
     files: tuple[str, ...], *, form: str, output: str, plain: bool, force: bool, **reading: Any
 ) -> None:
-    """Write FILES (result files of any format that is read) in another format.
+    """Write FILES of any format that gradestack reads in another format.
 
-    Exit code 3 if no record could be read; OUT is then not written.
+    The exit code is 3 if no record could be read. OUT is not written then.
     """
     if plain and form != "atif":
         raise ConfigError("--plain goes with --to atif")

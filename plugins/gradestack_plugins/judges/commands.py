@@ -16,102 +16,106 @@ from gradestack.jsonio import compact, dumps
 @click.command(epilog="Example: gradestack judge suite.yaml --estimate")
 @click.argument("files", nargs=-1, required=True)
 @click.option(
-    "--rubric", metavar="FILE", help="Judge FILES by this rubric; without it FILES is a suite."
+    "--rubric", metavar="FILE", help="Judge FILES by this rubric. Without it FILES is a suite."
 )
-@click.option("--judgements", metavar="FILE", help="Where replies are kept, with --rubric.")
+@click.option("--judgements", metavar="FILE", help="File for the model's replies, with --rubric.")
 @click.option(
     "--base-url",
     metavar="URL",
-    help="Address that speaks as OpenAI's does: https://api.openai.com/v1.",
+    help="Address of an API like OpenAI's: https://api.openai.com/v1.",
 )
-@click.option("--api-key-env", metavar="NAME", help="Variable that holds the key.")
+@click.option("--api-key-env", metavar="NAME", help="Environment variable that holds the key.")
 @click.option(
     "--header-env",
     "headers",
     multiple=True,
     metavar="HEADER=NAME",
-    help="Header, and variable it is from.",
+    help="HTTP header, and the environment variable with its value.",
 )
 @click.option(
-    "--offline", is_flag=True, help="Ask nothing; exit code 3 if a judgement is not on record."
+    "--offline", is_flag=True, help="Do not ask. Exit code 3 if a run has no stored verdict."
 )
 @click.option(
-    "--estimate", is_flag=True, help="Print how much there is to ask and what it costs at most."
+    "--estimate", is_flag=True, help="Print how many requests there are and what they cost at most."
 )
 @click.option(
-    "--max-cost", type=click.FloatRange(0), metavar="USD", help="Stop before more is spent."
+    "--max-cost", type=click.FloatRange(0), metavar="USD", help="Stop before the cost exceeds this."
 )
-@click.option(
-    "--max-requests", type=click.IntRange(0), metavar="N", help="Stop after so many requests."
-)
+@click.option("--max-requests", type=click.IntRange(0), metavar="N", help="Stop after N requests.")
 @click.option(
     "--concurrency",
     type=click.IntRange(1, 1000),
     default=16,
-    help="Requests at a time [default: 16].",
+    help="Number of requests at a time [default: 16].",
 )
 @click.option(
     "--rpm",
     type=click.FloatRange(0, min_open=True),
     metavar="N",
-    help="Requests per minute at most.",
+    help="Most requests per minute.",
 )
 @click.option(
     "--timeout",
     type=click.FloatRange(0, min_open=True),
     default=60.0,
-    help="Seconds [default: 60].",
+    help="Seconds to wait for a reply [default: 60].",
 )
 @click.option(
     "--retries",
     type=click.IntRange(0, 100),
     default=6,
-    help="Of a request that fails [default: 6].",
+    help="Number of times to repeat a failed request [default: 6].",
 )
 @click.option(
     "--backoff",
     type=click.FloatRange(0),
     default=1.0,
-    help="Seconds before the first [default: 1].",
+    help="Seconds before the first repetition [default: 1].",
 )
 @click.option(
     "--repairs",
     type=click.IntRange(0, 10),
     default=1,
-    help="Of a reply that is no verdict [default: 1].",
+    help="Number of times to ask again after a malformed reply [default: 1].",
 )
 @click.option(
     "--sample",
     type=click.IntRange(1),
     metavar="N",
-    help="Print N samples for people to label, as CSV.",
+    help="Print N runs for people to label, as CSV.",
 )
 @click.option(
     "--again",
     metavar="STATE,...",
     default="",
-    help="Ask again where the reply on record is malformed, say.",
+    help="Ask again for runs whose stored reply is STATE (malformed, refused, ...).",
 )
 @click.option("--reader", metavar="NAME", help="Format of FILES [default: recognised by content].")
 @click.option("--records", metavar="PATH", help="Path to the list of records in one JSON document.")
 @click.option("--id", "ids", metavar="PLACE", help="Field or path of the task id.")
-@click.option("--dataset", metavar="FILE", help="Expectations, joined by id.")
+@click.option("--dataset", metavar="FILE", help="File of expectations, matched to runs by id.")
 @click.option(
-    "--set", "overrides", multiple=True, metavar="PATH=VALUE", help="Set any option of a suite."
+    "--set",
+    "overrides",
+    multiple=True,
+    metavar="PATH=VALUE",
+    help="Set any option of the suite. VALUE is YAML.",
 )
 @click.option(
-    "--allow-code", is_flag=True, help="Import the Python code that is named. Only if you trust it."
+    "--allow-code",
+    is_flag=True,
+    help="Import Python code that is named. Use it only if you trust the code.",
 )
 @click.option(
     "--allow-outside",
     is_flag=True,
-    help="Open the suite's files outside its folder. Only if you trust it.",
+    help="Let the suite name files outside its folder. Use it only if you trust the suite.",
 )
 def judge(files: tuple[str, ...], *, rubric: str | None, again: str, **given: Any) -> None:
-    """Ask a model for the verdicts on FILES (or a suite) that are not on record yet.
+    """Ask a model to judge the runs in FILES, or of a suite, that have no stored verdict.
 
-    Replies are kept as they arrive: after Ctrl-C or a failure the same command goes on. `gradestack
-    grade` and `gradestack run` read them and ask nobody.
+    Replies are stored as they arrive. After Ctrl-C or a failure, run the same command again.
+    `gradestack grade` and `gradestack run` read the stored replies and ask nobody.
     """
     import attrs  # noqa: PLC0415
 
@@ -174,16 +178,16 @@ def _print_samples(
 
 @click.group()
 def judgements() -> None:
-    """Look after journals of judgements."""
+    """Manage files of stored replies."""
 
 
 @judgements.command()
 @click.argument("journals", nargs=-1, required=True, metavar="JOURNAL...")
-@click.option("-o", "--output", required=True, metavar="FILE", help="Where to write them as one.")
+@click.option("-o", "--output", required=True, metavar="FILE", help="File to write.")
 def merge(journals: tuple[str, ...], *, output: str) -> None:
-    """Write the judgements of several journals as one, sorted.
+    """Join several files of stored replies into one, sorted.
 
-    Two replies to one request are refused.
+    Two different replies to one request are refused.
     """
     from gradestack_plugins.judges.journal import merge_judgements  # noqa: PLC0415
 

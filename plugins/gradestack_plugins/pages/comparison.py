@@ -224,29 +224,29 @@ FILTERS: Mapping[str, Any] = {
 
 @click.command(epilog="Example: gradestack compare before after -o comparison")
 @click.argument("runs", nargs=-1, required=True, metavar="RUN...")
-@click.option("-o", "--output", metavar="DIR", help="Write comparison.json and its pages into DIR.")
+@click.option("-o", "--output", metavar="DIR", help="Write comparison.json and pages into DIR.")
 @click.option(
     "--baseline",
     metavar="MODEL",
-    help="Model or run the others are compared with [default: the first].",
+    help="Model or run that the others are compared with [default: the first].",
 )
 @click.option(
     "--match",
     type=click.Choice(["id", "input", "ordinal"]),
     default="id",
-    help="How tasks of two runs are matched.",
+    help="How tasks of two runs are matched [default: id].",
 )
 @click.option(
     "--failed",
     type=click.Choice(["zero", "skip"]),
     default="zero",
-    help="Failed trials count as the worst score, or are left out [default: zero].",
+    help="Count runs that could not be graded as the worst possible score [default: zero], or skip them.",
 )
 @click.option(
     "--confidence", type=float, default=0.95, help="Confidence level of intervals [default: 0.95]."
 )
 @click.option(
-    "--metric", "headline", metavar="GRADER", help="Grader of the sentence and the leaderboard."
+    "--metric", "headline", metavar="GRADER", help="Grader whose figure is compared first."
 )
 @click.option(
     "--figure",
@@ -257,33 +257,37 @@ FILTERS: Mapping[str, Any] = {
     "headline's].",
 )
 @click.option(
-    "--by", metavar="FACET", help="Facet: differences within each of its values, the worst first."
+    "--by",
+    metavar="FACET",
+    help="Facet: show the difference within each of its values, the worst first.",
 )
 @click.option(
-    "--filter", metavar="EXPR", help="Only samples it is true of: 'facet.domain == \"air\"'."
+    "--filter",
+    metavar="EXPR",
+    help="Use only runs for which EXPR is true: 'facet.domain == \"air\"'.",
 )
-@click.option("--tasks", metavar="FILE", help="Only tasks whose ids FILE lists, one a line.")
+@click.option("--tasks", metavar="FILE", help="Use only tasks whose ids FILE lists, one per line.")
 @click.option(
-    "--limit", type=click.IntRange(1), metavar="N", help="Only the first N of these tasks."
+    "--limit", type=click.IntRange(1), metavar="N", help="Use only the first N of these tasks."
 )
 @click.option(
     "--allow-code",
     is_flag=True,
-    help="Import Python files that the runs used. Only if you trust them.",
+    help="Import Python files that the runs used. Use it only if you trust them.",
 )
 @click.option(
     "--report-url", metavar="URL", help="Address of comparison.html, for links in comparison.md."
 )
 @click.option(
-    "--force", is_flag=True, help="Compare although graders, expectations or inputs differ."
+    "--force", is_flag=True, help="Compare even if graders, expectations or inputs differ."
 )
 def compare(runs: tuple[str, ...], **given: Any) -> None:
     """Compare two or more RUNs task by task.
 
-    Run directories, RUN::MODEL, or result files, which are graded first.
+    A RUN is a report directory, RUN::MODEL, or a result file, which is graded first.
 
-    The first is the baseline; of one run its models are compared. Exit code 0 whatever the
-    difference, 3 when the runs cannot be compared.
+    The first RUN is the baseline. With one RUN its models are compared. The exit code is 0 whatever
+    the difference, and 3 if the runs cannot be compared.
     """
     found = gradestack.compare(*runs, **{**given, "figures": given["figures"] or None})
     shown = console_lines(found.data)

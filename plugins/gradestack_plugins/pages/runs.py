@@ -290,9 +290,10 @@ def write_index(folder: Folder, path: str | Path) -> Path:
 def index(directory: str) -> None:
     """Write index.html into DIRECTORY.
 
-    A row for every run in it and below, and its figures over time.
+    The page has a row for each report directory below DIRECTORY, and figures over time.
 
-    Runs that are unfinished or cannot be read are named. Exit code 3 where there is no run.
+    Report directories that are unfinished or cannot be read are named. The exit code is 3 if there
+    is none.
     """
     found = folder_of(directory)
     page = write_index(found, directory)

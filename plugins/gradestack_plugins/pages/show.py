@@ -238,27 +238,27 @@ _MOST_LISTED = 200
 @click.command(epilog="Example: gradestack show out refund-2")
 @click.argument("run_dir")
 @click.argument("task")
-@click.option("--model", metavar="NAME", help="Only samples of this model.")
+@click.option("--model", metavar="NAME", help="Show only runs of this model.")
 @click.option(
     "--all", "every", is_flag=True, help="Show all trials of the task [default: list them]."
 )
 @click.option(
-    "--filter", metavar="EXPR", help="Only samples it is true of: 'facet.domain == \"air\"'."
+    "--filter",
+    metavar="EXPR",
+    help="Use only runs for which EXPR is true: 'facet.domain == \"air\"'.",
 )
-@click.option("--tasks", metavar="FILE", help="Only tasks whose ids FILE lists, one a line.")
+@click.option("--tasks", metavar="FILE", help="Use only tasks whose ids FILE lists, one per line.")
 @click.option(
-    "--limit", type=click.IntRange(1), metavar="N", help="Only the first N of these tasks."
+    "--limit", type=click.IntRange(1), metavar="N", help="Use only the first N of these tasks."
 )
 @click.option("--full", is_flag=True, help="Do not shorten texts.")
 def show(
     run_dir: str, task: str, *, model: str | None, every: bool, full: bool, **part: Any
 ) -> None:
-    """Show a sample of RUN_DIR.
+    """Show one run of RUN_DIR: its calls against the expected ones, grades, reasons and messages.
 
-    Its calls against the expected ones, grades, reasons and conversation.
-
-    TASK is the id of a task, or TASK.TRIAL for one of its runs. Several samples are listed, one is
-    shown.
+    TASK is the id of a task, or TASK.TRIAL for one of its runs. If a task has several runs, they
+    are listed.
     """
     report, subset = load_report(run_dir), Subset.read(**part)
     found = _chosen(report, task, model)

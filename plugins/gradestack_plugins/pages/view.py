@@ -200,15 +200,15 @@ class _Handler(BaseHTTPRequestHandler):
     type=click.IntRange(0, 65535),
     default=0,
     metavar="N",
-    help="Port [default: any free one].",
+    help="Port [default: any free port].",
 )
-@click.option("--open", "browser", is_flag=True, help="Open it in the browser.")
+@click.option("--open", "browser", is_flag=True, help="Open the page in the browser.")
 def view(run_dir: str, *, port: int, browser: bool) -> None:
-    """Serve the report of RUN_DIR to this machine's browser.
+    """Serve the report of RUN_DIR to a browser on this machine.
 
-    A page as for any run, whose samples are read one by one.
+    Use it for large evaluations: the page reads runs from disk one by one.
 
-    Read-only; the URL holds a secret. Ctrl-C ends it.
+    The server is read-only, and the URL holds a secret. Ctrl-C ends it.
     """
     with forward_termination():  # the page is in a temporary directory
         run = ServedRun(load_report(run_dir), discover())

@@ -33,22 +33,20 @@ table grades .tables.rows:row_table A row per sample and grader
 table items .tables.rows:row_table A row per part that a grader judged by itself
 table reasons .tables.rows:row_table A row per reason of a grade
 table calls .tables.rows:row_table A row per expected call and per call that was made
-command new .reporters.commands:new Begin a plugin: NAME.py with a metric, or a folder NAME with a
+command new .reporters.commands:new Create a plugin: NAME.py with a metric, or a folder NAME with a
     package and its test.
 command schema .reporters.commands:schema Print the JSON Schema of a suite file, or of a line of the
-    jsonl sample form.
+    jsonl form.
 command stacks .reporters.commands:stacks List and print the named metric stacks.
 command validate .reporters.commands:validate Check the suite file SUITE without running it.
-command plugins .reporters.commands:plugins List, describe and check installed components.
-command compare .pages.comparison:compare Compare two or more runs task by task: figures, what
+command plugins .reporters.commands:plugins List, describe, check and upgrade components.
+command compare .pages.comparison:compare Compare two or more evaluations task by task: figures, what
     changed, a leaderboard.
-command show .pages.show:show Show a sample of a run: its calls against the expected ones, grades,
-    conversation.
-command view .pages.view:view Serve a run to this machine's browser: its samples as a list, one by
-    one, the report.
-command query .tables.query:query Ask the tables of a run in SQL: samples, grades, items, reasons,
-    calls, figures.
-command index .pages.runs:index Write a page over all runs of a directory: a row for every run,
-    figures over time.
+command show .pages.show:show Show one run: its calls against the expected ones, grades, messages.
+command view .pages.view:view Serve a report to a browser on this machine, for large evaluations.
+command query .tables.query:query Run SQL on the tables of an evaluation: samples, grades, items,
+    reasons, calls, figures.
+command index .pages.runs:index Write a page over all evaluations of a directory, with figures over
+    time.
 """
 gradestack_components = hookimpl(lambda: Component.table("gradestack_plugins", _TABLE))

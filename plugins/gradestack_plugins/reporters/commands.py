@@ -116,10 +116,10 @@ def start(name: str, parts: Collection[Any], registry: Registry) -> Iterator[Pat
     "--with",
     "parts",
     metavar="PARTS",
-    help="Also reader, aggregator, exporter, stack; with commas between.",
+    help="Add a reader, aggregator, exporter or stack. Separate with commas.",
 )
 def new(name: str, *, parts: str | None) -> None:
-    """Begin a plugin: NAME.py with a metric, or a folder NAME with a package and its test."""
+    """Create a plugin: NAME.py with a metric, or a folder NAME with a package and its test."""
     for file in start(name, dict.fromkeys((parts or "").replace(",", " ").split()), _registry()):
         click.echo(terminal_line(f"{file}"))
     step = f"gradestack plugins check {name} --allow-code"
@@ -263,10 +263,10 @@ def _registry() -> Registry:
 
 
 @plugins.command("list", epilog="Example: gradestack plugins list --kind grader")
-@click.option("--kind", metavar="KIND", help="Only this kind: reader, grader, aggregator, ...")
-@click.option("--json", "as_json", is_flag=True, help="As JSON: components, broken, conflicts.")
+@click.option("--kind", metavar="KIND", help="List only this kind: reader, grader, aggregator, ...")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON: components, broken, conflicts.")
 def plugins_list(*, kind: str | None, as_json: bool) -> None:
-    """List every component with its plugin's distribution and version."""
+    """List components with their plugin's distribution and version."""
     found = (
         [json.dumps(component_data(_registry(), kind))]
         if as_json
@@ -280,23 +280,25 @@ def plugins_list(*, kind: str | None, as_json: bool) -> None:
 def plugins_describe(name: str) -> None:
     """Describe the component NAME.
 
-    What it computes, its options and defaults, its entry in a suite.
+    Prints what it computes, its options with defaults, and its entry in a suite.
     """
     click.echo("\n".join(map(terminal_line, describe_lines(_registry(), name))))
 
 
 @plugins.command("check", epilog="Example: gradestack plugins check my-plugin --on runs.jsonl")
 @click.argument("package")
-@click.option("--on", metavar="DATA", help="A result file the package reads, or its graders grade.")
+@click.option("--on", metavar="DATA", help="A result file that the package reads or grades.")
 @click.option("--reader", metavar="NAME", help="Format of DATA [default: recognised by content].")
 @click.option(
-    "--allow-code", is_flag=True, help="Import the Python code that is named. Only if you trust it."
+    "--allow-code",
+    is_flag=True,
+    help="Import Python code that is named. Use it only if you trust the code.",
 )
 def plugins_check(package: str, *, on: str | None, reader: str | None, allow_code: bool) -> None:
-    """Check that what PACKAGE offers keeps the contracts: an installed distribution, or FILE.py.
+    """Check that the components of PACKAGE keep their contracts.
 
-    Exit codes: 0 all does, 4 something does not, 2 there is nothing to check, or something has
-    required options.
+    PACKAGE is an installed distribution or FILE.py. Exit codes: 0 all checks pass, 4 a check fails,
+    2 there is nothing to check or a component has required options.
     """
     from gradestack.testing import checks  # noqa: PLC0415 - not needed to list
 
@@ -326,12 +328,12 @@ def plugins_check(package: str, *, on: str | None, reader: str | None, allow_cod
 
 @plugins.command("upgrade", epilog="Example: gradestack plugins upgrade src --dry-run")
 @click.argument("path", type=Path)
-@click.option("--dry-run", is_flag=True, help="Say what would be changed, and change nothing.")
+@click.option("--dry-run", is_flag=True, help="Print the changes without making them.")
 def plugins_upgrade(path: Path, *, dry_run: bool) -> None:
-    """Put today's words of the contracts into the Python files of PATH, a file or a folder.
+    """Rewrite the Python files of PATH for the current contracts.
 
-    Exit codes: 0 nothing is left to be done, 4 something has to be changed by hand, 2 a file cannot
-    be read or written.
+    PATH is a file or a folder. Exit codes: 0 done, 4 you must change something by hand, 2 a file
+    cannot be read or written.
     """
     from gradestack.testing import upgrade  # noqa: PLC0415 - not needed to list
 
@@ -344,16 +346,26 @@ def plugins_upgrade(path: Path, *, dry_run: bool) -> None:
 @click.command(epilog="Example: gradestack validate suite.yaml")
 @click.argument("suite")
 @click.option(
-    "--set", "overrides", multiple=True, metavar="PATH=VALUE", help="Set any option; VALUE is YAML."
+    "--set",
+    "overrides",
+    multiple=True,
+    metavar="PATH=VALUE",
+    help="Set any option of the suite. VALUE is YAML.",
 )
 @click.option(
-    "--allow-code", is_flag=True, help="Import Python code by name. Only if you trust it."
+    "--allow-code",
+    is_flag=True,
+    help="Import Python code that is named. Use it only if you trust the code.",
 )
-@click.option("--allow-remote", is_flag=True, help="Open URLs of the suite. Only if you trust it.")
+@click.option(
+    "--allow-remote",
+    is_flag=True,
+    help="Open URLs that the suite names. Use it only if you trust the suite.",
+)
 @click.option(
     "--allow-outside",
     is_flag=True,
-    help="Open the suite's files outside its folder. Only if you trust it.",
+    help="Let the suite name files outside its folder. Use it only if you trust the suite.",
 )
 def validate(suite: str, **given: Any) -> None:
     """Check the suite file SUITE without running it."""
@@ -401,7 +413,7 @@ def stacks_show(name: str) -> None:
 @click.command(epilog="Example: gradestack schema suite > suite.schema.json")
 @click.argument("what", type=click.Choice(["suite", "sample"]))
 def schema(what: str) -> None:
-    """Print the JSON Schema of a suite file, or of a line of the jsonl sample form."""
+    """Print the JSON Schema of a suite file, or of a line of the jsonl form."""
     registry = _registry()
     found = (
         suite_schema(registry)

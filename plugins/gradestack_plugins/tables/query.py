@@ -59,15 +59,15 @@ Format = Literal["text", "csv", "json"]
     "-o",
     "--output",
     metavar="FILE",
-    help="Write the answer there, as CSV unless --format says otherwise.",
+    help="Write the result to FILE, as CSV unless --format says otherwise.",
 )
 def query(run: str, sql: str, *, form: Format | None, output: str | None) -> None:
-    """Answer SQL, one SELECT, from the tables of the run directory RUN.
+    """Run SQL, one SELECT, on the tables of the report directory RUN.
 
     Tables: samples, grades, items, reasons, calls; headline, figures, gates.
     For example: gradestack query out "select model, avg(score) from grades group by model".
-    The query reads these tables and nothing else: no file, no address.
-    One that begins with a comment stands after "--".
+    The query can read these tables and no files or addresses.
+    Put a query that begins with a comment after "--".
     """
     report = load_report(Path(run))
     with forward_termination(), _tables(report) as tables:

@@ -29,9 +29,8 @@ grader rubric .grader:LettaJudge A model's score by a rubric, as letta-evals sui
 grader model_judge .grader:LettaJudge The name of rubric in letta-evals from 0.5 on
 aggregator calibrated .calibrated:Calibrated The judge's pass rate, corrected by labels of people
 panel judges .panels:judges How far people agree with a judge, and where they do not
-command judge .commands:judge Ask a model for the verdicts on a suite or files that are not on
-    record.
-command judgements .commands:judgements Merge journals of judgements.
+command judge .commands:judge Ask a model to judge runs that have no stored verdict.
+command judgements .commands:judgements Join files of stored replies.
 """
 gradestack_components = hookimpl(
     lambda: (

@@ -23,6 +23,17 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
+def state_text(state: str, number: int) -> str:
+    """Return how many grades are in a state, in the console's words.
+
+    >>> state_text("failed", 2), state_text("skipped", 4)
+    ('2 errors', '4 not applicable')
+    """
+    if state == "failed":
+        return counted(number, "error")
+    return f"{number:,} {'not applicable' if state == 'skipped' else state}"
+
+
 def distinguishing_decimals(number: float, threshold: float, decimals: int = 2) -> str:
     """Return a number with as many decimals as show on which side of a threshold it is.
 

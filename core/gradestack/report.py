@@ -421,7 +421,7 @@ class Report:
         name, absent = self.path or self.name, not_found(subset, facets, ids)
         if not taken:
             held.close()
-            raise DataError(f"{name}: no sample is left: {subset}", *absent)
+            raise DataError(f"{name}: no run is left: {subset}", *absent)
         said = [left_out_text(subset, taken, met - taken), *absent]
         header = {
             **self.header,

@@ -80,9 +80,9 @@ class Meter:
     def line(self, progress: Progress) -> str:
         """Return how far the run is.
 
-        ``12,800 samples graded, 6,400/s, about 0:00:20 left; 3 failed; 1 bad record``.
+        ``12,800 runs graded, 6,400/s, about 0:00:20 left; 3 failed; 1 bad record``.
         """
-        text = f"{progress.samples:,} samples graded"
+        text = f"{progress.samples:,} runs graded"
         if progress.phase != "grading":
             return f"{text}; writing {progress.phase}"
         fresh = progress.samples - progress.resumed
@@ -124,7 +124,7 @@ class _ProgressDisplay:
         is_resumed_known = not is_grading or progress.samples > resumed
         if resumed and is_resumed_known and not self._has_named_resumed:
             self._has_named_resumed = True
-            _print_progress(f"{resumed:,} samples are taken over from the unfinished run")
+            _print_progress(f"{resumed:,} runs are kept from the unfinished evaluation")
         text = self._meter.line(progress)
         seconds = time.monotonic() - self._shown_at
         if self._update is None:

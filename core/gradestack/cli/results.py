@@ -11,7 +11,7 @@ from gradestack.gates.texts import gate_lines
 from gradestack.jsonio.values import as_list, as_map, as_number, as_text
 from gradestack.model import Outcome
 from gradestack.outcome.causes import NO_REASON, Cause, causes_of_run, most_often
-from gradestack.output import counted, terminal_line
+from gradestack.output import counted, state_text, terminal_line
 from gradestack.report import Report
 
 _PASSED, _FAILED = "✓ PASSED", "✗ FAILED"
@@ -57,7 +57,7 @@ def results(report: Report) -> str:
     total = report.metrics["total"]
     is_complete = "incomplete" not in summary
     bar = f"{'━' * _BAR_WIDTH} {total}/{total} 100%"
-    lines = [bar if is_complete else f"{total} samples, interrupted", "", "Results:"]
+    lines = [bar if is_complete else f"{total} runs, interrupted", "", "Results:"]
     lines += _headline_lines(report)
     lines += _grader_lines(report)
     lines += _model_lines(report)
@@ -151,7 +151,7 @@ def _outcome_line(outcome: Mapping[str, Any], states: Mapping[str, Any]) -> str:
     if not outcome["passed"] + outcome["failed"]:
         return line
     errors = as_map(states.get(outcome["grader"])).get(Outcome.FAILED, 0)
-    left_out = f"; {errors} more ended in an error, in no rate" if errors else ""
+    left_out = f"; {errors} more ended in an error, not counted" if errors else ""
     return f"{line}; {outcome['rule']}{left_out}"
 
 
@@ -270,19 +270,20 @@ def _grader_lines(report: Report) -> list[str]:
     lines = ["", "By grader:"]
     width = max(map(len, averages))
     for key, states in report.states.items():
-        counts = [f"graded {states['graded']}", *_list_states(states)]
+        counts = [f"{states['graded']} graded", *_list_states(states)]
         average = _average(averages[key]["avg_score_attempted"])
         lines.append(f"  {key:<{width}}  avg {average}  {', '.join(counts)}")
     for key, failure in sorted(failures.items()):
         first = failure.get("first")
         example = f", first: {first['reason']} at {first['at']}" if first else ""
-        lines.append(f"  {key}: {failure['count']} failed{example}")
+        lines.append(f"  {key}: {counted(failure['count'], 'error')}{example}")
     return lines
 
 
 def _list_states(states: Mapping[str, int]) -> list[str]:
     """Return how many grades have each state but ``graded``."""
-    return [f"{number} {state}" for state, number in states.items() if number and state != "graded"]
+    others = [(state, number) for state, number in states.items() if state != "graded"]
+    return [state_text(state, number) for state, number in others if number]
 
 
 def _model_lines(report: Report) -> list[str]:
@@ -325,7 +326,7 @@ def _cause_lines(report: Report) -> list[str]:
         samples = sum(cause.samples for cause in others)
         rows.append((samples, f"others ({counted(len(others), 'cause')})"))
     what = "failed" if has_outcome else "did not score 1"
-    lines = ["", f"Why {failed} of {report.metrics['total']} samples {what}:"]
+    lines = ["", f"Why {failed} of {report.metrics['total']} runs {what}:"]
     width = len(str(failed))
     for samples, text in rows:
         lines.append(f"  {samples:>{width}} ({100 * samples / failed:.1f}%)  {text}")

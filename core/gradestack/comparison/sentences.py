@@ -110,7 +110,7 @@ def _caveats(row: Fields) -> str:
         return text
     within = "is within" if abs(row["difference"]) <= noise else "exceeds"
     amount = _amount(noise, row)
-    return f"{text}; the judge alone, at one vote a sample, may make {amount}, which this {within}"
+    return f"{text}; the judge alone, at one vote per run, may make {amount}, which this {within}"
 
 
 def _amount(value: float, row: Fields, sign: str = "") -> str:

@@ -303,7 +303,7 @@ def _read_samples(
         why = "the records have no ids (they were numbered), so tasks cannot be matched"
         raise DataError(f"{name}: {why}", "use --match input or ordinal")
     if not samples.facts and report.summary:
-        raise DataError(f"{name}: the run holds no sample, so that there is nothing to compare")
+        raise DataError(f"{name}: it has no runs to compare")
     return samples
 
 

@@ -147,7 +147,7 @@ class ScoreGate(Threshold, frozen=True, kw_only=True):
         super().__post_init__()
         if self.over == "total" and not self.is_percent:
             known = " and ".join(PERCENT)
-            why = f"{self.metric} is over graded samples; total is for {known}"
+            why = f"{self.metric} is over graded runs; total is for {known}"
             raise ValueError(f"over: {why}")
 
     @property
@@ -487,7 +487,7 @@ def doubtful_percentage(value: float) -> str:
     if not 0 < value <= 1:
         return ""
     percent = f"{as_percent(value):g}"
-    reading = f"{value:g} is a percentage here: {value:g}% of the samples"
+    reading = f"{value:g} is a percentage here: {value:g}% of the runs"
     return f'{reading}; write "{percent}%" or "{value:g}%"'
 
 
@@ -501,9 +501,7 @@ def as_limit(written: Any) -> Limit:
     """
     if type(written) is int and written >= 0:
         return written
-    return as_share(
-        written, "a number of samples, such as 3, or a share of them, such as 5% or 0.05"
-    )
+    return as_share(written, "a number of runs, such as 3, or a share of them, such as 5% or 0.05")
 
 
 def as_share(written: Any, expected: str = "a share such as 50% or 0.5") -> float:

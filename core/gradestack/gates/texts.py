@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from gradestack.gates.coverage import Coverage
-from gradestack.gates.rules import PERCENT, as_percent
+from gradestack.gates.rules import PERCENT, as_percent, exactly
 from gradestack.gates.verdicts import FAILED_SHARE, Verdict
 from gradestack.output import counted, distinguishing_decimals, terminal_line
 
@@ -99,7 +99,18 @@ def certainty_text(verdict: Verdict) -> str:
     if verdict.outcome == "undecided":
         return f"{shown}: undecided"
     word = "passes" if verdict.passed else "fails"
-    return f"{shown}: {word}, but the threshold lies within it"
+    return f"{shown}: {word}, but {_doubt_text(verdict)}"
+
+
+def _doubt_text(verdict: Verdict) -> str:
+    """Return on which side of the threshold the figure could be as well."""
+    if verdict.op is None or verdict.value is None or verdict.op == "eq":
+        return "the interval contains the threshold"
+    is_lower_bound = verdict.op in {"gt", "gte"}
+    side = "below" if is_lower_bound == verdict.passed else "above"
+    value = as_percent(verdict.value) if verdict.metric == FAILED_SHARE else verdict.value
+    unit = "%" if verdict.metric in {*PERCENT, FAILED_SHARE} else ""
+    return f"could be {side} {exactly(value)}{unit}"
 
 
 def list_notes(verdict: Verdict, decimals: int = 2) -> list[str]:
@@ -166,9 +177,9 @@ def is_many(lost: int, runs: int) -> bool:
 
 
 def share_text(lost: int, runs: int) -> str:
-    """Return ``3 of 20 samples (15.0%)``."""
+    """Return ``3 of 20 runs (15.0%)``."""
     percent = 100 * lost / runs
-    return f"{lost} of {runs} samples ({percent:.1f}%)"
+    return f"{lost} of {runs} runs ({percent:.1f}%)"
 
 
 def gate_warnings(verdict: Verdict) -> Iterator[str]:
@@ -178,8 +189,8 @@ def gate_warnings(verdict: Verdict) -> Iterator[str]:
         for key, coverage in part.all_coverage().items():
             if is_many(coverage.lost, coverage.runs):
                 share = share_text(coverage.lost, coverage.runs)
-                of_group = f"of {terminal_line(group)}, {share}"
-                yield f"{name}: {of_group} failed or missing for {key!r} do not count"
+                of_group = f"{terminal_line(group)}, {share}"
+                yield f"{name}: {of_group} could not be graded by {key!r} and do not count"
     if verdict.baseline and verdict.outcome == "no_data":
         yield f"{name}: {verdict.reason}"
     for part in (verdict, *(verdict.conditions or ())):
@@ -195,6 +206,6 @@ def quiet_warnings(gate: Mapping[str, Any]) -> Iterator[str]:
     name = f"gate {verdict.text}"
     yield from gate_warnings(verdict)
     if verdict.outcome == "undecided":
-        yield f"{name}: undecided: {verdict.reason or 'the threshold lies within its interval'}"
+        yield f"{name}: undecided: {verdict.reason or 'its interval contains the threshold'}"
     for text in coverage_texts(verdict):
         yield f"{name}: {text}"

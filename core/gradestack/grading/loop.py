@@ -201,7 +201,7 @@ class Loop:
         if plan.subset:
             reasons.append(f"{plan.subset}")
         reasons += not_found(plan.subset, self.merged.facets, ())
-        return DataError(f"{names}: no sample is left after the suite's limits", *reasons)
+        return DataError(f"{names}: no run is left after the suite's limits", *reasons)
 
 
 def _select(

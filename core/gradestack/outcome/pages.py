@@ -106,7 +106,7 @@ def _summary_for_exporter(
     )
 
 
-PAGES_MISSING = "interrupted: all samples are graded, report pages are missing"
+PAGES_MISSING = "interrupted: all runs are graded, report pages are missing"
 """What a summary says of a run that was interrupted while its pages were written."""
 
 

@@ -143,7 +143,7 @@ def summarise(evaluation: Evaluation) -> dict[str, Any]:
             for kind, (times, place) in sorted(merged.remarks.items())
         }
     if merged.interrupted:
-        content["incomplete"] = "interrupted: the figures cover the samples graded before"
+        content["incomplete"] = "interrupted: the figures cover the runs graded before"
     problems = {
         "all_failed": all_failed_text(suite, counts, merged, first),
         "broken": broken,

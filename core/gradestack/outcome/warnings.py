@@ -178,6 +178,7 @@ def grade_warnings(
         first: The first run in each state.
     """
     count = counts.get(doubted)
+<<<<<<< HEAD
     skipped = 0 if count is None else count.states[Outcome.SKIPPED]
     if count is not None and count.graded and skipped:
         run = first.get((doubted, str(Outcome.SKIPPED)))
@@ -185,19 +186,32 @@ def grade_warnings(
         advice = dataset_advice(suite, doubted)
         samples = f"{skipped} of {merged.samples} samples"
         yield f"{samples} are in no rate of {doubted!r}{example}{advice}"
+=======
+    if count is not None and count.graded and count.states[Outcome.SKIPPED]:
+        number = count.states[Outcome.SKIPPED]
+        skipped = f"{number} of {merged.samples} runs {'is' if number == 1 else 'are'}"
+        run = first.get((doubted, str(Outcome.SKIPPED)))
+        example = "" if run is None else f", the first: {run.reason}"
+        advice = dataset_advice(suite, doubted)
+        yield f"{skipped} not counted in {doubted!r}{example}{advice}"
+>>>>>>> 34508526 (The console speaks of runs; gates near their threshold say which side is possible; checks of the kit in plain words)
     graders_by_loss: dict[tuple[int, int], list[str]] = {}
     for key, count in counts.items():
         required = count.graded + count.lost
         if merged.samples and not count.graded:
             example = example_of(first, key) or "which rows would say"
+<<<<<<< HEAD
             states = count_states(count)
             yield f"grader {key!r} graded no sample ({states}); {example}"
+=======
+            yield f"grader {key!r} graded no run ({count_states(count)}); {example}"
+>>>>>>> 34508526 (The console speaks of runs; gates near their threshold say which side is possible; checks of the kit in plain words)
         elif is_many(count.lost, required):
             graders_by_loss.setdefault((count.lost, required), []).append(repr(key))
     has_unreadable = any(count.unreadable for count in counts.values())
     bad = f", {merged.bad - merged.bad_parts} of them unreadable" if has_unreadable else ""
     for (lost, required), keys in graders_by_loss.items():
-        yield f"{share_text(lost, required)} failed or missing for {', '.join(keys)}{bad}"
+        yield f"{share_text(lost, required)} could not be graded by {', '.join(keys)}{bad}"
 
 
 def component_warnings(

@@ -76,7 +76,7 @@ class Check:
             raise
         except BaseException as error:
             if self.known is None:
-                is_of_work = self.name.endswith((": laws", ": hash seeds"))
+                is_of_work = self.name.endswith((": rules", ": same under any hash seed"))
                 problem = with_line(problem_text(error), self.target, of_work=is_of_work)
                 raise AssertionError(f"{self.name}: {problem}") from error
         else:
@@ -286,7 +286,7 @@ class _Context:
 
     def checks_of(self, part: _Part) -> Iterator[tuple[str, Steps]]:
         """Yield the checks of one component."""
-        yield ": is what it says", lambda _: check_component(part.component)
+        yield ": metadata", lambda _: check_component(part.component)
         if part.lacks:
             yield ": has an example", partial(_raise_needs_example, part)
         for number, component in enumerate(part.made):
@@ -301,17 +301,17 @@ class _Context:
         if part.component.kind == "reader":
             path = self.files.get(self.registry.find("reader", part.component.name).name)
         if isinstance(component, Grader):
-            yield "laws", lambda _: check_grader(component, self.samples)
-            yield "aggregators are there", lambda _: _check_metrics(component, self.registry)
+            yield "rules", lambda _: check_grader(component, self.samples)
+            yield "aggregators exist", lambda _: _check_metrics(component, self.registry)
         elif isinstance(component, Aggregator):
-            yield "laws", lambda _: self._check_aggregator(component, part)
+            yield "rules", lambda _: self._check_aggregator(component, part)
         elif isinstance(component, Extractor):
-            yield "laws", lambda _: check_extractor(component, self.samples)
+            yield "rules", lambda _: check_extractor(component, self.samples)
         elif path is not None:
             reader_path = path
-            yield "laws", lambda scratch: check_reader(component, reader_path, scratch=scratch)
+            yield "rules", lambda scratch: check_reader(component, reader_path, scratch=scratch)
         if isinstance(component, Grader | Aggregator) or path is not None:
-            yield "hash seeds", lambda _: check_hash_seeds(component, path, self.file)
+            yield "same under any hash seed", lambda _: check_hash_seeds(component, path, self.file)
 
     def _check_aggregator(self, aggregator: Aggregator, part: _Part) -> None:
         """Check an aggregator over random grades, and over those of the graders that it runs on."""

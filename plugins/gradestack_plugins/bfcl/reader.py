@@ -277,7 +277,7 @@ _FIGURES = {
     "F1 over arguments": "calls.call_figures.argument_f1",
     "Schema-valid calls": "tool_schema.call_validity.valid_share",
     "Successful calls": "tool_success.tool_outcomes.success_rate",
-    "Runs in a loop": "repeats.loops.loop_rate",
+    "Runs that loop": "repeats.loops.loop_rate",
 }
 """Of all graders; those in use have at most five."""
 _BY_CATEGORY = {

@@ -73,15 +73,15 @@ def test_the_first_failure_of_every_grader_is_told(command, here, write_lines, r
     write_lines(records, "odd.jsonl")
     said = command("grade", "odd.jsonl", "--grader", "toy", "-o", "out")
     first = (
-        r"^  toy: 2 failed, first: ZeroDivisionError: cannot grade <object object> "
+        r"^  toy: 2 errors, first: ZeroDivisionError: cannot grade <object object> "
         r"\(\w+\.py:\d+\) at odd\.jsonl:2$"
     )
     assert re.search(first, said.out, re.MULTILINE)
-    assert "  toy  avg 1.00  graded 1, 2 failed" in said.out.splitlines()
+    assert "  toy  avg 1.00  1 graded, 2 errors" in said.out.splitlines()
     kept = read_json(here / "out/summary.json")["failures"]
     assert kept == DATA["the_first_failure_of_every_grader_is_told"]
     said = command("grade", "odd.jsonl", "--grader", "toy", "-o", "out", "--rows", "none")
-    assert "  toy: 2 failed" in said.out.splitlines()
+    assert "  toy: 2 errors" in said.out.splitlines()
 
 
 def test_progress_away_from_a_terminal(capsys, monkeypatch):
@@ -104,14 +104,14 @@ def test_rate_and_remaining_time(monkeypatch):
     found = progress.Meter()
     taken_up = Progress(samples=1_000, resumed=1_000, share=0.2)
     clock[0] = 5.0
-    assert found.line(taken_up) == "1,000 samples graded"
+    assert found.line(taken_up) == "1,000 runs graded"
     clock[0] = 15.0  # ten seconds for another two tenths: three times ten seconds to go
     more = Progress(samples=2_000, resumed=1_000, share=0.4)
-    assert found.line(more) == "2,000 samples graded, 100/s, about 0:00:30 left"
+    assert found.line(more) == "2,000 runs graded, 100/s, about 0:00:30 left"
     clock[0] = 25.0  # within the next range time goes on
     assert (
         found.line(Progress(samples=2_500, resumed=1_000, share=0.4))
-        == "2,500 samples graded, 75/s, about 0:00:20 left"
+        == "2,500 runs graded, 75/s, about 0:00:20 left"
     )
 
 

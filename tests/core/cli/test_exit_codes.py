@@ -180,7 +180,7 @@ def test_a_baseline_gate_on_any_figure(run, what):
         assert verdict["actual"] == pytest.approx(scale * plain["actual"])
     if "metric" in what:
         assert (
-            '0.05 is a percentage here: 0.05% of the samples; write "5%" or "0.05%"'
+            '0.05 is a percentage here: 0.05% of the runs; write "5%" or "0.05%"'
             in run(two_in_three, "low", gate | {"not_worse_than": 0.05})[1]
         )
 

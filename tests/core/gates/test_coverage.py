@@ -257,7 +257,7 @@ def test_a_recorded_percentage_is_kept_with_a_warning(tmp_path, monkeypatch, cap
     with pytest.raises(SystemExit) as ended:
         main(["grade", "recorded", "-o", "out"])
     assert ended.value.code == 0
-    assert "0.8 is a percentage here: 0.8% of the samples" in capsys.readouterr().out
+    assert "0.8 is a percentage here: 0.8% of the runs" in capsys.readouterr().out
 
 
 BEYOND = [

@@ -13,7 +13,7 @@ def test_more_than_five_per_cent_is_a_warning(run_lines, record, failed, warned)
     """One of twenty is not, two of twenty-one are; also without a gate."""
     records = [record(f"a{number}", 1.0) for number in range(19)]
     records += [record(f"b{number}", **RAISE) for number in range(failed)]
-    share = "2 of 21 samples (9.5%) failed or missing for 'quality'"
+    share = "2 of 21 runs (9.5%) could not be graded by 'quality'"
     assert run_lines(records).summary["warnings"] == ([share] if warned else [])
 
 
@@ -25,7 +25,7 @@ def test_groups_that_lack_samples_are_named(run_lines, record):
         "warnings"
     ] == [
         (
-            "gate quality >= 0.5 per model: of n\\n, 1 of 2 samples (50.0%) failed or missing for "
-            "'quality' do not count"
+            "gate quality >= 0.5 per model: n\\n, 1 of 2 runs (50.0%) could not be graded by "
+            "'quality' and do not count"
         )
     ]

@@ -24,7 +24,7 @@ def test_a_filter_is_asked_of_a_sample_and_of_its_row_alike(text, held, tmp_path
     if held:
         assert ids(report.only(Subset(filter=text))) == ["7"]
     else:
-        with pytest.raises(DataError, match="no sample is left"):
+        with pytest.raises(DataError, match="no run is left"):
             report.only(Subset(filter=text))
 
 
@@ -54,7 +54,7 @@ def test_runs_are_compared_on_a_subset(run_lines, record, tmp_path):
     data = gradestack.compare(before, after, tasks=tmp_path / "ids").data
     assert [each["tasks"] for each in data["runs"]] == [2, 2]
     assert data["warnings"] == [
-        f"{name}: 3 of 9 samples are left out: tasks of a list of 2" for name in ("before", "after")
+        f"{name}: 3 of 9 runs are left out: tasks of a list of 2" for name in ("before", "after")
     ]
     with pytest.raises(ConfigError, match="limit: expected at least 1 task, got 0"):
         gradestack.compare(before, after, limit=0)

@@ -50,7 +50,7 @@ def run(request, tmp_path_factory):
 
 def printed(report):
     """Return the failures on the console, and the numbers of the lines below."""
-    block = re.search(r"Why (\d+) of \d+ samples failed:\n((?:  .*\n?)+)", console.results(report))
+    block = re.search(r"Why (\d+) of \d+ runs failed:\n((?:  .*\n?)+)", console.results(report))
     lines = re.findall(r"^ +(\d+) \([\d.]+%\)  (.*)$", block[2], re.MULTILINE)
     return int(block[1]), [(int(number), text) for number, text in lines]
 

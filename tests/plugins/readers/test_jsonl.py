@@ -196,7 +196,7 @@ def test_a_grader_without_any_grade_says_why(tmp_path):
     path = tmp_path / "runs.jsonl"
     path.write_text('{"id": "a", "expected": "x", "predicted": "x"}\n', encoding="utf-8")
     report = gradestack.grade_files([path], graders=["tau_partial"], output=tmp_path / "out")
-    told = "graded no sample (1 skipped); the first: no expected calls"
+    told = "graded no run (1 not applicable); the first: no expected calls"
     assert any(told in warning for warning in report.summary["warnings"])
 
 

@@ -125,7 +125,7 @@ def test_all_media_of_a_run_agree(name, tmp_path, run):
         )
         line = f"{counts}({percent}%; 95% interval {' to '.join(ends)}%); {outcome['rule']}"
         errors = summary["metrics"]["states"][outcome["grader"]].get("failed", 0)
-        line += f"; {errors} more ended in an error, in no rate\n" if errors else "\n"
+        line += f"; {errors} more ended in an error, not counted\n" if errors else "\n"
         assert (line in console) is not letta
         assert counts in first
         assert counts in markdown
@@ -195,9 +195,9 @@ def test_nothing_graded_is_no_result_in_the_first_line_of_all_media(tmp_path, ru
     page, markdown = ((tmp_path / "out" / f"report.{each}").read_text() for each in ("html", "md"))
     first = text_of(page[page.index('<section id="overview"') :].partition("</section>")[0])
     assert "Without failed calls: no result\n" in console
-    assert "No result : none of 3 samples graded by tool_success" in first
+    assert "No result : none of 3 runs graded by tool_success" in first
     assert markdown.startswith(
-        "# log: no result\n\n**No result**: none of 3 samples graded by tool"
+        "# log: no result\n\n**No result**: none of 3 runs graded by tool"
     )
     for medium in (console, first, plain(markdown)):
         assert "Recognised (own_data@1): calls = tool_calls, input = question" in medium

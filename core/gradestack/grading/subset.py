@@ -76,7 +76,6 @@ def subset_entry(subset: Subset, taken: int, left_out: int) -> dict[str, Any]:
 
 def not_found(subset: Subset, facets: Iterable[str], ids: Iterable[str]) -> list[str]:
     """Return which tasks of a list, and which facets of a filter, no sample has, in sentences."""
-<<<<<<< HEAD
     if subset.filter:
         return _absent_facets(subset.filter, sorted(facets))
     tasks, known = [*dict.fromkeys(subset.tasks or ())], {*ids}
@@ -85,31 +84,15 @@ def not_found(subset: Subset, facets: Iterable[str], ids: Iterable[str]) -> list
         return []
     # not the id: the list may be any file that a suite names
     count = f"{len(absent):,} of {counted(len(tasks), 'listed task')}"
-    return [f"{count} without a sample, the first: number {absent[0]:,} of the list"]
+    return [f"{count} without a run, the first: number {absent[0]:,} of the list"]
 
 
 def _absent_facets(text: str, known: list[str]) -> list[str]:
     there = f"; there are: {', '.join(known[:_NAMED])}" if known else "; there are no facets"
     return [
-        f"no sample has the facet {name!r}{suggest(name, known) or there}"
+        f"no run has the facet {name!r}{suggest(name, known) or there}"
         for name in parse_expression(text).facets
         if name not in known
-=======
-    known_ids = {*ids} if subset.tasks is not None and not subset.filter else set()
-    tasks = [] if subset.tasks is None or subset.filter else [*dict.fromkeys(subset.tasks)]
-    if absent := [task for task in tasks if task not in known_ids]:
-        # not the id: the list may be any file that a suite names
-        many = f"{len(absent):,} of {counted(len(tasks), 'listed task')}"
-        number = tasks.index(absent[0]) + 1
-        return [f"{many} without a run, the first: number {number:,} of the list"]
-    facets = expression(subset.filter).facets if subset.filter else ()
-    there = sorted(known)
-    named = f"; there are: {', '.join(there[:20])}" if there else "; there are no facets"
-    return [
-        f"no run has the facet {each!r}{suggest(each, there) or named}"
-        for each in facets
-        if each not in there
->>>>>>> 34508526 (The console speaks of runs; gates near their threshold say which side is possible; checks of the kit in plain words)
     ]
 
 

@@ -67,13 +67,9 @@ def find_first_ungraded(
 
 def _place_of(row: Mapping[str, Any]) -> str:
     source = row["source"]
-<<<<<<< HEAD
     if source is not None:
         return str(Source(**source))
-    return f"sample {row['sample']['id']}"
-=======
-    return f"run {row['sample']['id']}" if source is None else str(Source(**source))
->>>>>>> 34508526 (The console speaks of runs; gates near their threshold say which side is possible; checks of the kit in plain words)
+    return f"run {row['sample']['id']}"
 
 
 def reason_of(grade: Mapping[str, Any]) -> str:
@@ -114,15 +110,9 @@ def dataset_advice(suite: Suite, key: str) -> str:
 
 
 def count_states(count: Count) -> str:
-<<<<<<< HEAD
-    """Return how many runs are in each state: ``3 skipped, 1 failed``."""
-    states = count.states.items()
-    return ", ".join(f"{number} {state}" for state, number in states if number)
-=======
     """Return how many runs are in each state: ``3 not applicable, 1 error``."""
-    states = [(state, number) for state, number in count.states.items() if number]
-    return ", ".join(state_text(state, number) for state, number in states)
->>>>>>> 34508526 (The console speaks of runs; gates near their threshold say which side is possible; checks of the kit in plain words)
+    states = count.states.items()
+    return ", ".join(state_text(state, number) for state, number in states if number)
 
 
 def all_failed_text(
@@ -142,18 +132,11 @@ def all_failed_text(
     count = counts.get(key)
     if count is None or count.graded or not merged.samples:
         return None
-    text = f"no result: {key!r}, the outcome grader, graded no sample ({count_states(count)})"
+    text = f"no result: {key!r}, the outcome grader, graded no run ({count_states(count)})"
     example = example_of(first, key)
-<<<<<<< HEAD
     if example:
         text += f"; {example}"
     return text if "--dataset" in example else text + dataset_advice(suite, key)
-=======
-    advice = "" if "--dataset" in example else dataset_advice(suite, key)
-    states = count_states(counts[key])
-    no_result = f"no result: {key!r}, the outcome grader, graded no run ({states})"
-    return f"{no_result}{f'; {example}' if example else ''}{advice}"
->>>>>>> 34508526 (The console speaks of runs; gates near their threshold say which side is possible; checks of the kit in plain words)
 
 
 def _first_error(merged: Merged, first: FirstUngraded) -> str:

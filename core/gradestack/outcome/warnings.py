@@ -178,34 +178,20 @@ def grade_warnings(
         first: The first run in each state.
     """
     count = counts.get(doubted)
-<<<<<<< HEAD
     skipped = 0 if count is None else count.states[Outcome.SKIPPED]
     if count is not None and count.graded and skipped:
         run = first.get((doubted, str(Outcome.SKIPPED)))
         example = "" if run is None else f", the first: {run.reason}"
         advice = dataset_advice(suite, doubted)
-        samples = f"{skipped} of {merged.samples} samples"
-        yield f"{samples} are in no rate of {doubted!r}{example}{advice}"
-=======
-    if count is not None and count.graded and count.states[Outcome.SKIPPED]:
-        number = count.states[Outcome.SKIPPED]
-        skipped = f"{number} of {merged.samples} runs {'is' if number == 1 else 'are'}"
-        run = first.get((doubted, str(Outcome.SKIPPED)))
-        example = "" if run is None else f", the first: {run.reason}"
-        advice = dataset_advice(suite, doubted)
-        yield f"{skipped} not counted in {doubted!r}{example}{advice}"
->>>>>>> 34508526 (The console speaks of runs; gates near their threshold say which side is possible; checks of the kit in plain words)
+        runs = f"{skipped} of {merged.samples} runs {'is' if skipped == 1 else 'are'}"
+        yield f"{runs} not counted in {doubted!r}{example}{advice}"
     graders_by_loss: dict[tuple[int, int], list[str]] = {}
     for key, count in counts.items():
         required = count.graded + count.lost
         if merged.samples and not count.graded:
             example = example_of(first, key) or "which rows would say"
-<<<<<<< HEAD
             states = count_states(count)
-            yield f"grader {key!r} graded no sample ({states}); {example}"
-=======
-            yield f"grader {key!r} graded no run ({count_states(count)}); {example}"
->>>>>>> 34508526 (The console speaks of runs; gates near their threshold say which side is possible; checks of the kit in plain words)
+            yield f"grader {key!r} graded no run ({states}); {example}"
         elif is_many(count.lost, required):
             graders_by_loss.setdefault((count.lost, required), []).append(repr(key))
     has_unreadable = any(count.unreadable for count in counts.values())

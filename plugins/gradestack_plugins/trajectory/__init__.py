@@ -66,28 +66,15 @@ def trajectory(
         "Successful calls": "tool_success.tool_outcomes.success_rate",
         **commands,
         "Schema-valid calls": "tool_schema.call_validity.valid_share",
-        "No tight repeats, no call after the answer": "tool_policy.policy_checks.kept_rate",
-        "Runs in a loop": "repeats.loops.loop_rate",
-        "Steps a run": "usage.mean",
+        "No pointless repeats, no call after the answer": "tool_policy.policy_checks.kept_rate",
+        "Runs that loop": "repeats.loops.loop_rate",
+        "Steps per run": "usage.mean",
     }
     shown = {label: path for label, path in figures.items() if path.partition(".")[0] in graders}
     return {
         "graders": graders,
         "outcome": "tool_success" if "tool_success" in graders else "none",
-<<<<<<< HEAD
         "headline": {"figures": shown},
-=======
-        "headline": {
-            "figures": {
-                "Successful calls": "tool_success.tool_outcomes.success_rate",
-                **commands,
-                "Schema-valid calls": "tool_schema.call_validity.valid_share",
-                "No pointless repeats, no call after the answer": "tool_policy.policy_checks.kept_rate",
-                "Runs that loop": "repeats.loops.loop_rate",
-                "Steps per run": "usage.mean",
-            },
-        },
->>>>>>> 34508526 (The console speaks of runs; gates near their threshold say which side is possible; checks of the kit in plain words)
     }
 
 

@@ -117,7 +117,7 @@ def _count_executed(sample: Sample) -> int | None:
 _RUNS, _SUM = "runs ", "sum "
 _COUNTS: Final = frozenset({"steps", "turns", "calls", "executed_calls", "requests"})
 _MEANS: Final[tuple[Any, ...]] = (  # name, label, unit, and where there is one, what is better
-    ("steps", "Steps a run", "count"),
+    ("steps", "Steps per run", "count"),
     ("turns", "Turns a run", "count"),
     ("calls", "Calls a run", "count"),
     ("executed_calls", "Executed calls a run", "count"),

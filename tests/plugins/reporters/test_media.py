@@ -13,6 +13,7 @@ import pytest
 
 from gradestack import Declarations, compared_rows
 from gradestack.cli.commands import main
+from gradestack.output import state_text
 from gradestack_plugins.pages.compare_text import claim_of, verdict_text
 from tests.core.outcomes import some_of
 
@@ -154,8 +155,9 @@ def test_all_media_of_a_run_agree(name, tmp_path, run):
         assert tuple(each.replace(" ", "") for each in cells.groups()) == (value, interval)
     for key, states in summary["metrics"]["states"].items():
         counts = [states.get(state, 0) for state in STATES]
-        others = "".join(f", {n} {state}" for state, n in states.items() if n and state != "graded")
-        assert re.search(rf"^  {key} +avg \S+  graded {counts[0]}{others}$", console, re.MULTILINE)
+        others = [state_text(state, n) for state, n in states.items() if n and state != "graded"]
+        shown = ", ".join([f"{counts[0]} graded", *others])
+        assert re.search(rf"^  {key} +avg \S+  {shown}$", console, re.MULTILINE)
         cells = " | ".join(map(str, counts))
         assert re.search(rf"^\| {key} \|.*\| {re.escape(cells)} \|$", markdown, re.MULTILINE)
         tests, skipped, errors = (
@@ -195,9 +197,9 @@ def test_nothing_graded_is_no_result_in_the_first_line_of_all_media(tmp_path, ru
     page, markdown = ((tmp_path / "out" / f"report.{each}").read_text() for each in ("html", "md"))
     first = text_of(page[page.index('<section id="overview"') :].partition("</section>")[0])
     assert "Without failed calls: no result\n" in console
-    assert "No result : none of 3 runs graded by tool_success" in first
+    assert "No result : none of 3 samples graded by tool_success" in first
     assert markdown.startswith(
-        "# log: no result\n\n**No result**: none of 3 runs graded by tool"
+        "# log: no result\n\n**No result**: none of 3 samples graded by tool"
     )
     for medium in (console, first, plain(markdown)):
         assert "Recognised (own_data@1): calls = tool_calls, input = question" in medium

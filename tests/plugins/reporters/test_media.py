@@ -197,17 +197,15 @@ def test_nothing_graded_is_no_result_in_the_first_line_of_all_media(tmp_path, ru
     page, markdown = ((tmp_path / "out" / f"report.{each}").read_text() for each in ("html", "md"))
     first = text_of(page[page.index('<section id="overview"') :].partition("</section>")[0])
     assert "Without failed calls: no result\n" in console
-    assert "No result : none of 3 samples graded by tool_success" in first
-    assert markdown.startswith(
-        "# log: no result\n\n**No result**: none of 3 samples graded by tool"
-    )
+    assert "No result : none of 3 runs graded by tool_success" in first
+    assert markdown.startswith("# log: no result\n\n**No result**: none of 3 runs graded by tool")
     for medium in (console, first, plain(markdown)):
         assert "Recognised (own_data@1): calls = tool_calls, input = question" in medium
         assert "The same as: gradestack grade " in medium
         assert "log.jsonl --map calls=tool_calls" in medium
     for medium in (console, text_of(page), markdown):
         assert "Runs within the policy" in medium
-        assert "No tight repeats" not in medium
+        assert "No pointless repeats" not in medium
 
 
 def test_all_media_of_a_comparison_agree(tmp_path, run):

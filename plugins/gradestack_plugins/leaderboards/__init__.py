@@ -3,6 +3,8 @@
 from gradestack import Component, hookimpl
 
 _TABLE = """
+aggregator appworld_goals .goals:GoalCompletion Scenarios of AppWorld in which every task passed
+stack appworld .goals:appworld Goal completion of AppWorld, by task and by scenario
 reader appworld .reports:AppWorld AppWorld: evaluation reports, and reports of one task
 reader gaia2 .reports:Gaia2 Gaia2: output.jsonl of the Meta agents research environments
 reader hammerbench .answers:HammerBench HammerBench: logs of answers beside their labels

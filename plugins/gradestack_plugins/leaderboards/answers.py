@@ -1,8 +1,8 @@
-"""Logs of benchmarks that hold what models answered: HammerBench and StableToolBench."""
+"""Logs of benchmarks with the answers of models: HammerBench and StableToolBench."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, Final
 
 import attrs
@@ -11,6 +11,7 @@ from typing_extensions import override
 from gradestack import Expectation, ExpectedCall, Input, replace
 from gradestack.jsonio import as_list, as_map, as_text
 from gradestack_plugins.leaderboards.verdicts import SURE
+from gradestack_plugins.readers.chat import word
 from gradestack_plugins.readers.chat.names import call_of, calls_in_text, decoded
 from gradestack_plugins.readers.chat.usage import count_of
 from gradestack_plugins.readers.runs import Record, Run, RunReader
@@ -24,8 +25,8 @@ class HammerBench(RunReader):
     """Reads logs of HammerBench: ``predict``, the text of an answer, beside ``label``, a call.
 
     Calls of an answer are JSON, also in fenced blocks and tags. Arguments that are empty, or a
-    backslash, are not given, in answers and labels alike, as the benchmark has it. The model is
-    the folder below ``logs``.
+    backslash, are not given, in answers and labels alike, as in the benchmark. The model is the
+    folder below ``logs``.
     """
 
     version = "1"
@@ -46,17 +47,14 @@ class HammerBench(RunReader):
         for value, source in records:
             if not self.looks_like(value):
                 raise ValueError("expected id, predict as text, and label as a call")
-            asked = as_text(value.get("input"))
-            messages = [{"role": "user", "content": asked}] if asked else []
-            yield Run(
-                id=str(value["id"]),
-                entries=[*messages, _answer(value["predict"])],
-                executed=False,
-                source=source,
-                first=value,
-                model=model,
-                expected=_due(value["label"]),
-            )
+            run = Run(id=str(value["id"]), entries=[], executed=False, model=model)
+            run.source, run.first = source, value
+            question = as_text(value.get("input"))
+            if question:
+                run.entries.append({"role": "user", "content": question})
+            run.entries.append(_answer(value["predict"]))
+            run.expected = _expectation_of(value["label"])
+            yield run
 
 
 def _answer(text: str) -> dict[str, Any]:
@@ -64,30 +62,29 @@ def _answer(text: str) -> dict[str, Any]:
     entries = calls_in_text(text)
     if entries is None:
         return {"role": "assistant", "content": text}
-    calls = [call_of(entry)[0] for entry in entries]
-    made = [
-        {"id": f"call-{number}", "name": call["name"], "arguments": _given(call.get("arguments"))}
-        for number, call in enumerate(calls)
-    ]
-    return {"role": "assistant", "content": None, "tool_calls": made}
-
-
-def _due(label: Any) -> Expectation:
-    """Return what a label, or a list of them, expects; of one without a name that nothing is
-    called.
-    """
     calls = []
-    for each in map(as_map, label if isinstance(label, list) else [label]):
-        arguments = _given(each.get("arguments", each.get("parameters")))
-        if name := as_text(each.get("name")):
+    for number, entry in enumerate(entries):
+        call, _ = call_of(entry)
+        arguments = _given_arguments(call.get("arguments"))
+        calls.append({"id": f"call-{number}", "name": call["name"], "arguments": arguments})
+    return {"role": "assistant", "content": None, "tool_calls": calls}
+
+
+def _expectation_of(label: Any) -> Expectation:
+    """Return the calls that a label, or a list of labels, expects; a label without a name is none."""
+    calls = []
+    for entry in map(as_map, label if isinstance(label, list) else [label]):
+        arguments = _given_arguments(entry.get("arguments", entry.get("parameters")))
+        name = as_text(entry.get("name"))
+        if name:
             calls.append(ExpectedCall(name=name, arguments=arguments))
     return Expectation(calls=tuple(calls))
 
 
-def _given(arguments: Any) -> dict[str, Any]:
+def _given_arguments(arguments: Any) -> dict[str, Any]:
     """Return the arguments that are given."""
-    found = as_map(decoded(arguments))
-    return {name: value for name, value in found.items() if value not in _LEFT_OUT}
+    named = as_map(decoded(arguments))
+    return {name: value for name, value in named.items() if value not in _LEFT_OUT}
 
 
 _FINISH: Final = "Finish"
@@ -98,10 +95,10 @@ _SOLVED: Final = {"Solved": 1.0, "Unsure": 0.5}
 class StableToolBench(RunReader):
     """Reads StableToolBench: converted answers, and the pass rates of its evaluator, by query.
 
-    Of a converted answer the steps below each other are the run; where one has several behind it,
-    the last goes on. ``Finish`` is the answer, no call. Of pass rates the verdict is ``passed``:
-    as many judgements that it passed as that it failed, or more, are a pass; ``solved`` is the mean
-    of the judgements (``Unsure`` is a half).
+    Of a converted answer the steps below each other are the run; of several steps behind one the
+    last is taken. ``Finish`` is the answer, no call. Of pass rates the verdict is ``passed``: at
+    least as many judgements that it passed as that it failed are a pass; ``solved`` is the mean of
+    the judgements (``Unsure`` is a half).
     """
 
     version = "1"
@@ -122,57 +119,62 @@ class StableToolBench(RunReader):
     @override
     def runs_of(self, records: Iterator[Record], file: Input, index: Any) -> Iterator[Run]:
         for value, source in records:
-            for place, (name, told) in enumerate(as_map(value).items()):
-                about = as_map(told)
-                run = _of_rates(name, about) if "is_solved" in about else _of_answer(name, about)
-                run.source, run.first = replace(source, ordinal=place), value
+            for number, (name, recorded) in enumerate(as_map(value).items()):
+                about = dict(as_map(recorded))
+                read = _run_of_rates if "is_solved" in about else _run_of_answer
+                run = read(name, about)
+                run.source, run.first = replace(source, ordinal=number), value
                 yield run
 
 
-def _of_rates(name: str, about: Mapping[str, Any]) -> Run:
-    passed, failed = count_of(about.get("passed")), count_of(about.get("failed"))
+def _run_of_rates(name: str, about: dict[str, Any]) -> Run:
+    run = Run(id=name, entries=[{"role": "user", "content": word(about, "query")}])
     solved = about.get("is_solved")
-    states = list(as_map(solved).values()) if isinstance(solved, dict) else [solved]
-    scores = [_SOLVED.get(state.rpartition(".")[2], 0.0) for state in map(as_text, states) if state]
-    return Run(
-        id=name,
-        entries=[{"role": "user", "content": as_text(about.get("query"))}],
-        recorded=({"solved": sum(scores) / len(scores)} if scores else {})
-        | ({} if passed is None or failed is None else {"passed": failed <= passed}),
-    )
+    states = list(solved.values()) if isinstance(solved, dict) else [solved]
+    texts = [state for state in states if isinstance(state, str) and state]
+    if texts:
+        scores = [_SOLVED.get(state.rpartition(".")[2], 0.0) for state in texts]
+        run.recorded["solved"] = sum(scores) / len(scores)
+    passed, failed = count_of(about.get("passed")), count_of(about.get("failed"))
+    if passed is not None and failed is not None:
+        run.recorded["passed"] = failed <= passed
+    return run
 
 
-def _of_answer(name: str, about: Mapping[str, Any]) -> Run:
-    answer = as_map(about.get("answer"))
-    entries: list[dict[str, Any]] = []
-    for number, node in enumerate(_chain(answer.get("answer_details"))):
-        message = node.get("message")
-        called = as_map(message)
-        if node.get("role") == "tool" and called.get("name") != _FINISH:
-            identifier = f"step-{number}"
-            call = {"id": identifier, "name": called.get("name")}
-            call["arguments"] = called.get("arguments")
-            entries.append({"role": "assistant", "content": None, "tool_calls": [call]})
-            result = {"role": "tool", "tool_call_id": identifier, "name": called.get("name")}
-            entries.append({**result, "content": called.get("response")})
-        elif isinstance(message, str) and node.get("role") != "system":
-            entries.append({"role": node.get("role"), "content": message})
+def _run_of_answer(name: str, about: dict[str, Any]) -> Run:
+    run = Run(id=name, entries=[])
+    answer = dict(as_map(about.get("answer")))
+    for number, step in enumerate(_steps_of(answer.get("answer_details"))):
+        run.entries += _entries_of(step, f"step-{number}")
     final = decoded(answer.get("final_answer"))
-    said = as_map(final).get("final_answer", final)
-    if isinstance(said, str) and said:
-        entries.append({"role": "assistant", "content": said})
+    text = as_map(final).get("final_answer", final)
+    if isinstance(text, str) and text:
+        run.entries.append({"role": "assistant", "content": text})
     tools = about.get("available_tools")
-    return Run(
-        id=name,
-        entries=entries,
-        tools=list(tools) if isinstance(tools, list) else None,
-        facets={"method": answer["method"]} if isinstance(answer.get("method"), str) else {},
-    )
+    run.tools = tools if isinstance(tools, list) else None
+    method = word(answer, "method")
+    if method:
+        run.facets = {"method": method}
+    return run
 
 
-def _chain(nodes: Any) -> Iterator[Mapping[str, Any]]:
-    """Yield the steps that stand below each other; of several the last goes on."""
+def _entries_of(step: dict[str, Any], identifier: str) -> Iterator[dict[str, Any]]:
+    """Yield the call of a step and its result, or its message."""
+    message, role = step.get("message"), step.get("role")
+    called = as_map(message)
+    name = called.get("name")
+    if role == "tool" and name != _FINISH:
+        call = {"id": identifier, "name": name, "arguments": called.get("arguments")}
+        yield {"role": "assistant", "content": None, "tool_calls": [call]}
+        result = {"role": "tool", "tool_call_id": identifier, "name": name}
+        yield {**result, "content": called.get("response")}
+    elif isinstance(message, str) and role != "system":
+        yield {"role": role, "content": message}
+
+
+def _steps_of(nodes: Any) -> Iterator[dict[str, Any]]:
+    """Yield the steps that stand below each other; of several the last is taken."""
     while listed := as_list(nodes):
-        node = as_map(listed[-1])
-        yield node
-        nodes = node.get("next")
+        step = dict(as_map(listed[-1]))
+        yield step
+        nodes = step.get("next")

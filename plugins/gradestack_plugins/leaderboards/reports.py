@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import attrs
+import msgspec
 from typing_extensions import override
 
 from gradestack import DataError, Input, Inputs, replace
@@ -16,11 +17,21 @@ from gradestack_plugins.leaderboards.verdicts import (
     VerdictReader,
     document_at,
     is_true,
-    only,
-    texts_of,
+    join_texts,
+    known_values,
 )
 from gradestack_plugins.readers.chat import word
+from gradestack_plugins.readers.declared import Items, Text, convert_record
 from gradestack_plugins.readers.runs import Record, Run
+
+
+class _Task(msgspec.Struct):
+    """The result of a task in a report of AppWorld."""
+
+    success: Any = None
+    difficulty: Any = None
+    passes: list[Any] = []
+    failures: list[Any] = []
 
 
 @attrs.frozen(kw_only=True)
@@ -33,6 +44,7 @@ class AppWorld(VerdictReader):
 
     version = "1"
     marks = (("individual", "passes", "failures"),)
+    stack = "appworld"
 
     @classmethod
     @override
@@ -44,20 +56,45 @@ class AppWorld(VerdictReader):
     @override
     def runs_of(self, records: Iterator[Record], file: Input, index: Any) -> Iterator[Run]:
         for value, source in records:
-            for place, (name, told) in enumerate(as_map(as_map(value).get("individual")).items()):
-                about = as_map(told)
-                met, unmet = len(as_list(about.get("passes"))), len(as_list(about.get("failures")))
-                scenario = name.rpartition("_")[0] or name
-                yield Run(
-                    id=name,
-                    entries=[],
-                    source=replace(source, ordinal=place),
-                    first=value,
-                    cluster=scenario,
-                    recorded={"success": is_true(about.get("success"))}
-                    | ({"requirements": met / (met + unmet)} if met + unmet else {}),
-                    facets=only({"difficulty": about.get("difficulty"), "scenario": scenario}),
-                )
+            tasks = as_map(as_map(value).get("individual"))
+            for number, (name, recorded) in enumerate(tasks.items()):
+                task, remarks = convert_record(as_map(recorded), _Task)
+                run = _run_of_task(name, task)
+                run.source, run.first = replace(source, ordinal=number), value
+                run.remarks = remarks
+                yield run
+
+
+def _run_of_task(name: str, task: _Task) -> Run:
+    scenario = name.rpartition("_")[0] or name
+    run = Run(id=name, entries=[], cluster=scenario)
+    run.facets = known_values(difficulty=task.difficulty, scenario=scenario)
+    run.recorded = {"success": is_true(task.success)}
+    met = len(task.passes)
+    requirements = met + len(task.failures)
+    if requirements:
+        run.recorded["requirements"] = met / requirements
+    return run
+
+
+class _Metadata(msgspec.Struct, frozen=True):
+    """What Gaia2 says of a run."""
+
+    model: Text = None
+    run_number: int | None = None
+    has_exception: Any = None
+    status: Any = None
+    exception_type: Any = None
+    config: Any = None
+    rationale: Any = None
+
+
+class _Judged(msgspec.Struct):
+    """A line of Gaia2's output."""
+
+    task_id: Any
+    score: Any = None
+    metadata: _Metadata = _Metadata()
 
 
 @attrs.frozen(kw_only=True)
@@ -65,8 +102,8 @@ class Gaia2(VerdictReader):
     """Reads ``output.jsonl`` of Gaia2: a run of a scenario a line.
 
     The id is the scenario's, ``run`` its number; the verdict is ``score``. A run that ended in an
-    exception is a failure, and one that was not judged counts nowhere, as the benchmark's success
-    rate has it.
+    exception is a failure, and a run that was not judged counts nowhere, as in the benchmark's
+    success rate.
     """
 
     version = "1"
@@ -83,38 +120,50 @@ class Gaia2(VerdictReader):
         for value, source in records:
             if not self.looks_like(value):
                 raise ValueError("expected task_id, trace_id, score and metadata of a scenario")
-            about = as_map(value["metadata"])
-            said = value["score"]
-            score = float(said) if isinstance(said, bool) else as_number(said)
-            has_broken = about.get("has_exception") is True or about.get("status") == "exception"
-            if score is None and has_broken:
-                score = 0.0
-            number = about.get("run_number")
-            named = {name: about.get(name) for name in _ABOUT_SCENARIO}
-            yield Run(
-                id=str(value["task_id"]),
-                trial=number if isinstance(number, int) else None,
-                entries=[],
-                source=source,
-                first=value,
-                model=word(dict(about), "model") or None,
-                recorded={} if score is None else {"score": score},
-                ended="error" if has_broken else None,
-                error=about.get("rationale") or "exception" if has_broken else None,
-                facets=only(named),
-                remarks={"run_not_judged": 1} if score is None else {},
-            )
+            judged, remarks = convert_record(value, _Judged)
+            run = _run_of_scenario(judged)
+            run.source, run.first = source, value
+            run.remarks = {**run.remarks, **remarks}
+            yield run
 
 
-_ABOUT_SCENARIO: Final = ("status", "exception_type", "config", "rationale")
+def _run_of_scenario(judged: _Judged) -> Run:
+    about = judged.metadata
+    run = Run(id=str(judged.task_id), entries=[], trial=about.run_number)
+    run.model = about.model or None
+    names = ("status", "exception_type", "config", "rationale")
+    run.facets = known_values(**{name: getattr(about, name) for name in names})
+    is_verdict = isinstance(judged.score, bool)
+    score = float(judged.score) if is_verdict else as_number(judged.score)
+    if about.has_exception is True or about.status == "exception":
+        run.ended, run.error = "error", about.rationale or "exception"
+        score = 0.0 if score is None else score
+    if score is None:
+        run.remarks = {"run_not_judged": 1}
+    else:
+        run.recorded = {"score": score}
+    return run
+
+
+class _Scenario(msgspec.Struct):
+    """The result of a scenario in a summary of ToolSandbox."""
+
+    name: Any = None
+    similarity: Any = None
+    exception_type: Any = None
+    categories: Items = None
+    turn_count: Any = None
+
+
+_SUMMARY: Final = "result_summary.json"
 
 
 @attrs.frozen(kw_only=True)
 class ToolSandbox(VerdictReader):
     """Reads ``result_summary.json`` of ToolSandbox: a similarity for each scenario.
 
-    The similarity is a figure, no verdict. A scenario that ended in an exception has 0, as the
-    benchmark has it. Conversations beside the summary are those of its scenarios.
+    The similarity is a figure, no verdict. A scenario that ended in an exception has 0, as in the
+    benchmark. Conversations beside the summary are those of its scenarios.
     """
 
     version = "1"
@@ -134,31 +183,29 @@ class ToolSandbox(VerdictReader):
 
     @override
     def runs_of(self, records: Iterator[Record], file: Input, index: Any) -> Iterator[Run]:
+        folder = file.path.parent / "trajectories"
         for value, source in records:
-            for place, row in enumerate(as_list(as_map(value).get("per_scenario_results"))):
-                about = as_map(row)
-                name = str(about.get("name"))
-                talk = file.path.parent / "trajectories" / name / "conversation.json"
-                kind = about.get("exception_type")
-                similarity = as_number(about.get("similarity"))
-                yield Run(
-                    id=name,
-                    entries=list(as_list(document_at(talk))),
-                    source=replace(source, ordinal=place),
-                    first=value,
-                    recorded={"similarity": 0.0 if similarity is None else similarity},
-                    ended="error" if kind else None,
-                    error={"type": str(kind), "message": str(kind)} if kind else None,
-                    facets=only(
-                        {
-                            "categories": texts_of(about.get("categories")),
-                            "turns": about.get("turn_count"),
-                        }
-                    ),
-                )
+            rows = as_list(as_map(value).get("per_scenario_results"))
+            for number, row in enumerate(rows):
+                scenario, remarks = convert_record(as_map(row), _Scenario)
+                run = _run_of_similarity(scenario)
+                run.entries += as_list(document_at(folder / run.id / "conversation.json"))
+                run.source, run.first = replace(source, ordinal=number), value
+                run.remarks = remarks
+                yield run
 
 
-_SUMMARY: Final = "result_summary.json"
+def _run_of_similarity(scenario: _Scenario) -> Run:
+    run = Run(id=str(scenario.name), entries=[])
+    run.recorded = {"similarity": as_number(scenario.similarity) or 0.0}
+    categories = join_texts(scenario.categories)
+    run.facets = known_values(categories=categories, turns=scenario.turn_count)
+    if scenario.exception_type:
+        kind = str(scenario.exception_type)
+        run.ended, run.error = "error", {"type": kind, "message": kind}
+    return run
+
+
 _NAMED: Final = ("submitted", "completed", "resolved", "unresolved", "error", "empty_patch")
 """Lists of instances in a report of a run, without those that were not handed in."""
 _MOST_UNNAMED: Final = 100_000
@@ -170,7 +217,7 @@ class SweBench(VerdictReader):
 
     The verdict is ``resolved``. Every instance of a report of a run counts, also those that were
     not handed in, have no patch or ended in an error: the benchmark divides by
-    ``total_instances``. Those it counts and does not name are runs under ids that are made up.
+    ``total_instances``. Instances that it counts and does not name are runs under made-up ids.
     Predictions (``instance_id``, ``model_patch``) beside a report are the answers of its runs.
     """
 
@@ -191,107 +238,94 @@ class SweBench(VerdictReader):
 
     @override
     def index(self, inputs: Inputs) -> dict[str, Any]:
-        """Return the patches of predictions, by instance.
+        """Return the predictions, by instance.
 
         Raises:
             DataError: There are predictions only.
         """
-        patches: dict[str, Any] = {}
-        others = 0
+        predictions: dict[str, Any] = {}
+        has_report = False
         for given in inputs.data:
-            values = [record.value for record in self._records(given, [], [])]
-            found = {
-                name: each for value in values for name, each in _predictions_in(value).items()
-            }
-            others += not found
-            patches |= found
-        if patches and not others:
+            in_file: dict[str, Any] = {}
+            for record in self._records(given, [], []):
+                in_file |= _predictions_in(record.value)
+            has_report = has_report or not in_file
+            predictions |= in_file
+        if predictions and not has_report:
             raise DataError(
                 f"{inputs.data[0].shown}: predictions without a report: nothing was run that says "
                 "whether they resolve anything",
                 "run the benchmark's evaluation, and name the report it writes too",
             )
-        return patches
+        return predictions
 
     @override
     def runs_of(self, records: Iterator[Record], file: Input, index: Any) -> Iterator[Run]:
         for value, source in records:
-            if not isinstance(value, dict):
-                continue
-            runs = _of_report(value, file) if _is_report(value) else _of_instances(value, file)
-            for place, run in enumerate(runs):
-                predicted = as_map(index.get(run.id))
+            runs = _runs_of_report if _is_report(value) else _runs_of_instances
+            for number, run in enumerate(runs(value, file.path)):
+                predicted = dict(as_map(index.get(run.id)))
                 patch = predicted.get("model_patch")
                 if isinstance(patch, str):
                     run.entries = [{"role": "assistant", "content": patch}]
-                run.model = word(dict(predicted), "model_name_or_path") or run.model
-                run.source, run.first = replace(source, ordinal=place), value
+                run.model = word(predicted, "model_name_or_path") or run.model
+                run.source, run.first = replace(source, ordinal=number), value
                 yield run
 
 
-def _is_report(value: Mapping[str, Any]) -> bool:
+def _is_report(value: Any) -> bool:
     """Return whether an object is the report of a whole run."""
-    return isinstance(value.get("resolved_ids"), list) and "total_instances" in value
+    report = as_map(value)
+    return isinstance(report.get("resolved_ids"), list) and "total_instances" in report
 
 
-def _instances_in(value: Mapping[str, Any]) -> Mapping[str, Any]:
+def _instances_in(value: Any) -> Mapping[str, Any]:
     """Return the instances of a report by id; none where it is no such report."""
-    are_reports = all(isinstance(as_map(each).get("resolved"), bool) for each in value.values())
-    return value if value and are_reports else {}
+    instances = as_map(value)
+    verdicts = [as_map(each).get("resolved") for each in instances.values()]
+    return instances if all(isinstance(verdict, bool) for verdict in verdicts) else {}
 
 
 def _predictions_in(value: Any) -> dict[str, Any]:
-    """Return predictions by instance: one that a record is, or those that stand under their ids."""
-    if not isinstance(value, dict):
-        return {}
-    rows = [value] if "instance_id" in value else list(value.values())
-    are_predictions = all("model_patch" in as_map(row) for row in rows)
-    if not rows or not are_predictions:
-        return {}
-    names = [value.get("instance_id")] if rows == [value] else list(value)
-    return {str(name): row for name, row in zip(names, rows, strict=True)}
+    """Return predictions by instance: the one that a record is, or those under their ids."""
+    rows = as_map(value)
+    if "instance_id" in rows:
+        rows = {str(rows["instance_id"]): rows}
+    return dict(rows) if all("model_patch" in as_map(row) for row in rows.values()) else {}
 
 
-def _of_report(report: Mapping[str, Any], file: Input) -> Iterator[Run]:
+def _runs_of_report(report: Mapping[str, Any], path: Path) -> Iterator[Run]:
     """Yield a run for every instance that a report counts."""
-    listed = {name: dict.fromkeys(map(str, as_list(report.get(f"{name}_ids")))) for name in _NAMED}
-    incomplete = dict.fromkeys(map(str, as_list(report.get("incomplete_ids"))))
-    names = {name: None for own in (*listed.values(), incomplete) for name in own}
-    model = file.path.name.split(".")[0] if file.path.name.count(".") > 1 else None
+    by_list = {name: _ids_in(report, name) for name in (*_NAMED, "incomplete")}
+    names = list(dict.fromkeys(name for listed in by_list.values() for name in listed))
+    model = path.name.partition(".")[0] if path.name.count(".") > 1 else None
     for name in names:
-        has_broken = name in listed["error"]
-        states = [state for state in ("resolved", "empty_patch", "error") if name in listed[state]]
-        state = states[0] if states else "unresolved" if name not in incomplete else "incomplete"
-        yield Run(
-            id=name,
-            entries=[],
-            model=model,
-            recorded={"resolved": name in listed["resolved"]},
-            ended="error" if has_broken else None,
-            error="the evaluation ended in an error" if has_broken else None,
-            facets={"state": state},
-        )
+        run = Run(id=name, entries=[], model=model)
+        states = ("resolved", "empty_patch", "error", "incomplete")
+        state = next((each for each in states if name in by_list[each]), "unresolved")
+        run.facets = {"state": state}
+        run.recorded = {"resolved": state == "resolved"}
+        if name in by_list["error"]:
+            run.ended, run.error = "error", "the evaluation ended in an error"
+        yield run
     total = report.get("total_instances")
     unnamed = total - len(names) if isinstance(total, int) else 0
     for number in range(min(unnamed, _MOST_UNNAMED)):
-        yield Run(
-            id=f"unnamed-{number + 1}",
-            entries=[],
-            model=model,
-            recorded={"resolved": False},
-            facets={"state": "incomplete"},
-            remarks={"instance_counted_and_not_named": 1},
-        )
+        run = Run(id=f"unnamed-{number + 1}", entries=[], model=model)
+        run.facets, run.recorded = {"state": "incomplete"}, {"resolved": False}
+        run.remarks = {"instance_counted_and_not_named": 1}
+        yield run
 
 
-def _of_instances(value: Mapping[str, Any], file: Input) -> Iterator[Run]:
+def _ids_in(report: Mapping[str, Any], name: str) -> dict[str, None]:
+    return dict.fromkeys(map(str, as_list(report.get(f"{name}_ids"))))
+
+
+def _runs_of_instances(value: Any, path: Path) -> Iterator[Run]:
     """Yield a run for every instance of a report by id."""
-    for name, told in _instances_in(value).items():
-        about = as_map(told)
-        folder = file.path.parent
-        yield Run(
-            id=name,
-            entries=[],
-            model=folder.parent.name if folder.name == name else None,
-            recorded={"resolved": about.get("resolved") is True},
-        )
+    folder = path.parent
+    for name, recorded in _instances_in(value).items():
+        run = Run(id=name, entries=[])
+        run.model = folder.parent.name if folder.name == name else None
+        run.recorded = {"resolved": as_map(recorded).get("resolved") is True}
+        yield run

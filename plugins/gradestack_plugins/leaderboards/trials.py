@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import attrs
+import msgspec
 from typing_extensions import override
 
 from gradestack import Input, Inputs, RecordFile, replace
@@ -16,17 +17,29 @@ from gradestack_plugins.leaderboards.verdicts import (
     VerdictReader,
     document_at,
     is_true,
-    only,
-    spent,
-    tokens,
+    known_values,
+    usage_in,
 )
 from gradestack_plugins.readers.chat import word
+from gradestack_plugins.readers.declared import convert_record
 from gradestack_plugins.readers.runs import Record, Run
 
 _TRIAL: Final = frozenset({"task_id", "is_resolved", "failure_mode"})
 _NO_FAILURE: Final = frozenset({"", "unset", "none"})
+_TIMEOUTS: Final = frozenset({"agent_timeout", "test_timeout"})
 _RUN_OF_ALL: Final = "results.json"
 _ABOUT_RUN: Final = "run_metadata.json"
+
+
+class _Trial(msgspec.Struct):
+    """The result of a trial."""
+
+    task_id: Any = None
+    trial_name: str = ""
+    is_resolved: Any = None
+    failure_mode: str = ""
+    total_input_tokens: Any = None
+    total_output_tokens: Any = None
 
 
 @attrs.frozen(kw_only=True)
@@ -36,7 +49,8 @@ class TerminalBench(VerdictReader):
     The id is the task's, the run the trial's name; ``recorded.resolved`` is the verdict. A trial
     whose verdict is null ended in an error and is not resolved, as its own ``n_unresolved`` and
     ``accuracy`` have it. The model, or the agent where none is named, is that of
-    ``run_metadata.json`` beside the file. In a folder the files of single trials below the file of their run are read with that one.
+    ``run_metadata.json`` beside the file. In a folder the files of single trials below the file of
+    their run are read with that one.
     """
 
     version = "1"
@@ -57,20 +71,24 @@ class TerminalBench(VerdictReader):
     def files(self, inputs: Inputs, index: Any) -> Iterator[RecordFile]:
         runs = [each.path for each in inputs.data if _holds_all_trials(each.path)]
         folders = {path.parent.resolve() for path in runs}
-        own = tuple(
-            given
-            for given in inputs.data
-            if given.path in runs or folders.isdisjoint(given.path.resolve().parents)
-        )
-        yield from super().files(replace(inputs, data=own), index)
+        own: list[Input] = []
+        for given in inputs.data:
+            above = given.path.resolve().parents
+            if given.path in runs or folders.isdisjoint(above):
+                own.append(given)
+        yield from super().files(replace(inputs, data=tuple(own)), index)
 
     @override
     def runs_of(self, records: Iterator[Record], file: Input, index: Any) -> Iterator[Run]:
-        about = as_map(document_at(file.path.with_name(_ABOUT_RUN)))
+        about = dict(as_map(document_at(file.path.with_name(_ABOUT_RUN))))
+        model = word(about, "model_name") or word(about, "agent_name") or None
         for value, source in records:
-            for place, trial in enumerate(_trials_of(value)):
-                run = _of_trial(as_map(trial), about)
-                run.source = replace(source, ordinal=source.ordinal + place)
+            for number, recorded in enumerate(_trials_of(value)):
+                trial, remarks = convert_record(as_map(recorded), _Trial)
+                run = _run_of_trial(trial)
+                run.source = replace(source, ordinal=source.ordinal + number)
+                run.first, run.model = recorded, model
+                run.remarks = {**run.remarks, **remarks}
                 yield run
 
 
@@ -86,23 +104,21 @@ def _holds_all_trials(path: Path) -> bool:
     return path.name == _RUN_OF_ALL and "results" in as_map(document_at(path))
 
 
-def _of_trial(trial: Mapping[str, Any], about: Mapping[str, Any]) -> Run:
-    mode = word(dict(trial), "failure_mode")
-    ended = {"agent_timeout": "limit:time", "test_timeout": "limit:time"}.get(mode)
-    has_no_verdict = trial.get("is_resolved") is None
-    return Run(
-        id=str(trial.get("task_id") or trial.get("trial_name")),
-        trial=word(dict(trial), "trial_name") or None,
-        entries=[],
-        first=dict(trial),
-        model=word(dict(about), "model_name") or word(dict(about), "agent_name") or None,
-        usage=tokens(trial, "total_input_tokens", "total_output_tokens"),
-        recorded={"resolved": is_true(trial.get("is_resolved"))},
-        ended=ended or ("error" if has_no_verdict else None),
-        error=(mode or "no verdict") if has_no_verdict else None,
-        facets={} if mode in _NO_FAILURE else {"failure_mode": mode},
-        remarks={"verdict_is_null": 1} if has_no_verdict else {},
+def _run_of_trial(trial: _Trial) -> Run:
+    mode = trial.failure_mode
+    run = Run(id=str(trial.task_id or trial.trial_name), entries=[], trial=trial.trial_name or None)
+    run.usage = usage_in(
+        {"input_tokens": trial.total_input_tokens, "output_tokens": trial.total_output_tokens}
     )
+    run.recorded = {"resolved": is_true(trial.is_resolved)}
+    if mode not in _NO_FAILURE:
+        run.facets = {"failure_mode": mode}
+    if trial.is_resolved is None:
+        run.ended, run.error = "error", mode or "no verdict"
+        run.remarks = {"verdict_is_null": 1}
+    if mode in _TIMEOUTS:
+        run.ended = "limit:time"
+    return run
 
 
 @attrs.frozen(kw_only=True)
@@ -140,31 +156,33 @@ class McpMark(VerdictReader):
     @override
     def index(self, inputs: Inputs) -> dict[str, dict[str, list[str]]]:
         """Return by model and service the names of the runs of each task."""
-        found: dict[str, dict[str, list[str]]] = {}
+        groups: dict[str, dict[str, list[str]]] = {}
         for given in inputs.data:
             document = document_at(given.path)
-            for task in _tasks_in(document, given.path) if self.looks_like(document) else ():
-                found.setdefault(task.group, {}).setdefault(task.name, []).extend(task.runs)
-        return found
+            if not self.looks_like(document):
+                continue
+            for task in _tasks_in(document, given.path):
+                names = groups.setdefault(task.group, {}).setdefault(task.name, [])
+                names += task.runs
+        return groups
 
     @override
     def runs_of(self, records: Iterator[Record], file: Input, index: Any) -> Iterator[Run]:
         for value, source in records:
             if not self.looks_like(value):
-                raise ValueError("expected runs of a task by name, or what was met of one run")
+                raise ValueError("expected runs of a task by name, or the result of one run")
             for task in _tasks_in(value, file.path):
-                of_group = as_map(as_map(index).get(task.group))
-                for name in [*task.runs, *_missing(task, of_group)]:
-                    run = _of_run(task, name)
+                of_group = index.get(task.group, {})
+                for name in [*task.runs, *_missing_runs(task, of_group)]:
+                    run = _run_of_task(task, name)
                     run.source, run.first = source, value
                     if "execution_result" in value and name in task.runs:
-                        talk = document_at(file.path.with_name("messages.json"))
-                        run.entries = list(as_list(talk))
+                        run.entries += as_list(document_at(file.path.with_name("messages.json")))
                     yield run
 
 
 class _Task(NamedTuple):
-    """The runs of a model on a task, each by its name."""
+    """The runs of a model on a task, by name."""
 
     name: str
     model: str
@@ -173,31 +191,32 @@ class _Task(NamedTuple):
 
     @property
     def group(self) -> str:
-        """What tasks share that have the same runs."""
+        """The model and the service, whose tasks have the same runs."""
         return f"{self.model}/{self.service}"
 
 
 def _tasks_in(document: Any, path: Path) -> Iterator[_Task]:
-    """Yield the tasks of a document: one for each model, or the one whose run it is."""
+    """Yield the tasks of a document: one for each model, or the task of its run."""
     name = str(document.get("task", document.get("task_name")))
     service = str(document.get("service", document.get("mcp")))
     if "execution_result" in document:
-        run = {path.parent.parent.name: document}
-        yield _Task(name, str(document.get("model_name") or ""), service, run)
+        model = str(document.get("model_name") or "")
+        yield _Task(name, model, service, {path.parent.parent.name: document})
         return
     own = {str(document.get("model") or path.parent.name): document}
-    for model, told in as_map(document.get("models", own)).items():
-        runs = as_map(told).get("runs")
+    for model, result in as_map(document.get("models", own)).items():
+        runs = as_map(result).get("runs")
         listed = {str(as_map(run).get("run")): run for run in as_list(runs)}
         yield _Task(name, model, service, listed or as_map(runs))
 
 
-def _missing(task: _Task, of_group: Mapping[str, list[str]]) -> list[str]:
-    """Return the runs that other tasks have and this one has not, said once for the task."""
-    there = of_group.get(task.name, [])
-    is_first = bool(there) and there[0] in task.runs
-    expected = sorted({name for names in of_group.values() for name in names})
-    return [name for name in expected if name not in there] if is_first else []
+def _missing_runs(task: _Task, of_group: Mapping[str, list[str]]) -> list[str]:
+    """Return the runs that only other tasks have, with the first document of a task."""
+    names = of_group.get(task.name, [])
+    if not names or names[0] not in task.runs:
+        return []
+    expected = {name for own in of_group.values() for name in own}
+    return sorted(expected.difference(names))
 
 
 def _find_error(run: Mapping[str, Any], result: Mapping[str, Any]) -> Any:
@@ -212,20 +231,19 @@ def _find_error(run: Mapping[str, Any], result: Mapping[str, Any]) -> Any:
     return result.get("error_message")
 
 
-def _of_run(task: _Task, name: str) -> Run:
+def _run_of_task(task: _Task, name: str) -> Run:
+    run = Run(id=task.name, trial=name, entries=[], model=task.model or None)
     known = as_map(task.runs.get(name))
-    about = as_map(known.get("execution_result", known))
-    error = _find_error(known, about) if about else f"{name} is not there"
+    result = as_map(known.get("execution_result", known))
     seconds = known.get("agent_execution_time", known.get("execution_time"))
-    return Run(
-        id=task.name,
-        trial=name,
-        entries=[],
-        model=task.model or None,
-        usage=spent(known.get("token_usage"), seconds),
-        recorded={"success": is_true(about.get("success"))},
-        ended="error" if error else None,
-        error=error or None,
-        facets=only({"service": task.service, "turns": known.get("turn_count")}),
-        remarks={} if about else {"run_missing": 1},
-    )
+    run.usage = usage_in(known.get("token_usage"), seconds)
+    run.recorded = {"success": is_true(result.get("success"))}
+    run.facets = known_values(service=task.service, turns=known.get("turn_count"))
+    if result:
+        run.error = _find_error(known, result) or None
+    else:
+        run.error = f"{name} is not there"
+        run.remarks = {"run_missing": 1}
+    if run.error:
+        run.ended = "error"
+    return run

@@ -1,8 +1,8 @@
-"""VerdictReader: files of verdicts, one or many a file, with what is recorded beside them."""
+"""VerdictReader: files of verdicts, one or many a file, with the records beside them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
@@ -11,21 +11,21 @@ from typing import Any, Final
 from typing_extensions import override
 
 from gradestack import DataError, Input, Inputs, RecordFile, Usage, replace
-from gradestack.jsonio import JsonProblem, as_map, loads, read_regular
-from gradestack_plugins.readers.chat.usage import count_of, usage_of
+from gradestack.jsonio import JsonProblem, as_amount, as_list, as_map, loads, read_regular
+from gradestack_plugins.readers.chat.usage import usage_of
 from gradestack_plugins.readers.runs import RunReader
 
 SURE: Final = 0.96
 _BESIDE: Final = 0.99
-"""How sure it is of a file that belongs to another one of the format."""
+"""How sure a reader is of a file that belongs to another one of the format."""
 _LARGEST: Final = 64 * 1024 * 1024
 
 
 class VerdictReader(RunReader):
     """Base of readers of verdicts.
 
-    A file that belongs to a run of another file, such as its trajectory, is read with that one:
-    ``main_of`` says which it is.
+    A file that belongs to a run of another file, such as its trajectory, is read with the file that
+    ``main_of`` names.
     """
 
     stack = "scores"
@@ -39,7 +39,7 @@ class VerdictReader(RunReader):
 
     @classmethod
     def main_of(cls, path: Path) -> Path | None:
-        """Return the file whose runs a file tells more of; None where it stands by itself."""
+        """Return the file to whose runs a file belongs; None where it stands by itself."""
         return None
 
     @classmethod
@@ -53,15 +53,15 @@ class VerdictReader(RunReader):
     @override
     def files(self, inputs: Inputs, index: Any) -> Iterator[RecordFile]:
         known = {given.path.resolve() for given in inputs.data}
-        own: list[Input] = []
+        main_files: list[Input] = []
         for given in inputs.data:
             main = self.main_of(given.path)
             if main is None or not main.is_file():
-                own.append(given)
+                main_files.append(given)
             elif main.resolve() not in known:
                 what = f"{given.shown}: tells more of the runs in {main.name}"
                 raise DataError(what, f"name {main.name} too, or the folder that holds both")
-        yield from super().files(replace(inputs, data=tuple(own)), index)
+        yield from super().files(replace(inputs, data=tuple(main_files)), index)
 
 
 @lru_cache(maxsize=64)
@@ -73,34 +73,26 @@ def document_at(path: Path) -> Any:
     return None
 
 
-def spent(amounts: Any, seconds: Any = None) -> Usage | None:
+def usage_in(amounts: Any, seconds: Any = None) -> Usage | None:
     """Return tokens and seconds as they are recorded; None where neither is."""
-    found = usage_of(dict(as_map(amounts)))
-    time = float(seconds) if isinstance(seconds, int | float) and seconds >= 0 else None
-    if found is None:
-        return None if time is None else Usage(seconds=time)
-    return replace(found, requests=None, seconds=time)
-
-
-def tokens(record: Mapping[str, Any], asked: str, answered: str) -> Usage | None:
-    """Return the tokens that stand under two keys; None where neither is a number."""
-    read, written = count_of(record.get(asked)), count_of(record.get(answered))
-    if read is None and written is None:
+    usage = usage_of(dict(as_map(amounts)))
+    time = as_amount(seconds)
+    if usage is None and time is None:
         return None
-    return Usage(input_tokens=read, output_tokens=written)
+    return replace(usage or Usage(), requests=None, seconds=time)
 
 
 def is_true(value: Any) -> bool:
     """Return whether a verdict is true; one that is null, or missing, is not."""
-    return value is True or (isinstance(value, int | float) and value == 1)
+    return value is True or value in (1, 1.0)
 
 
-def only(values: Mapping[str, Any]) -> dict[str, Any]:
+def known_values(**values: Any) -> dict[str, Any]:
     """Return the values that are known."""
-    return {name: value for name, value in values.items() if value is not None and value != ""}
+    return {name: value for name, value in values.items() if value not in (None, "")}
 
 
-def texts_of(values: Any) -> str | None:
+def join_texts(values: Any) -> str | None:
     """Return a list of texts as one; None where there is none."""
-    words: Iterable[Any] = values if isinstance(values, list) else []
-    return ", ".join(word for word in words if isinstance(word, str)) or None
+    texts = [text for text in as_list(values) if isinstance(text, str)]
+    return ", ".join(texts) or None

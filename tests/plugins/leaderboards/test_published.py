@@ -54,3 +54,18 @@ def test_mcpmark_over_four_runs(graded):
     assert round(figures["mean"]["mean"], 4) == 0.2815
     assert round(figures["pass_hat_k"]["pass_hat_k"]["4"], 4) == 0.126
     assert round(figures["pass_at_k"]["pass_at_k"]["4"], 4) == 0.4488
+
+
+def test_appworld_completes_a_scenario_where_every_task_passed(graded):
+    """168 tasks in 56 scenarios of three: 40 whole, 10 with one failure, 6 with none passed."""
+    passes = [3] * 40 + [2] * 10 + [0] * 6
+    individual = {
+        f"s{number}_{task + 1}": {"success": task < n_passed, "passes": [], "failures": []}
+        for number, n_passed in enumerate(passes)
+        for task in range(3)
+    }
+    report = {"aggregate": {}, "individual": individual}
+    figures = graded({"test_normal.json": report})
+    assert figures["mean"]["mean"] == 140 / 168
+    assert figures["goals"]["scenario_goal_completion"] == 40 / 56
+    assert figures["goals"]["scenario_goal_completion_interval"]["clusters"] == 56

@@ -1,7 +1,4 @@
-"""What a span says of an agent.
-
-An answer of a model, or the execution of a tool, in each dialect of attributes.
-"""
+"""Answers of models and executions of tools, in each dialect of a span's attributes."""
 
 from __future__ import annotations
 
@@ -25,8 +22,8 @@ Kind = Literal["answer", "tool"]
 _ADK: Final = "gcp.vertex.agent."
 _REQUEST, _RESPONSE, _RESULT = f"{_ADK}llm_request", f"{_ADK}llm_response", f"{_ADK}tool_response"
 _ANSWERS: Final = ("chat", "generate_content", "text_completion")
-# the name of ADK's span over calls made at once, which have spans of their own
 _MERGED: Final = "(merged tools)"
+"""The name of ADK's span over calls made at once, which have spans of their own."""
 _TABLE: Final = """
 input_tokens: gen_ai.usage.input_tokens gen_ai.usage.prompt_tokens llm.token_count.prompt
 output_tokens: gen_ai.usage.output_tokens gen_ai.usage.completion_tokens llm.token_count.completion
@@ -52,27 +49,25 @@ _NAMES: Final = {
         line.partition(":") for line in _TABLE.replace("\n  ", " ").strip().split("\n")
     )
 }
-"""What is said of a span -> its attributes, the first that is there wins.
-
-GenAI's, older ones, other libraries'.
-"""
+"""Field -> the attributes that hold it, of which the first one counts: GenAI's, older ones, others'."""
 _COUNTS: Final = [name for name in _NAMES if name.endswith("_tokens")]
 _ROLES: Final = {"model": "assistant", "ai": "assistant", "human": "user"}
 
 
 class Answer(msgspec.Struct, gc=False):
-    """One answer of a model: what it was asked with, and what it says."""
+    """One answer of a model: the messages it was asked with, and its own.
+
+    Attributes:
+        tools: The tools on offer, as recorded: most answers repeat those of the first one.
+        bare: How many of its calls have no arguments recorded, as where content is not captured.
+    """
 
     history: list[Any]
     said: list[Any]
     model: str | None = None
     usage: Usage | None = None
-    tools: Any = (
-        None  # what it was offered, as recorded: most answers repeat what the first one says
-    )
-    bare: int = (
-        0  # how many of its calls have no arguments recorded, as where content is not captured
-    )
+    tools: Any = None
+    bare: int = 0
 
 
 class Execution(msgspec.Struct, gc=False):
@@ -86,25 +81,27 @@ class Execution(msgspec.Struct, gc=False):
     error_type: str | None = None
 
 
-def kind_of(known: Mapping[str, Any]) -> Kind | None:
-    """Return what a span of these attributes is: an answer, the execution of a tool, or neither."""
-    operation = known.get("gen_ai.operation.name")
+def kind_of(attributes: Mapping[str, Any]) -> Kind | None:
+    """Return the kind of a span with these attributes; None where it is neither."""
+    operation = attributes.get("gen_ai.operation.name")
     if operation == "execute_tool":
-        return None if known.get("gen_ai.tool.name") == _MERGED else "tool"
-    if operation in _ANSWERS or as_map(decoded(known.get(_REQUEST))):
+        return None if attributes.get("gen_ai.tool.name") == _MERGED else "tool"
+    if operation in _ANSWERS or as_map(decoded(attributes.get(_REQUEST))):
         return "answer"
-    kind = known.get("openinference.span.kind")
+    kind = attributes.get("openinference.span.kind")
     if kind is not None:
-        return "answer" if kind == "LLM" else "tool" if kind == "TOOL" else None
-    if known.get("traceloop.span.kind") == "tool":
+        return _OPENINFERENCE.get(kind) if isinstance(kind, str) else None
+    if attributes.get("traceloop.span.kind") == "tool":
         return "tool"
-    if operation is None and ("gen_ai.request.model" in known or "llm.request.type" in known):
-        return "answer"
-    return None
+    has_model = "gen_ai.request.model" in attributes or "llm.request.type" in attributes
+    return "answer" if operation is None and has_model else None
+
+
+_OPENINFERENCE: Final[dict[str, Kind]] = {"LLM": "answer", "TOOL": "tool"}
 
 
 def decoded(value: Any) -> Any:
-    """Return what a text of JSON holds; anything else as it is."""
+    """Return the value of a JSON text, also of a scalar; anything else as it is."""
     if not isinstance(value, str):
         return value
     try:
@@ -113,122 +110,120 @@ def decoded(value: Any) -> Any:
         return value
 
 
-def first_of(known: Mapping[str, Any], what: str) -> Any:
-    """Return what a span's attributes say of something, None where they say nothing."""
-    for name in _NAMES[what]:
-        if (found := known.get(name)) is not None:
-            return found
+def first_of(attributes: Mapping[str, Any], field: str) -> Any:
+    """Return the first value that attributes hold of a field, None where they hold none."""
+    for name in _NAMES[field]:
+        value = attributes.get(name)
+        if value is not None:
+            return value
     return None
 
 
-def _usage(known: Mapping[str, Any]) -> Usage | None:
-    found = {name: each for name in _COUNTS if (each := first_of(known, name)) is not None}
-    texts = {
-        name: number
-        for name, each in found.items()
-        if isinstance(each, str) and (number := whole_number(each)) is not None
-    }
-    given = {
-        name: each
-        for name, value in {**found, **texts}.items()
-        if (each := count_of(value)) is not None
-    }
-    cost = as_number(first_of(known, "cost_usd"))
-    return Usage(**given, cost_usd=cost, requests=1) if given or cost is not None else None
+def _usage(attributes: Mapping[str, Any]) -> Usage | None:
+    counts: dict[str, int] = {}
+    for name in _COUNTS:
+        value = first_of(attributes, name)
+        count = count_of(whole_number(value) if isinstance(value, str) else value)
+        if count is not None:
+            counts[name] = count
+    cost = as_number(first_of(attributes, "cost_usd"))
+    if not counts and cost is None:
+        return None
+    return Usage(**counts, cost_usd=cost, requests=1)
 
 
 def answer_of(span: Span, logs: Iterable[Event]) -> Answer:
     """Return the answer that a span is."""
     events = [*span.events, *logs]
-    known: Mapping[str, Any] = span.attributes
+    attributes = _with_details(span.attributes, events)
+    answer: Answer | None = span.answer
+    if answer is None:
+        models = ("gen_ai.response.model", "llm.model_name", "gen_ai.request.model")
+        names = [text_or_none(attributes.get(name)) for name in models]
+        answer = Answer([], [], next(filter(None, names), None), _usage(attributes))
+        for read in (_read_adk, _read_genai, _read_events, _read_numbered):
+            if read(answer, attributes, events):
+                break
+    answer.history, answer.said = forms_read(answer.history), forms_read(answer.said)
+    if "openinference.span.kind" not in attributes:  # OpenInference leaves out empty arguments
+        answer.bare = sum(map(_count_bare_calls, answer.said))
+    return answer
+
+
+def _with_details(attributes: Mapping[str, Any], events: Iterable[Event]) -> Mapping[str, Any]:
+    """Return attributes with those of the event that has the details of an answer."""
     for event in events:
         if event.name == "gen_ai.client.inference.operation.details":
-            known = {
-                **as_map(event.body),
-                **event.attributes,
-                **known,
-            }  # where lists of mixed values are lost
-    model = text_or_none(known.get("gen_ai.response.model")) or text_or_none(
-        known.get("llm.model_name")
-    )
-    made = Answer([], [], model or text_or_none(known.get("gen_ai.request.model")), _usage(known))
-    found = span.answer or made
-    for read in (_of_adk, _of_genai, _of_events, _of_numbered) if found is made else ():
-        if read(found, known, events):
-            break
-    found.history, found.said = forms_read(found.history), forms_read(found.said)
-    if "openinference.span.kind" not in known:  # which leaves out those that are empty
-        for entry in map(as_map, found.said):
-            calls = map(as_map, as_list(entry.get("tool_calls")))
-            found.bare += sum(
-                as_map(call.get("function", call)).get("arguments") is None for call in calls
-            )
-    return found
+            attributes = {**as_map(event.body), **event.attributes, **attributes}
+    return attributes
 
 
-def specs_of(raws: Any) -> tuple[ToolSpec, ...] | None:
+def _count_bare_calls(message: Any) -> int:
+    calls = [as_map(call) for call in as_list(as_map(message).get("tool_calls"))]
+    functions = [as_map(call.get("function", call)) for call in calls]
+    return sum(function.get("arguments") is None for function in functions)
+
+
+def specs_of(tools: Any) -> tuple[ToolSpec, ...] | None:
     """Return the tools that an answer was offered; None where none are recorded."""
-    listed = decoded(raws)
+    listed = decoded(tools)
     if not isinstance(listed, list):
         return None
-    return tuple(spec for each in listed if (spec := tool_spec(decoded(each))) is not None)
+    specs = [tool_spec(decoded(tool)) for tool in listed]
+    return tuple([spec for spec in specs if spec is not None])
 
 
-def _of_adk(found: Answer, known: Mapping[str, Any], _: Iterable[Event]) -> bool:
-    request = as_map(decoded(known.get(_REQUEST)))
+def _read_adk(answer: Answer, attributes: Mapping[str, Any], _: Iterable[Event]) -> bool:
+    """Read the request and the response of a span of ADK."""
+    request = as_map(decoded(attributes.get(_REQUEST)))
     if not request:
         return False
-    response = as_map(decoded(known.get(_RESPONSE)))
+    response = as_map(decoded(attributes.get(_RESPONSE)))
     config = as_map(request.get("config"))
     system = config.get("system_instruction")
-    found.history = [{"role": "system", "content": system}] if isinstance(system, str) else []
-    found.history += as_list(request.get("contents"))
+    if isinstance(system, str):
+        answer.history.append({"role": "system", "content": system})
+    answer.history += as_list(request.get("contents"))
     if isinstance(response.get("content"), dict):
-        found.said = [response["content"]]
-    found.model = (
-        text_or_none(response.get("model_version"))
-        or text_or_none(request.get("model"))
-        or found.model
-    )
-    found.usage = usage_of(response.get("usage_metadata")) or found.usage
-    declared = [
-        each for tool in as_list(config.get("tools")) for each in _declarations(as_map(tool))
-    ]
-    if declared:
-        found.tools = declared
+        answer.said = [response["content"]]
+    models = (response.get("model_version"), request.get("model"), answer.model)
+    answer.model = next(filter(text_or_none, models), None)
+    answer.usage = usage_of(response.get("usage_metadata")) or answer.usage
+    tools = as_list(config.get("tools"))
+    answer.tools = [each for tool in tools for each in _declarations(as_map(tool))] or answer.tools
     return True
 
 
 def _declarations(tool: Mapping[str, Any]) -> Iterator[Any]:
-    for each in as_list(tool.get("function_declarations", tool.get("functionDeclarations"))):
-        schema = as_map(each).get(
-            "parameters_json_schema", as_map(each).get("parametersJsonSchema")
-        )
-        yield {**as_map(each), "parameters": schema} if schema is not None else each
+    declared = tool.get("function_declarations", tool.get("functionDeclarations"))
+    for declaration in as_list(declared):
+        about = as_map(declaration)
+        schema = about.get("parameters_json_schema", about.get("parametersJsonSchema"))
+        yield declaration if schema is None else {**about, "parameters": schema}
 
 
-def _of_genai(found: Answer, known: Mapping[str, Any], _: Iterable[Event]) -> bool:
-    asked, said = (
-        decoded(known.get("gen_ai.input.messages")),
-        decoded(known.get("gen_ai.output.messages")),
-    )
-    if found.tools is None:
-        found.tools = known.get("gen_ai.tool.definitions")
+def _read_genai(answer: Answer, attributes: Mapping[str, Any], _: Iterable[Event]) -> bool:
+    """Read the messages in attributes of the current conventions."""
+    asked = decoded(attributes.get("gen_ai.input.messages"))
+    said = decoded(attributes.get("gen_ai.output.messages"))
+    if answer.tools is None:
+        answer.tools = attributes.get("gen_ai.tool.definitions")
     if not isinstance(asked, list) and not isinstance(said, list):
         return False
-    told = decoded(known.get("gen_ai.system_instructions"))
-    if told:
-        parts = told if isinstance(told, list) else [told]
-        text = "\n".join(as_text(as_map(each).get("content", each)) for each in parts if each)
-        found.history.append({"role": "system", "content": text})
-    found.history += messages_of(as_list(asked))
-    found.said = messages_of({"role": "assistant", **as_map(each)} for each in as_list(said))
+    system = decoded(attributes.get("gen_ai.system_instructions"))
+    if system:
+        parts = system if isinstance(system, list) else [system]
+        texts = [as_text(as_map(part).get("content", part)) for part in parts if part]
+        answer.history.append({"role": "system", "content": "\n".join(texts)})
+    answer.history += messages_of(as_list(asked))
+    answers = [{"role": "assistant", **as_map(message)} for message in as_list(said)]
+    answer.said = messages_of(answers)
     return True
 
 
 def messages_of(recorded: Iterable[Any]) -> list[Any]:
-    """Return the chat messages that GenAI's messages, made of parts, stand for."""
-    return [entry for each in recorded for entry in _genai_message(each)]
+    """Return the chat messages of GenAI's messages, which are made of parts."""
+    return [entry for message in recorded for entry in _genai_message(message)]
 
 
 def _genai_message(message: Any) -> Iterator[Any]:
@@ -241,132 +236,134 @@ def _genai_message(message: Any) -> Iterator[Any]:
     calls: list[Any] = []
     results: list[Any] = []
     for part in map(as_map, parts):
-        kind = text_or_none(part.get("type"))
-        if kind in {"tool_call", "server_tool_call"}:
+        kind = part.get("type")
+        if kind in _CALLS:
             function = {"name": part.get("name"), "arguments": part.get("arguments")}
             calls.append({"id": part.get("id"), "type": "function", "function": function})
-        elif kind in {"tool_call_response", "server_tool_call_response"}:
+        elif kind in _RESULTS:
             result = part.get("response", part.get("result"))
             results.append({"role": "tool", "tool_call_id": part.get("id"), "content": result})
-        elif kind == "reasoning":
-            blocks.append({"type": "reasoning", "reasoning": part.get("content")})
-        elif kind == "text" or (kind is None and ("content" in part or "text" in part)):
-            blocks.append({"type": "text", "text": part.get("content", part.get("text"))})
         else:
-            blocks.append(part)
+            blocks.append(_block_of(part))
     if blocks or calls or not results:
-        alone = (
-            blocks[0]["text"]
-            if len(blocks) == 1 and blocks[0].get("type") == "text"
-            else blocks or None
-        )
-        yield {
-            "role": _ROLES.get(role, role),
-            "content": alone,
-            **({"tool_calls": calls} if calls else {}),
-            **{key: message[key] for key in unread_keys(message, ("tool_calls", "parts"))},
-        }
+        is_text = len(blocks) == 1 and blocks[0].get("type") == "text"
+        content = blocks[0]["text"] if is_text else blocks or None
+        entry = {"role": _ROLES.get(role, role), "content": content}
+        if calls:
+            entry["tool_calls"] = calls
+        unread = unread_keys(message, ("tool_calls", "parts"))
+        yield {**entry, **{key: message[key] for key in unread}}
     yield from results
 
 
-def _of_events(found: Answer, _: Mapping[str, Any], events: Iterable[Event]) -> bool:
-    """Read the messages that stand in events or log records, as up to version 1.36 of the
-    conventions.
-    """
+_CALLS: Final = ("tool_call", "server_tool_call")
+_RESULTS: Final = ("tool_call_response", "server_tool_call_response")
+
+
+def _block_of(part: Mapping[str, Any]) -> Any:
+    """Return a part that is text or reasoning as a block; another one as it is."""
+    kind = part.get("type")
+    if kind == "reasoning":
+        return {"type": "reasoning", "reasoning": part.get("content")}
+    has_text = "content" in part or "text" in part
+    if kind == "text" or (has_text and not isinstance(kind, str)):
+        return {"type": "text", "text": part.get("content", part.get("text"))}
+    return part
+
+
+def _read_events(answer: Answer, _: Mapping[str, Any], events: Iterable[Event]) -> bool:
+    """Read the messages in events or log records, as up to version 1.36 of the conventions."""
     for event in events:
         kind = event.name.removeprefix("gen_ai.")
-        held = decoded(event.attributes.get("gen_ai.event.content"))
-        body = as_map(event.body) or as_map(held) or event.attributes
+        content = decoded(event.attributes.get("gen_ai.event.content"))
+        body = as_map(event.body) or as_map(content) or event.attributes
         if kind == "choice":
             message = as_map(decoded(body.get("message"))) or body
-            found.said.append({"role": "assistant", **_openai_message(message)})
-        elif kind in {"system.message", "user.message", "assistant.message", "tool.message"}:
-            role = kind.removesuffix(".message")
-            message = {**_openai_message(body), "role": role}
-            if role == "tool":
+            answer.said.append({"role": "assistant", **_openai_message(message)})
+        elif kind in _MESSAGES:
+            message = {**_openai_message(body), "role": kind.removesuffix(".message")}
+            if kind == "tool.message":
                 message["tool_call_id"] = body.get("id", body.get("tool_call_id"))
-            found.history.append(message)
-    return bool(found.said or found.history)
+            answer.history.append(message)
+    return bool(answer.said or answer.history)
+
+
+_MESSAGES: Final = ("system.message", "user.message", "assistant.message", "tool.message")
 
 
 def _openai_message(body: Mapping[str, Any]) -> dict[str, Any]:
     names = ("role", "content", "name", *unread_keys(body, ("tool_calls",)))
-    known = {key: body[key] for key in names if body.get(key) is not None}
+    message = {name: body[name] for name in names if body.get(name) is not None}
     calls = decoded(body.get("tool_calls"))
-    return {**known, "tool_calls": calls} if isinstance(calls, list) else known
+    return {**message, "tool_calls": calls} if isinstance(calls, list) else message
 
 
-def _listed(known: Mapping[str, Any], prefix: str) -> list[dict[str, Any]]:
+def _listed(attributes: Mapping[str, Any], prefix: str) -> list[dict[str, Any]]:
     """Return the objects that attributes with numbered keys spell out.
 
     ``PREFIX.0.role``, ``PREFIX.1.content``, ….
     """
-    found: dict[int, dict[str, Any]] = {}
-    for key, value in known.items():
+    by_number: dict[int, dict[str, Any]] = {}
+    for key, value in attributes.items():
         if key.startswith(prefix):
             number, _, rest = key.removeprefix(prefix).partition(".")
             if _NUMBER.fullmatch(number):
-                found.setdefault(int(number), {})[rest.removeprefix("message.")] = value
-    whole = (found[number] for number in sorted(found))
-    return [nested(each) if any("." in key for key in each) else each for each in whole]
+                name = rest.removeprefix("message.")
+                by_number.setdefault(int(number), {})[name] = value
+    objects = [by_number[number] for number in sorted(by_number)]
+    return [nested(each) if any("." in key for key in each) else each for each in objects]
 
 
-def _of_numbered(found: Answer, known: Mapping[str, Any], _: Iterable[Event]) -> bool:
-    """Read the messages that attributes with numbered keys spell out.
-
-    OpenInference's and Traceloop's.
-    """
-    asked, said = (
-        _listed(known, "llm.input_messages."),
-        _whole(_listed(known, "llm.output_messages.")),
-    )
-    tools = [
-        as_map(each.get("tool", each)).get("json_schema") for each in _listed(known, "llm.tools.")
-    ]
-    functions = _listed(known, "llm.request.functions.")
-    tools += [{**each, "parameters": decoded(each.get("parameters"))} for each in functions]
-    found.tools = tools or found.tools
-    found.history, found.said = (
-        [{"message": each} for each in asked],
-        [{"message": each} for each in said],
-    )
+def _read_numbered(answer: Answer, attributes: Mapping[str, Any], _: Iterable[Event]) -> bool:
+    """Read the messages in attributes with numbered keys, of OpenInference and Traceloop."""
+    asked = _listed(attributes, "llm.input_messages.")
+    said = _one_message(_listed(attributes, "llm.output_messages."))
+    tools = _listed(attributes, "llm.tools.")
+    schemas = [as_map(tool.get("tool", tool)).get("json_schema") for tool in tools]
+    for function in _listed(attributes, "llm.request.functions."):
+        schemas.append({**function, "parameters": decoded(function.get("parameters"))})
+    answer.tools = schemas or answer.tools
+    answer.history = [{"message": message} for message in asked]
+    answer.said = [{"message": message} for message in said]
     if not asked and not said:
-        found.history = [*_listed(known, "gen_ai.prompt.")]
-        found.said = [
-            {"role": "assistant", **as_map(each)} for each in _listed(known, "gen_ai.completion.")
-        ]
-    return bool(found.history or found.said)
+        answer.history = [*_listed(attributes, "gen_ai.prompt.")]
+        completions = _listed(attributes, "gen_ai.completion.")
+        answer.said = [{"role": "assistant", **as_map(each)} for each in completions]
+    return bool(answer.history or answer.said)
 
 
-def _whole(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the one message that an answer of Responses is, whose items are recorded
-    as messages.
+def _one_message(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return an answer of Responses, whose items are recorded as messages, as one message.
+
+    Several messages with a content may be choices: they are returned as they are.
     """
-    if len(messages) < 2 or any("content" in each for each in messages):  # choices, it may be
+    if len(messages) < 2 or any("content" in message for message in messages):
         return messages
-    calls = [call for each in messages for call in as_list(each.get("tool_calls"))]
-    parts = [part for each in messages for part in as_list(each.get("contents"))]
+    calls = [call for message in messages for call in as_list(message.get("tool_calls"))]
+    parts = [part for message in messages for part in as_list(message.get("contents"))]
     return [{**messages[0], "contents": parts, "tool_calls": calls}]
 
 
 def execution_of(span: Span) -> Execution:
     """Return the execution of a call that a span is."""
-    known = span.attributes
-    name, identifier = first_of(known, "tool") or span.name, first_of(known, "call")
-    asked, result = first_of(known, "arguments"), first_of(known, "result")
-    if known.get("traceloop.span.kind") == "tool" and asked is None:
-        given = as_map(decoded(known.get("traceloop.entity.input")))
-        asked = given.get("kwargs") or given.get("inputs") or given
-        result = decoded(known.get("traceloop.entity.output"))
-    if _RESULT in known:
-        result = decoded(result)
-        result = (
-            result["result"] if isinstance(result, dict) and result.keys() == {"result"} else result
-        )
-    kind = text_or_none(known.get("error.type"))
-    thrown = next((each.attributes for each in span.events if each.name == "exception"), {})
+    attributes = span.attributes
+    name, identifier = first_of(attributes, "tool") or span.name, first_of(attributes, "call")
+    made = Execution(as_text(name), text_or_none(identifier))
+    made.arguments, made.result = first_of(attributes, "arguments"), first_of(attributes, "result")
+    if attributes.get("traceloop.span.kind") == "tool" and made.arguments is None:
+        entity = as_map(decoded(attributes.get("traceloop.entity.input")))
+        made.arguments = entity.get("kwargs") or entity.get("inputs") or entity
+        made.result = decoded(attributes.get("traceloop.entity.output"))
+    if _RESULT in attributes:
+        made.result = decoded(made.result)
+        if as_map(made.result).keys() == {"result"}:
+            made.result = made.result["result"]
+    kind = text_or_none(attributes.get("error.type"))
     error = kind if span.error is None else span.error
     if error is not None:
-        error = error or text_or_none(thrown.get("exception.message")) or kind or "failed"
-        kind = kind or text_or_none(thrown.get("exception.type"))
-    return Execution(as_text(name), text_or_none(identifier), asked, result, error, kind)
+        thrown = next((event for event in span.events if event.name == "exception"), None)
+        about = {} if thrown is None else thrown.attributes
+        message = text_or_none(about.get("exception.message"))
+        made.error = error or message or kind or "failed"
+        made.error_type = kind or text_or_none(about.get("exception.type"))
+    return made

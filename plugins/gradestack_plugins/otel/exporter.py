@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Final
 
 import attrs
@@ -29,9 +29,7 @@ _SPAN_ID: Final = re.compile(r"(?!0{16})[0-9a-f]{16}")
 
 @attrs.frozen(kw_only=True)
 class OtelEvaluation(Exporter):
-    """Writes ``otel_evaluation.jsonl``.
-
-    OTLP JSON Lines of logs, a line per sample with an event per grade.
+    """Writes ``otel_evaluation.jsonl``: OTLP JSON Lines of logs, a line per sample.
 
     An event is ``gen_ai.evaluation.result`` with ``gen_ai.evaluation.name`` (key of the grader),
     ``.score.value`` of what was graded, ``.score.label`` (the grade's label, else its verdict:
@@ -52,33 +50,22 @@ class OtelEvaluation(Exporter):
         if not isinstance(record, Sample):
             return
         about = _about(record)
-        events = [
-            {**about, "attributes": [*_grade(key, grade), *about["attributes"]]}
-            for key, grade in grades.items()
-        ]
-        written = [
-            each
-            for each, grade in zip(events, grades.values(), strict=True)
-            if grade.outcome in _WRITTEN
-        ]
-        if written:
-            yield FILE, _line({"service.name": "gradestack"}, written)
+        events = []
+        for key, grade in grades.items():
+            if grade.outcome in _WRITTEN:
+                attributes = [*_attributes_of_grade(key, grade), *about["attributes"]]
+                events.append({**about, "attributes": attributes})
+        if events:
+            yield FILE, _line({"service.name": "gradestack"}, events)
 
     @override
     def frame(self, artefact: str, summary: ExportSummary) -> tuple[str, str]:
-        states = ("skipped", "missing")
-        counts = {
-            f"gradestack.{key}.{each}": one.states.get(each, 0)
-            for key, one in summary.graders.items()
-            for each in states
-        }
-        return (
-            _line(
-                {"service.name": "gradestack", "gradestack.input": summary.input.shown, **counts},
-                [],
-            ),
-            "",
-        )
+        resource: dict[str, Any] = {"service.name": "gradestack"}
+        resource["gradestack.input"] = summary.input.shown
+        for key, grader in summary.graders.items():
+            for state in ("skipped", "missing"):
+                resource[f"gradestack.{key}.{state}"] = grader.states.get(state, 0)
+        return _line(resource, []), ""
 
 
 _WRITTEN: Final = frozenset({Outcome.GRADED, Outcome.FAILED})
@@ -90,38 +77,43 @@ def _line(resource: Mapping[str, Any], events: list[dict[str, Any]]) -> str:
     return json.dumps({"resourceLogs": logs}, separators=(",", ":")) + "\n"
 
 
-def _grade(key: str, grade: Grade) -> Iterable[dict[str, Any]]:
-    verdict = None if grade.passed is None else "pass" if grade.passed else "fail"
-    failed = grade.outcome is Outcome.FAILED
-    return _attributes(
-        {
-            "gen_ai.evaluation.name": key,
-            "gen_ai.evaluation.score.value": None if grade.score is None else float(grade.score),
-            "gen_ai.evaluation.score.label": None
-            if failed
-            else verdict
-            if grade.label is None
-            else grade.label,
-            "gen_ai.evaluation.explanation": grade.rationale or None,
-            "error.type": (grade.fault.code if grade.fault else "_OTHER") if failed else None,
-        }
-    )
+def _attributes_of_grade(key: str, grade: Grade) -> list[dict[str, Any]]:
+    attributes: dict[str, Any] = {"gen_ai.evaluation.name": key}
+    if grade.score is not None:
+        attributes["gen_ai.evaluation.score.value"] = float(grade.score)
+    has_failed = grade.outcome is Outcome.FAILED
+    if not has_failed:
+        verdict = _VERDICTS.get(grade.passed)
+        label = verdict if grade.label is None else grade.label
+        attributes["gen_ai.evaluation.score.label"] = label
+    attributes["gen_ai.evaluation.explanation"] = grade.rationale or None
+    if has_failed:
+        attributes["error.type"] = grade.fault.code if grade.fault else "_OTHER"
+    return _attributes(attributes)
+
+
+_VERDICTS: Final[dict[bool | None, str]] = {True: "pass", False: "fail"}
 
 
 def _about(sample: Sample) -> dict[str, Any]:
-    trace, event = sample.trace, {"eventName": EVALUATION}
-    if _TRACE_ID.fullmatch(trace_id := trace.get("trace_id", "").lower()):
+    """Return the event of a sample, without its grade."""
+    trace = sample.trace
+    event: dict[str, Any] = {"eventName": EVALUATION}
+    trace_id, span_id = (trace.get(name, "").lower() for name in ("trace_id", "span_id"))
+    if _TRACE_ID.fullmatch(trace_id):
         event["traceId"] = trace_id
-        if _SPAN_ID.fullmatch(span_id := trace.get("span_id", "").lower()):
+        if _SPAN_ID.fullmatch(span_id):
             event["spanId"] = span_id
-    named = {
-        "gen_ai.response.id": trace.get("response_id"),
-        "gen_ai.conversation.id": trace.get("session_id"),
-        "gradestack.sample.id": sample.id,
-        "gradestack.sample.model": sample.model,
-        "gradestack.sample.run": sample.run,
-    }
-    return {**event, "attributes": _attributes(named)}
+    event["attributes"] = _attributes(
+        {
+            "gen_ai.response.id": trace.get("response_id"),
+            "gen_ai.conversation.id": trace.get("session_id"),
+            "gradestack.sample.id": sample.id,
+            "gradestack.sample.model": sample.model,
+            "gradestack.sample.run": sample.run,
+        }
+    )
+    return event
 
 
 def _attributes(values: Mapping[str, Any]) -> list[dict[str, Any]]:

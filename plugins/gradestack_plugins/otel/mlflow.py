@@ -1,11 +1,10 @@
-"""Reader ``mlflow``: traces of MLflow, as ``Trace.to_json`` and its lists write them."""
+"""Reader ``mlflow``: traces of MLflow, in the form of ``Trace.to_json`` and of lists of it."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import datetime
 from typing import Any, ClassVar, Final
 
 import attrs
@@ -13,26 +12,24 @@ from msgspec import Struct
 from typing_extensions import override
 
 from gradestack import JSON, Expectation, ExpectedCall, RecordReader, Sample, Source, replace
-from gradestack.jsonio import as_list, as_map, as_number, as_text
+from gradestack.jsonio import as_map, as_text
 from gradestack_plugins.otel.dialects import Answer, decoded, messages_of
-from gradestack_plugins.otel.spans import Event, Span, hex_id, nanoseconds, time_range
+from gradestack_plugins.otel.spans import FAILED, Event, Span, hex_id, nanoseconds, time_range
 from gradestack_plugins.otel.trace import EVALUATION, sample_of
+from gradestack_plugins.readers.bodies import answers_in, asked_in
 from gradestack_plugins.readers.chat.conversation import kind_of, text_or_none
-from gradestack_plugins.readers.chat.forms import forms_read
-from gradestack_plugins.readers.chat.unread import unread_keys
+from gradestack_plugins.readers.chat.logs import PROVIDES
 from gradestack_plugins.readers.chat.usage import usage_of
 from gradestack_plugins.readers.declared import Object, Text, convert_record
 
 _ANSWERS: Final = ("CHAT_MODEL", "LLM")
-_HELD_BY: Final = {"input_tokens": "prompt_tokens", "output_tokens": "completion_tokens"}
-_COPY: Final = re.compile(
-    r"_\d+\Z"
-)  # what release 2 puts behind the names of spans that would have the same
-_FAILED: Final = ("ERROR", "STATUS_CODE_ERROR")
+_TOKENS: Final = {"input_tokens": "prompt_tokens", "output_tokens": "completion_tokens"}
+_COPY: Final = re.compile(r"_\d+\Z")
+"""A number that release 2 puts behind the names of spans that would have the same."""
 
 
 class _Held(Struct, frozen=True):
-    """The value of feedback or of an expectation, as it is or as the text of JSON."""
+    """The value of feedback or of an expectation, as it is or as JSON text."""
 
     value: Any = None
     serialized_value: Object = None
@@ -52,7 +49,7 @@ class _Assessment(Struct):
 
 
 class _Info(Struct):
-    """What is said of a trace; release 2 calls its id and metadata otherwise."""
+    """The part of a trace about it; release 2 calls its id and metadata otherwise."""
 
     trace_id: Text = None
     request_id: Text = None
@@ -118,22 +115,7 @@ class MlflowTraces(RecordReader):
     example_file = "traces.json"
     version: ClassVar[str] = "1"
     keys: ClassVar[frozenset[str]] = frozenset({"info", "data"})
-    provides: ClassVar[frozenset[str]] = frozenset(
-        {
-            "model",
-            "input",
-            "turns",
-            "calls",
-            "text",
-            "tools",
-            "expected",
-            "recorded",
-            "status",
-            "error",
-            "ended",
-        }
-        | {"usage", "facets", "remarks", "source", "trace", "cluster"}
-    )
+    provides = PROVIDES
     stack: ClassVar[str | None] = "scores"
 
     @classmethod
@@ -158,164 +140,117 @@ class MlflowTraces(RecordReader):
         assessments = _valid(info.assessments or [])
         sample = sample_of(name, _spans(trace, assessments), source)
         tags = info.tags or {}
-        facets = {key: each for key, each in tags.items() if not key.startswith("mlflow.")}
-        if called := text_or_none(tags.get("mlflow.traceName")):
-            facets = {"trace_name": called, **facets}
+        facets = {key: tag for key, tag in tags.items() if not key.startswith("mlflow.")}
+        trace_name = text_or_none(tags.get("mlflow.traceName"))
+        if trace_name:
+            facets = {"trace_name": trace_name, **facets}
         expected, remarks = _expected(assessments, {**wrong, **sample.remarks})
         return replace(sample, facets=facets, expected=expected, remarks=remarks)
 
 
 def _spans(trace: _Trace, assessments: list[_Assessment]) -> list[Span]:
+    """Return the spans of a trace, with attributes in the names of OpenTelemetry."""
     spans = trace.data.spans
-    read = [{key: decoded(each) for key, each in (span.attributes or {}).items()} for span in spans]
-    kinds = [known.get("mlflow.spanType") for known in read]
+    decoded_spans = [(span, _decoded_attributes(span)) for span in spans]
     names = Counter(_COPY.sub("", span.name) for span in spans if span.context is not None)
-    answered = any(kind in _ANSWERS for kind in kinds)
+    has_answers = any(known.get("mlflow.spanType") in _ANSWERS for _, known in decoded_spans)
     metadata = trace.info.trace_metadata or trace.info.request_metadata or {}
     session = metadata.get("mlflow.trace.session")
     found = []
-    for span, known, kind in zip(spans, read, kinds, strict=True):
-        of_root = not (span.parent_span_id or span.parent_id)
-        attributes: dict[str, Any] = {}
-        is_answer = kind in _ANSWERS or (of_root and not answered)
+    for span, known in decoded_spans:
+        is_root = not (span.parent_span_id or span.parent_id)
+        kind = known.get("mlflow.spanType")
+        is_answer = kind in _ANSWERS or (is_root and not has_answers)
+        made = _span(span)
         if is_answer:
-            attributes = {"gen_ai.operation.name": "chat"}
+            made.attributes["gen_ai.operation.name"] = "chat"
+            made.answer = _answer(known)
         elif kind == "TOOL":
-            attributes = _tool(known, span.name, names)
-        events = [Event(event.name, event.attributes or {}) for event in span.events or ()]
-        if of_root:
-            attributes |= {} if session is None else {"session.id": session}
-            events += [Event(EVALUATION, each) for each in _feedback(assessments)]
-        found.append(_span(span, attributes, events, _answer(known) if is_answer else None))
+            made.attributes |= _tool(known, span.name, names)
+        if is_root:
+            made.attributes |= {} if session is None else {"session.id": session}
+            feedback = [Event(EVALUATION, each) for each in _feedback(assessments)]
+            made.events = [*made.events, *feedback]
+        found.append(made)
     return found
 
 
-def _span(
-    span: _Span, attributes: dict[str, Any], events: list[Event], answer: Answer | None
-) -> Span:
+def _decoded_attributes(span: _Span) -> dict[str, Any]:
+    return {key: decoded(value) for key, value in (span.attributes or {}).items()}
+
+
+def _span(span: _Span) -> Span:
+    """Return a span without its attributes but for the type of its error."""
     status, context = span.status or {}, span.context or {}
-    problem: Mapping[str, Any] = next(
-        (event.attributes for event in events if event.name == "exception"), {}
-    )
-    failed = status.get("code") in _FAILED or span.status_code in _FAILED
-    if failed and "exception.type" in problem:
+    events = [Event(event.name, event.attributes or {}) for event in span.events or ()]
+    exceptions = [event.attributes for event in events if event.name == "exception"]
+    problem = exceptions[0] if exceptions else {}
+    has_failed = status.get("code") in FAILED or span.status_code in FAILED
+    message = status.get("message") or span.status_message or problem.get("exception.message")
+    attributes: dict[str, Any] = {}
+    if has_failed and "exception.type" in problem:
         attributes["error.type"] = problem["exception.type"]
-    said = status.get("message") or span.status_message or problem.get("exception.message")
+    start = nanoseconds(_first_known(span.start_time_unix_nano, span.start_time))
+    end = nanoseconds(_first_known(span.end_time_unix_nano, span.end_time))
     return Span(
-        trace=_id(context.get("trace_id", span.trace_id)),
-        id=_id(context.get("span_id", span.span_id)),
-        parent=_id(span.parent_span_id or span.parent_id),
+        trace=hex_id(context.get("trace_id", span.trace_id)),
+        id=hex_id(context.get("span_id", span.span_id)),
+        parent=hex_id(span.parent_span_id or span.parent_id),
         name=span.name,
-        **time_range(
-            nanoseconds(_first(span.start_time_unix_nano, span.start_time)),
-            nanoseconds(_first(span.end_time_unix_nano, span.end_time)),
-        ),
         attributes=attributes,
         events=events,
-        error=as_text(said) if failed else None,
-        answer=answer,
+        error=as_text(message) if has_failed else None,
+        **time_range(start, end),
     )
 
 
-def _first(value: Any, other: Any) -> Any:
+def _first_known(value: Any, other: Any) -> Any:
     return other if value is None else value
-
-
-def _id(value: Any) -> str:
-    return hex_id(value.removeprefix("0x") if isinstance(value, str) else value)
 
 
 def _tool(known: Mapping[str, Any], name: str, names: Mapping[str, int]) -> dict[str, Any]:
     plain = _COPY.sub("", name)
-    called = text_or_none(known.get("mlflow.spanFunctionName")) or (
-        plain if names.get(plain, 0) > 1 else name
-    )
-    found = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": called}
-    given = {
+    own_name = plain if names.get(plain, 0) > 1 else name
+    attributes = {
+        "gen_ai.operation.name": "execute_tool",
+        "gen_ai.tool.name": text_or_none(known.get("mlflow.spanFunctionName")) or own_name,
         "gen_ai.tool.call.arguments": known.get("mlflow.spanInputs"),
         "gen_ai.tool.call.result": known.get("mlflow.spanOutputs"),
     }
-    return {**found, **{key: each for key, each in given.items() if each is not None}}
+    return {key: value for key, value in attributes.items() if value is not None}
 
 
 def _answer(known: Mapping[str, Any]) -> Answer:
     asked, said = known.get("mlflow.spanInputs"), known.get("mlflow.spanOutputs")
-    used = as_map(known.get("mlflow.chat.tokenUsage"))  # whose input holds what a cache has
-    spent = {_HELD_BY.get(name, name): each for name, each in used.items()} or as_map(said).get(
-        "usage"
-    )
+    tokens = as_map(known.get("mlflow.chat.tokenUsage"))  # its input holds the tokens of a cache
+    usage = {_TOKENS.get(name, name): count for name, count in tokens.items()}
     models = (as_map(said).get("model"), known.get("mlflow.llm.model"), as_map(asked).get("model"))
-    system = as_map(asked).get("system")
-    told = [{"role": "system", "content": system}] if isinstance(system, str) else []
+    answers = [{"role": "assistant", **as_map(message)} for message in answers_in(said)]
     return Answer(
-        history=[*told, *messages_of(forms_read(_asked(asked)))],
-        said=messages_of({"role": "assistant", **as_map(each)} for each in forms_read(_said(said))),
+        history=messages_of(_asked(asked)),
+        said=messages_of(answers),
         model=next(filter(text_or_none, models), None),
-        usage=usage_of(spent),
+        usage=usage_of(usage or as_map(said).get("usage")),
         tools=known.get("mlflow.chat.tools") or as_map(asked).get("tools"),
     )
 
 
-def _asked(value: Any) -> list[Any]:
-    for key in ("messages", "input", "contents", "prompt"):
-        if as_map(value).get(key):
-            return _asked(value[key])
-    if isinstance(value, list):
-        return _asked(value[0]) if len(value) == 1 and isinstance(value[0], list) else value
-    texts = (
-        [each for each in value.values() if isinstance(each, str)]
-        if isinstance(value, dict)
-        else [value]
-    )
-    return (
-        [{"role": "user", "content": texts[0]}]
-        if len(texts) == 1 and isinstance(texts[0], str)
-        else []
-    )
-
-
-def _said(value: Any) -> list[Any]:
-    if isinstance(value, str):
-        return [{"role": "assistant", "content": value}]
-    known = as_map(value)
-    for key in ("choices", "candidates", "generations"):
-        first: Any = known.get(key)
-        while isinstance(first, list):
-            first = first[0] if first else None
-        if isinstance(first, dict):
-            return [
-                first.get("message")
-                or first.get("content")
-                or {"role": "assistant", "content": first.get("text")}
-            ]
-    if isinstance(known.get("output"), list):
-        return list(known["output"])
-    if "content" in known:
-        return [
-            {
-                key: each
-                for key, each in known.items()
-                if key in {"role", "content", "tool_calls", *unread_keys(known)}
-            }
-        ]
-    return list(as_list(known.get("messages"))[-1:])
+def _asked(inputs: Any) -> list[Any]:
+    """Return the messages of a request; the only text of an object is a question of the user."""
+    asked = asked_in(inputs)
+    texts = [text for text in as_map(inputs).values() if isinstance(text, str)]
+    return asked or (asked_in(texts[0]) if len(texts) == 1 else [])
 
 
 def _valid(assessments: list[_Assessment]) -> list[_Assessment]:
     """Return the assessments of a trace that still hold, the latest last."""
-    return sorted((each for each in assessments if each.valid is not False), key=_created)
+    valid = [assessment for assessment in assessments if assessment.valid is not False]
+    return sorted(valid, key=_created)
 
 
-def _created(assessment: _Assessment) -> float:
-    when = _first(assessment.create_time, assessment.create_time_ms)
-    try:
-        return (
-            datetime.fromisoformat(when).timestamp()
-            if isinstance(when, str)
-            else as_number(when) or 0.0
-        )
-    except (ValueError, OverflowError):
-        return 0.0
+def _created(assessment: _Assessment) -> int:
+    """Return when an assessment was made, in nanoseconds; 0 where that is not known."""
+    return nanoseconds(_first_known(assessment.create_time, assessment.create_time_ms)) or 0
 
 
 def _value(held: _Held) -> JSON:
@@ -325,45 +260,49 @@ def _value(held: _Held) -> JSON:
 
 def _feedback(assessments: Iterable[_Assessment]) -> Iterator[dict[str, Any]]:
     """Yield feedback in the names of OpenTelemetry."""
-    for each in assessments:
-        value = _value(each.feedback)
+    for assessment in assessments:
+        value = _value(assessment.feedback)
         yield {
-            "gen_ai.evaluation.name": each.assessment_name or each.name,
+            "gen_ai.evaluation.name": assessment.assessment_name or assessment.name,
             "gen_ai.evaluation.score.value": value,
             "gen_ai.evaluation.score.label": value if isinstance(value, str) else None,
-            "gen_ai.evaluation.explanation": each.rationale,
+            "gen_ai.evaluation.explanation": assessment.rationale,
         }
 
 
 def _expected(
     assessments: Iterable[_Assessment], known: Mapping[str, int]
 ) -> tuple[Expectation, Mapping[str, int]]:
+    """Return what is expected, and the remarks with those on other expectations."""
     fields: dict[str, Any] = {}
-    remarks = dict(known)
-    for each in assessments:
-        if each.expectation is None:
+    remarks = Counter(known)
+    for assessment in assessments:
+        if assessment.expectation is None:
             continue
-        name, value = each.assessment_name or each.name, _value(each.expectation)
+        name = assessment.assessment_name or assessment.name
+        value = _value(assessment.expectation)
+        calls = _expected_calls(value) if name == "expected_tool_calls" else None
         if name == "expected_response" and isinstance(value, str):
             fields["text"] = value
-        elif name == "expected_tool_calls" and (calls := _calls(value)) is not None:
+        elif calls is not None:
             fields["calls"] = calls
         else:
-            kind = kind_of("expectation", name)
-            remarks[kind] = remarks.get(kind, 0) + 1
-    return Expectation(**fields), remarks
+            remarks[kind_of("expectation", name)] += 1
+    return Expectation(**fields), dict(remarks)
 
 
-def _calls(value: Any) -> tuple[ExpectedCall, ...] | None:
-    """Return expected calls, None where it is no list of them.
+def _expected_calls(value: Any) -> tuple[ExpectedCall, ...] | None:
+    """Return expected calls, None where a value is no list of them.
 
     Arguments are not compared where none are given.
     """
-    given = [as_map(each) for each in value] if isinstance(value, list) else [{}]
-    if not all(isinstance(each.get("name"), str) for each in given):
+    if not isinstance(value, list):
         return None
-    made = [(each["name"], each.get("arguments", each.get("args"))) for each in given]
-    return tuple(
-        ExpectedCall(name=name, arguments=held if isinstance(held, dict) else None)
-        for name, held in made
-    )
+    calls = []
+    for call in map(as_map, value):
+        name, arguments = call.get("name"), call.get("arguments", call.get("args"))
+        if not isinstance(name, str):
+            return None
+        is_object = isinstance(arguments, dict)
+        calls.append(ExpectedCall(name=name, arguments=arguments if is_object else None))
+    return tuple(calls)

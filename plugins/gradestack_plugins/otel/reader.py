@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import lru_cache, partial
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar, Final, Literal
 
@@ -42,13 +41,13 @@ from gradestack.jsonio import (
     whole_line,
 )
 from gradestack_plugins.otel.dialects import kind_of
-from gradestack_plugins.otel.spans import KEYS, Log, Span, log_of, records_of
+from gradestack_plugins.otel.spans import KEYS, Log, Record, Span, log_of, records_of
 from gradestack_plugins.otel.trace import recorded_of, sample_of, session_of
 from gradestack_plugins.readers.chat.identity import NOTHING
+from gradestack_plugins.readers.chat.logs import PROVIDES
 
-_PIECE: Final = (
-    64 * 1024
-)  # bytes of a file that are looked at together: what a trace needs is told by such pieces
+_PIECE: Final = 64 * 1024
+"""Bytes of a piece of a file; the pieces of each trace are known."""
 _OTLP: Final = (b'"resourceSpans"', b'"resourceLogs"', b'"batches"')
 _MARK: Final = b"\xef\xbb\xbf"
 _WITHIN: Final = (
@@ -62,42 +61,50 @@ _CONSOLE: Final = (b'"context"', b'"span_id"', b'"parent_id"', b'"trace_state"')
 
 
 class Piece(msgspec.Struct, frozen=True):
-    """A part of a file."""
+    """A part of a file.
 
-    given: int  # the number of its input
+    Attributes:
+        given: The number of its input.
+        within: Of a part of a large resource, the keys its list stands under.
+        about: The rest of that resource.
+    """
+
+    given: int
     range: Range
     layout: Literal["lines", "list", "whole", "documents"]
     within: tuple[str, ...] = ()
     about: Mapping[str, Any] = NOTHING
-    """Of a part of a large resource.
-
-    The keys its list stands under, and what else is said of the resource.
-    """
 
 
 class Index(msgspec.Struct):
-    """Where traces stand."""
+    """The pieces of traces.
+
+    Attributes:
+        pieces: All pieces, in the order of the files.
+        places: The pieces of each trace or session that has a model's answer or a call, in the
+            order of the first ones.
+        sessions: The session of each trace, where traces are put together.
+        others: How many traces have neither an answer nor a call.
+        lost: Scores in log records of these.
+    """
 
     given: tuple[Input, ...]
-    pieces: list[Piece] = msgspec.field(default_factory=list)
-    places: dict[str, list[int]] = msgspec.field(default_factory=dict)
-    """The pieces of each trace or session that has a model's answer or a call, in the order of the
-    first ones.
-    """
-    sessions: dict[str, str] = msgspec.field(default_factory=dict)
-    """The session of each trace, where those are put together."""
-    bad: list[BadRecord] = msgspec.field(default_factory=list)
-    others: int = 0  # traces without an answer or a call
-    lost: int = 0  # scores in log records of these
+    pieces: list[Piece] = []
+    places: dict[str, list[int]] = {}
+    sessions: dict[str, str] = {}
+    bad: list[BadRecord] = []
+    others: int = 0
+    lost: int = 0
 
 
 @attrs.frozen(kw_only=True)
 class Traces(RecordReader):
     """Reads traces of agents.
 
-    OTLP as JSON or JSON Lines, also with log records, exports of Tempo and Jaeger.
+    OTLP as JSON or JSON Lines, also with log records, exports of Tempo and Jaeger, and spans as the
+    console's exporter prints them.
 
-    One sample per trace, or per session with ``unit: session``. The dialect is told span by span:
+    One sample per trace, or per session with ``unit: session``. Each span has its own dialect:
     GenAI conventions (current ones, and those whose messages are events or log records),
     OpenInference, Traceloop, ADK. Calls are those that answers make, in the order of spans; an
     execution of a tool gives its result to its call, by the call's id or else by name and order,
@@ -108,23 +115,7 @@ class Traces(RecordReader):
 
     example_file = "traces.json"
     version: ClassVar[str] = "1"
-    provides: ClassVar[frozenset[str]] = frozenset(
-        {
-            "model",
-            "input",
-            "turns",
-            "calls",
-            "text",
-            "tools",
-            "recorded",
-            "status",
-            "error",
-            "ended",
-            "usage",
-            "trace",
-        }
-        | {"cluster", "facets", "remarks", "source"}
-    )
+    provides = PROVIDES - {"agent_usage", "run", "expected"}
     stack: ClassVar[str | None] = "scores"
 
     unit: Literal["trace", "session"] = "trace"
@@ -144,155 +135,163 @@ class Traces(RecordReader):
     @override
     def index(self, inputs: Inputs) -> Index:
         """Find the pieces of every trace, in one pass over the files."""
-        given = (each.path.stat() for each in inputs.data)
-        return _index(
-            self.unit,
-            inputs.data,
-            tuple((each.st_ino, each.st_size, each.st_mtime_ns) for each in given),
-        )
+        states = [file.path.stat() for file in inputs.data]
+        versions = tuple([(each.st_ino, each.st_size, each.st_mtime_ns) for each in states])
+        return _index(self.unit, inputs.data, versions)
 
     def remarks(self, inputs: Inputs) -> Iterator[str]:
         """Yield how many traces are left out, and how many scores with them."""
         index = self.index(inputs)
-        if others := index.others:
-            yield (
-                f"{others:,} trace{'s' * (others > 1)} left out: no model's answer and no call "
-                "of a tool in them"
-            )
+        others = index.others
+        if others:
+            traces = "trace" if others == 1 else "traces"
+            reason = "no model's answer and no call of a tool in them"
+            yield f"{others:,} {traces} left out: {reason}"
         if index.lost:
             yield f"scores not recorded: {index.lost:,}, of traces without a model call in the data"
 
     @override
     def plan(self, inputs: Inputs, index: Index) -> Iterator[Shard]:
-        names, cuts, sizes, used = list(index.places), [0], [0], set[int]()
-        for at, name in enumerate(names):
-            places = index.places[name]
-            if sizes[-1] >= SHARD_BYTES:
-                cuts.append(at)
-                sizes.append(0)
-                used = set()
-            sizes[-1] += sum(
-                _size(index.pieces[place].range) for place in places if place not in used
-            )
-            used.update(places)
-        for ordinal, (first, end) in enumerate(pairwise([*cuts, len(names)])):
-            given = index.given[index.pieces[index.places[names[first]][0]].given if names else 0]
-            position = first + len(index.bad) * (ordinal > 0)
-            extra = [first, end]
+        position = 0
+        for ordinal, (names, size) in enumerate(_groups_of_traces(index)):
+            first = index.pieces[index.places[names[0]][0]].given if names else 0
             yield Shard(
                 ordinal=ordinal,
-                input=given,
-                end=max(1, sizes[ordinal]),
-                position=position,
-                extra=extra,
+                input=index.given[first],
+                end=max(1, size),
+                position=position + len(index.bad) * (ordinal > 0),
+                extra=[position, position + len(names)],
             )
+            position += len(names)
 
     @override
     def read(self, shard: Shard, index: Index) -> Iterator[Sample | BadRecord]:
         if not shard.ordinal:
             yield from index.bad
         first, end = shard.extra
-        found: dict[str, tuple[Source, list[Span | Log]]] = {}
         names = list(index.places)[first:end]
-        wanted = set(names)
-        for place in sorted({place for name in names for place in index.places[name]}):
-            piece = index.pieces[place]
-            given = index.given[piece.given]
-            for element in _elements(given, piece):
-                source = Source(file=given.shown, ordinal=element.ordinal, line=element.line)
+        records: dict[str, list[Span | Log]] = {name: [] for name in names}
+        sources: dict[str, Source] = {}
+        for number in sorted({number for name in names for number in index.places[name]}):
+            piece = index.pieces[number]
+            file = index.given[piece.given]
+            for element in _elements(file, piece):
                 for record in records_of(element.value) if element.problem is None else ():
                     name = index.sessions.get(record.trace, record.trace)
-                    if name in wanted:
-                        found.setdefault(name, (source, []))[1].append(record.form(record))
+                    if name in records:
+                        records[name].append(record.form(record))
+                        sources.setdefault(name, _source_of(file, element))
         for name in names:
-            source, records = found.pop(name)
-            yield from self.guarded(partial(_alone, name, records), {}, source)
+            read = partial(_read_trace, name, records.pop(name))
+            yield from self.guarded(read, {}, sources[name])
 
 
-@lru_cache(maxsize=4)
-def _index(unit: str, inputs: tuple[Input, ...], _: tuple[tuple[int, ...], ...]) -> Index:  # noqa: C901
-    """Return where traces stand.
-
-    Asked for when the stack is chosen, and again for grading, files are read once.
-    """
-    found, agents, traces, scores = (
-        Index(given=inputs),
-        set[str](),
-        dict[str, list[int]](),
-        Counter[str](),
-    )
-    for number, given in enumerate(inputs):
-        for piece in _pieces(number, given):
-            found.pieces.append(piece)
-            for element in _elements(given, piece):
-                if element.problem is not None:
-                    source = Source(file=given.shown, ordinal=element.ordinal, line=element.line)
-                    found.bad.append(BadRecord(source=source, reason=element.problem))
-                    continue
-                for record in records_of(element.value):
-                    places = traces.setdefault(record.trace, [])
-                    if not places or places[-1] != len(found.pieces) - 1:
-                        places.append(len(found.pieces) - 1)
-                    if record.form is log_of:
-                        scores[record.trace] += bool(recorded_of([log_of(record).event]))
-                        continue
-                    if record.trace not in agents and kind_of(record.attributes) is not None:
-                        agents.add(record.trace)
-                    if unit == "session" and (session := session_of(record.attributes)) is not None:
-                        found.sessions.setdefault(record.trace, session)
-    found.others = len(traces.keys() - agents)
-    found.lost = sum(count for trace, count in scores.items() if trace not in agents)
-    for trace, places in traces.items():
-        if trace in agents:
-            name = found.sessions.get(trace, trace)
-            found.places[name] = sorted({*found.places.get(name, ()), *places})
-    return found
+def _groups_of_traces(index: Index) -> Iterator[tuple[list[str], int]]:
+    """Yield the names of traces whose pieces make up a shard, and the bytes of these pieces."""
+    names: list[str] = []
+    size = 0
+    pieces: set[int] = set()
+    for name, places in index.places.items():
+        if size >= SHARD_BYTES:
+            yield names, size
+            names, size, pieces = [], 0, set()
+        names.append(name)
+        size += sum(_size(index.pieces[number].range) for number in set(places) - pieces)
+        pieces.update(places)
+    yield names, size
 
 
-def _alone(name: str, records: list[Span | Log], _: Any, source: Source) -> tuple[Sample]:
+def _source_of(file: Input, element: Element) -> Source:
+    return Source(file=file.shown, ordinal=element.ordinal, line=element.line)
+
+
+def _read_trace(name: str, records: list[Span | Log], _: Any, source: Source) -> tuple[Sample]:
     return (sample_of(name, records, source),)
 
 
-def _pieces(number: int, given: Input) -> Iterator[Piece]:
-    path = given.path
-    with reading(given.shown), open_regular(path) as file:
-        listed = file.read(_PIECE).removeprefix(_MARK).lstrip().startswith(b"[")
-    members = [] if listed else list(iter_members(path, _PIECE))
-    goes_on = not listed and _goes_on(path, members)
-    lists = [each.ranges for each in members if each.key in KEYS and each.ranges is not None]
-    if listed:
+@lru_cache(maxsize=4)
+def _index(unit: str, inputs: tuple[Input, ...], _: tuple[tuple[int, ...], ...]) -> Index:
+    """Return the pieces of traces.
+
+    It is asked for when the stack is chosen, and again for grading: files are read once.
+    """
+    index = Index(given=inputs)
+    pieces: dict[str, list[int]] = {}
+    agents: set[str] = set()
+    scores = Counter[str]()
+    for number, file in enumerate(inputs):
+        for piece in _pieces(number, file):
+            index.pieces.append(piece)
+            for element in _elements(file, piece):
+                if element.problem is not None:
+                    source = _source_of(file, element)
+                    index.bad.append(BadRecord(source=source, reason=element.problem))
+                    continue
+                for record in records_of(element.value):
+                    own_pieces = pieces.setdefault(record.trace, [])
+                    if own_pieces[-1:] != [len(index.pieces) - 1]:
+                        own_pieces.append(len(index.pieces) - 1)
+                    if record.form is log_of:
+                        scores[record.trace] += bool(recorded_of([log_of(record).event]))
+                    else:
+                        _add_span(record, unit, agents, index.sessions)
+    index.others = len(pieces.keys() - agents)
+    index.lost = sum(count for trace, count in scores.items() if trace not in agents)
+    for trace, own_pieces in pieces.items():
+        if trace in agents:
+            name = index.sessions.get(trace, trace)
+            index.places[name] = sorted({*index.places.get(name, ()), *own_pieces})
+    return index
+
+
+def _add_span(record: Record, unit: str, agents: set[str], sessions: dict[str, str]) -> None:
+    """Add the trace of an answer or a call, and the session of a trace."""
+    trace = record.trace
+    if trace not in agents and kind_of(record.attributes) is not None:
+        agents.add(trace)
+    if unit == "session" and trace not in sessions:
+        session = session_of(record.attributes)
+        if session is not None:
+            sessions[trace] = session
+
+
+def _pieces(number: int, file: Input) -> Iterator[Piece]:
+    """Yield the pieces of a file."""
+    path = file.path
+    with reading(file.shown), open_regular(path) as opened:
+        is_list = opened.read(_PIECE).removeprefix(_MARK).lstrip().startswith(b"[")
+    if is_list:
         yield from (Piece(number, part, "list") for part in list_ranges(path, _PIECE))
-    elif goes_on and not _begins_a_document(path):
+        return
+    members = list(iter_members(path, _PIECE))
+    has_more = _has_more(path, members)
+    if has_more and not _begins_a_document(path):
         yield from (Piece(number, Range(*part), "lines") for part in line_ranges(path, _PIECE))
-    elif lists:
-        yield from (
-            each
-            for ranges in lists
-            for part in ranges
-            for each in _parts(path, Piece(number, part, "list"))
-        )
-    else:
-        layout: Literal["whole", "documents"] = "documents" if goes_on else "whole"
+        return
+    lists = [each.ranges for each in members if each.key in KEYS and each.ranges is not None]
+    for part in (part for ranges in lists for part in ranges):
+        yield from _parts(path, Piece(number, part, "list"))
+    if not lists:
+        layout: Literal["whole", "documents"] = "documents" if has_more else "whole"
         yield Piece(number, Range(0, path.stat().st_size), layout)
 
 
 def _parts(path: Path, piece: Piece) -> Iterator[Piece]:
-    """Yield a range of resources as it is, of a large one the ranges of its scopes, and of a large
-    one its spans'.
-    """
-    if _size(piece.range) < SHARD_BYTES or len(piece.within) == len(_WITHIN):
+    """Yield a range of resources, the ranges of scopes of a large one, or of a large scope's spans."""
+    depth = len(piece.within)
+    if _size(piece.range) < SHARD_BYTES or depth == len(_WITHIN):
         yield piece
         return
     for part in list_ranges(path, 1, piece.range):
         members = list(iter_members(path, _PIECE, part)) if _size(part) >= SHARD_BYTES else []
-        about = {
-            each.key: loads(each.read(path)) for each in members if each.key == "resource"
-        } or piece.about
-        lists = (each for each in members if each.key in _WITHIN[len(piece.within)])
-        held = [((*piece.within, each.key), inner) for each in lists for inner in each.ranges or ()]
-        for within, inner in held:
-            yield from _parts(path, Piece(piece.given, inner, "list", within, about))
-        if not held:
+        resources = [each for each in members if each.key == "resource"]
+        about = {each.key: loads(each.read(path)) for each in resources} or piece.about
+        lists = [each for each in members if each.key in _WITHIN[depth] and each.ranges]
+        for member in lists:
+            within = (*piece.within, member.key)
+            for inner in member.ranges or ():
+                yield from _parts(path, Piece(piece.given, inner, "list", within, about))
+        if not lists:
             yield msgspec.structs.replace(piece, range=part)
 
 
@@ -300,10 +299,11 @@ def _size(part: Range) -> int:
     return max(1, (part.end or 0) - part.start)
 
 
-def _goes_on(path: Path, members: list[Member]) -> bool:
+def _has_more(path: Path, members: list[Member]) -> bool:
     """Return whether another document stands behind the first of a file, or in its second line."""
+    end = members[-1].end if members else None
     with open_regular(path) as file:
-        if members and (end := members[-1].end) is not None:
+        if end is not None:
             file.seek(end)
             return file.read(_PIECE).lstrip().removeprefix(b"}").lstrip() != b""
         whole_line(file)
@@ -323,13 +323,14 @@ def _is_object(line: bytes) -> bool:
     return False
 
 
-def _documents(given: Input) -> Iterator[Element]:
+def _documents(file: Input) -> Iterator[Element]:
     """Yield JSON documents that stand one after the other, each over several lines."""
-    with reading(given.shown):
-        text = read_regular(given.path).decode(errors="replace").lstrip("\ufeff")
-    decoder, position, ordinal = json.JSONDecoder(), 0, 0
-    while text[position:].strip():
-        position += len(text[position:]) - len(text[position:].lstrip())
+    with reading(file.shown):
+        text = read_regular(file.path).decode(errors="replace").lstrip("\ufeff")
+    decoder = json.JSONDecoder()
+    position = _skip_space(text, 0)
+    ordinal = 0
+    while position < len(text):
         line = text.count("\n", 0, position) + 1
         try:
             value, position = decoder.raw_decode(text, position)
@@ -337,19 +338,27 @@ def _documents(given: Input) -> Iterator[Element]:
             yield Element(ordinal, line, problem=f"not JSON: {problem}")
             return
         yield Element(ordinal, line, value)
+        position = _skip_space(text, position)
         ordinal += 1
 
 
-def _elements(given: Input, piece: Piece) -> Iterator[Element]:
+def _skip_space(text: str, position: int) -> int:
+    while position < len(text) and text[position].isspace():
+        position += 1
+    return position
+
+
+def _elements(file: Input, piece: Piece) -> Iterator[Element]:
     if piece.layout == "whole":
-        return read_document(given)
+        return read_document(file)
     if piece.layout == "documents":
-        return _documents(given)
-    found = read_records(given, piece.range, piece.layout)
-    return (_in_resource(piece, each) for each in found) if piece.within else found
+        return _documents(file)
+    elements = read_records(file, piece.range, piece.layout)
+    return map(partial(_in_resource, piece), elements) if piece.within else elements
 
 
 def _in_resource(piece: Piece, element: Element) -> Element:
+    """Return an element of a part of a resource in the resource."""
     value = element.value
     for key in reversed(piece.within):
         value = {key: [value]}

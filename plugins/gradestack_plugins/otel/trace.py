@@ -1,4 +1,4 @@
-"""The sample that the spans of one trace, or of one session, are."""
+"""The sample of the spans of one trace, or of one session."""
 
 from __future__ import annotations
 
@@ -26,211 +26,215 @@ from gradestack_plugins.readers.chat.identity import Identity
 from gradestack_plugins.readers.chat.logs import log_sample
 from gradestack_plugins.readers.chat.results import error_form, plain
 from gradestack_plugins.readers.chat.usage import added
+from gradestack_plugins.readers.rows import message_key, shared_beginning
 
-Place = tuple[str, str]  # a trace, and the id of a span in it
+SpanId = tuple[str, str]
+"""A trace, and the id of a span in it."""
 EVALUATION: Final = "gen_ai.evaluation.result"
 _VERDICTS: Final = {"pass": 1.0, "fail": 0.0, "yes": 1.0, "no": 0.0, "true": 1.0, "false": 0.0}
 
 
-def sample_of(name: str, records: Iterable[Span | Log], source: Source) -> Sample:  # noqa: C901
+def sample_of(name: str, records: Iterable[Span | Log], source: Source) -> Sample:
     """Return the sample of a trace or session.
 
-    Its spans and log records, in the order of the files.
+    Args:
+        name: Its id.
+        records: Its spans and log records, in the order of the files.
+        source: The place of the first of them.
     """
-    given, remarks = list(records), dict[str, int]()
-    recorded_spans = [each for each in given if isinstance(each, Span)]
-    once = {(each.trace, each.id or number): each for number, each in enumerate(recorded_spans)}
-    spans = sorted(once.values(), key=lambda span: span.start)
-    if len(spans) < len(recorded_spans):  # exported again, as after a failure
-        remarks["repeated_span"] = len(recorded_spans) - len(spans)
-    logs: dict[Place, list[Event]] = {}
-    for each in given:
-        if isinstance(each, Log):
-            logs.setdefault((each.trace, each.span), []).append(each.event)
-    known = {(span.trace, span.id): span for span in spans}
-    roots = [span for span in spans if (span.trace, span.parent) not in known]
-    if roots and all(span.parent for span in roots):
-        remarks["trace_without_root"] = 1
-    kinds = [kind_of(span.attributes) for span in spans]
-    answers = _answers(
-        [span for span, kind in zip(spans, kinds, strict=True) if kind == "answer"], known, logs
-    )
-    talk = Conversation()
-    _read(talk, [answer for _, answer in answers], [_agent(span, known) for span, _ in answers])
-    for _ in range(sum(answer.bare for _, answer in answers)):
-        talk.remark("call_without_arguments")
-    for span, kind in zip(spans, kinds, strict=True):
-        if kind == "tool":
-            _execute(talk, execution_of(span), span, _agent(span, known))
-    events = [
-        *(event for span in spans for event in span.events),
-        *(e for many in logs.values() for e in many),
-    ]
-    recorded = recorded_of(events, talk.remark)
-    session = next(
-        (found for span in spans if (found := session_of(span.attributes)) is not None), None
-    )
-    trace = {"trace_id": spans[0].trace if spans else name}
-    if roots:
-        trace["span_id"] = roots[0].id
-    if session is not None:
-        trace["session_id"] = session
-    facets = {"service": spans[0].service} if spans and spans[0].service is not None else {}
-    if impossible := sum(span.impossible_times for span in spans):
-        remarks[IMPOSSIBLE_AMOUNT] = impossible
-    seconds = _seconds(spans)
-    usage = added(answer.usage for _, answer in answers)
-    more: dict[str, Any] = {
-        "model": next((answer.model for _, answer in reversed(answers) if answer.model), None),
-        "tools": next(
-            (specs for _, answer in answers if (specs := specs_of(answer.tools)) is not None), None
-        ),
-        "usage": replace(usage, seconds=seconds)
-        if usage is not None and seconds is not None
-        else usage,
-        "recorded": recorded,
-    }
-    called = {
-        span.id for span, kind in zip(spans, kinds, strict=True) if kind == "tool" and span.parent
-    }
-    broken = next(
-        (span for span in roots if span.error is not None and span.id not in called), None
-    )
-    if broken is not None:
-        named = text_or_none(broken.attributes.get("error.type")) or ""
-        message = broken.error or named or f"the span {broken.name!r} ended in an error"
-        fault = Fault(category="target", code="target_error", message=message, type=named)
-        more |= {"status": Status.FAILED, "error": fault, "ended": "error"}
-    return log_sample(Identity(name, None, session, trace, facets, remarks), talk, source, **more)
+    return _Trace(records).sample(name, source)
 
 
-def session_of(known: Mapping[str, Any]) -> str | None:
+class _Trace:
+    """The spans of a trace by their ids, and its log records."""
+
+    def __init__(self, records: Iterable[Span | Log]) -> None:
+        spans: list[Span] = []
+        self.logs: dict[SpanId, list[Event]] = {}
+        for record in records:
+            if isinstance(record, Span):
+                spans.append(record)
+            else:
+                self.logs.setdefault((record.trace, record.span), []).append(record.event)
+        once = {(span.trace, span.id or number): span for number, span in enumerate(spans)}
+        self.repeated = len(spans) - len(once)
+        """Spans that were exported again, as after a failure."""
+        self.spans = sorted(once.values(), key=lambda span: span.start)
+        self.by_id = {(span.trace, span.id): span for span in self.spans}
+        self.roots = [span for span in self.spans if (span.trace, span.parent) not in self.by_id]
+        self.kinds = {id(span): kind_of(span.attributes) for span in self.spans}
+
+    def sample(self, name: str, source: Source) -> Sample:
+        """Return the sample of a trace under a name."""
+        talk = Conversation()
+        answers = self._answers()
+        agents = [self._agent_of(span) for span, _ in answers]
+        _read_answers(talk, [answer for _, answer in answers], agents)
+        for _ in range(sum(answer.bare for _, answer in answers)):
+            talk.remark("call_without_arguments")
+        for span in self._of_kind("tool"):
+            _add_execution(talk, execution_of(span), span, self._agent_of(span))
+        recorded = recorded_of(self._events(), talk.remark)
+        sessions = filter(None, (session_of(span.attributes) for span in self.spans))
+        session = next(sessions, None)
+        trace = {"trace_id": self.spans[0].trace if self.spans else name}
+        if self.roots:
+            trace["span_id"] = self.roots[0].id
+        if session is not None:
+            trace["session_id"] = session
+        service = self.spans[0].service if self.spans else None
+        facets = {} if service is None else {"service": service}
+        identity = Identity(name, None, session, trace, facets, self._remarks())
+        models = (answer.model for _, answer in reversed(answers))
+        tools = (specs_of(answer.tools) for _, answer in answers)
+        usage, seconds = added(answer.usage for _, answer in answers), _seconds(self.spans)
+        if usage is not None and seconds is not None:
+            usage = replace(usage, seconds=seconds)
+        more: dict[str, Any] = {
+            "model": next(filter(None, models), None),
+            "tools": next((specs for specs in tools if specs is not None), None),
+            "usage": usage,
+            "recorded": recorded,
+        }
+        return log_sample(identity, talk, source, **more, **self._failure())
+
+    def _of_kind(self, kind: str) -> Iterator[Span]:
+        return (span for span in self.spans if self.kinds[id(span)] == kind)
+
+    def _events(self) -> Iterator[Event]:
+        for span in self.spans:
+            yield from span.events
+        for events in self.logs.values():
+            yield from events
+
+    def _remarks(self) -> dict[str, int]:
+        has_no_root = bool(self.roots) and all(span.parent for span in self.roots)
+        counts = {
+            "repeated_span": self.repeated,
+            "trace_without_root": int(has_no_root),
+            IMPOSSIBLE_AMOUNT: sum(span.impossible_times for span in self.spans),
+        }
+        return {kind: count for kind, count in counts.items() if count}
+
+    def _failure(self) -> dict[str, Any]:
+        """Return the status of a run whose root ended in an error."""
+        for span in self.roots:
+            is_call = self.kinds[id(span)] == "tool" and span.parent
+            if span.error is not None and not is_call:
+                kind = text_or_none(span.attributes.get("error.type")) or ""
+                message = span.error or kind or f"the span {span.name!r} ended in an error"
+                fault = Fault(category="target", code="target_error", message=message, type=kind)
+                return {"status": Status.FAILED, "error": fault, "ended": "error"}
+        return {}
+
+    def _above(self, span: Span) -> Iterator[Span]:
+        """Yield the spans above one, nearest first; a circle ends."""
+        visited = {span.id}
+        above = self.by_id.get((span.trace, span.parent))
+        while above is not None and above.id not in visited:
+            visited.add(above.id)
+            yield above
+            above = self.by_id.get((above.trace, above.parent))
+
+    def _agent_of(self, span: Span) -> str | None:
+        """Return the name of the nearest agent that a span is, or stands below."""
+        for each in (span, *self._above(span)):
+            name = text_or_none(each.attributes.get("gen_ai.agent.name"))
+            if name:
+                return name
+        return None
+
+    def _answers(self) -> list[tuple[Span, Answer]]:
+        """Return the answers by their spans; an answer that stands on two spans is one."""
+        by_id: dict[SpanId, tuple[Span, Answer]] = {}
+        for span in self._of_kind("answer"):
+            key = (span.trace, span.id)
+            by_id[key] = (span, answer_of(span, self.logs.get(key, ())))
+        for key, (span, inner) in list(by_id.items()):
+            above = ((each.trace, each.id) for each in self._above(span))
+            outer = next((by_id[each][1] for each in above if each in by_id), None)
+            if outer is None:
+                continue
+            if not outer.said:
+                outer.history, outer.said = inner.history or outer.history, inner.said
+            outer.usage = inner.usage or outer.usage
+            outer.tools = inner.tools if outer.tools is None else outer.tools
+            outer.model = outer.model or inner.model
+            del by_id[key]
+        return list(by_id.values())
+
+
+def session_of(attributes: Mapping[str, Any]) -> str | None:
     """Return the id of the session that the attributes of a span name."""
-    return text_or_none(first_of(known, "session"))
+    return text_or_none(first_of(attributes, "session"))
 
 
-def _above(span: Span, known: Mapping[Place, Span]) -> Iterator[Span]:
-    """Yield the spans above one, nearest first; a circle ends."""
-    seen = {span.id}
-    while (parent := known.get((span.trace, span.parent))) is not None and parent.id not in seen:
-        seen.add(parent.id)
-        yield parent
-        span = parent
-
-
-def _agent(span: Span, known: Mapping[Place, Span]) -> str | None:
-    named = (
-        text_or_none(each.attributes.get("gen_ai.agent.name"))
-        for each in (span, *_above(span, known))
-    )
-    return next(filter(None, named), None)
-
-
-def _answers(
-    spans: Sequence[Span], known: Mapping[Place, Span], logs: Mapping[Place, Sequence[Event]]
-) -> list[tuple[Span, Answer]]:
-    found: dict[Place, tuple[Span, Answer]] = {}
-    for span in spans:
-        place = (span.trace, span.id)
-        found[place] = (span, answer_of(span, logs.get(place, ())))
-    for span, answer in list(found.values()):
-        outer = next((each for each in _above(span, known) if (each.trace, each.id) in found), None)
-        if outer is None:
-            continue
-        of_outer = found[outer.trace, outer.id][1]
-        if not of_outer.said:
-            of_outer.history, of_outer.said = answer.history or of_outer.history, answer.said
-        of_outer.usage = answer.usage or of_outer.usage
-        of_outer.tools = answer.tools if of_outer.tools is None else of_outer.tools
-        of_outer.model = of_outer.model or answer.model
-        del found[span.trace, span.id]
-    return list(found.values())
-
-
-def _read(talk: Conversation, answers: Sequence[Answer], agents: Sequence[str | None]) -> None:
-    """Read what answers say, and of the messages that each was asked with those that are new.
+def _read_answers(
+    talk: Conversation, answers: Sequence[Answer], agents: Sequence[str | None]
+) -> None:
+    """Read the new messages that each answer was asked with, and the answer.
 
     Calls count in an answer's own messages; in those it was asked with only where no answer is
     recorded.
     """
-    several, anything = len(set(agents)) > 1, any(answer.said for answer in answers)
-    read: list[str] = []
+    has_agents = len(set(agents)) > 1
+    has_answers = any(answer.said for answer in answers)
+    keys: list[str] = []
     for answer, agent in zip(answers, agents, strict=True):
-        asked, same = [*map(_told, answer.history)], 0
-        while same < min(len(read), len(asked)) and read[same] == asked[same]:
-            same += 1
-        new = [
-            each
-            for each in answer.history[same:]
-            if not anything or as_map(each).get("role") != "assistant"
-        ]
-        if same < len(
-            read
-        ):  # another conversation, or one that was shortened: what was said before is known
-            told = set(read)
-            new = [each for each in new if _told(each) not in told]
-        said = [
-            {**each, "author": agent} if several and isinstance(each, dict) else each
-            for each in answer.said
-        ]
-        talk.read([*new, *said])
-        read = [
-            *(asked if same == len(read) else [*read, *map(_told, new)]),
-            *map(_told, answer.said),
-        ]
+        asked = [message_key(message) for message in answer.history]
+        shared = shared_beginning(keys, asked)
+        continues = shared == len(keys)
+        known = set(keys)
+        entries: list[Any] = []
+        for message, key in zip(answer.history[shared:], asked[shared:], strict=True):
+            if continues or key not in known:
+                keys.append(key)
+                is_echo = has_answers and as_map(message).get("role") == "assistant"
+                entries += [] if is_echo else [message]
+        for message in answer.said:
+            keys.append(message_key(message))
+            entries.append({**message, "author": agent} if has_agents else message)
+        talk.read(entries)
 
 
-def _told(message: Any) -> str:
-    """Return what tells one message from another: role, text, calls and the call it answers."""
-    known = as_map(message)
-    content = plain(known.get("content"))
-    calls = [
-        [call.get("id"), as_map(call.get("function", call)).get("name")]
-        for call in map(as_map, known.get("tool_calls") or ())
-    ]
-    return repr((known.get("role"), content or "", calls, known.get("tool_call_id")))
-
-
-def _execute(talk: Conversation, made: Execution, span: Span, agent: str | None) -> None:
-    """Hand the execution of a call to the call it is of.
-
-    One that no answer made is a call of its own.
-    """
+def _add_execution(talk: Conversation, made: Execution, span: Span, agent: str | None) -> None:
+    """Give the execution of a call to its call; an execution without one is a call of its own."""
     call = _call_of(talk, made)
     if call is None:
         talk.step = max(talk.step, 0)
-        call = talk.made(
-            "function", made.id, made.name, parse_arguments(made.arguments), author=agent
-        )
+        arguments = parse_arguments(made.arguments)
+        call = talk.made("function", made.id, made.name, arguments, author=agent)
         if made.arguments is None:
             talk.remark("call_without_arguments")
     if call.status is None:
-        found = error_form(plain(made.result)) if made.error is None else None
-        error = made.error if found is None else found.message
-        result = made.result if made.result is not None else error
-        finish(call, plain(result), error, made.error_type if found is None else found.type)
+        error, kind = made.error, made.error_type
+        form = error_form(plain(made.result)) if error is None else None
+        if form is not None:
+            error, kind = form.message, form.type
+        result = error if made.result is None else made.result
+        finish(call, plain(result), error, kind)
     elif made.error is not None and call.status != "denied":
         finish(call, call.result, call.error or made.error, made.error_type or call.error_type)
     if span.start and span.end >= span.start:
+        started = datetime.fromtimestamp(span.start / 1e9, UTC)
         force_setattr(call, "seconds", (span.end - span.start) / 1e9)
-        force_setattr(call, "started", datetime.fromtimestamp(span.start / 1e9, UTC).isoformat())
+        force_setattr(call, "started", started.isoformat())
 
 
 def _call_of(talk: Conversation, made: Execution) -> ToolCall | None:
-    """Return the call of its id, else the first of its name, that no execution has been
-    found for.
-    """
+    """Return the call of an execution's id, else the first of its name, without an execution."""
     free = [call for call in talk.calls if call.started is None]
-    named = next((call for call in free if made.id is not None and call.id == made.id), None)
-    if named is not None:
-        return named
-    known = made.id is not None and any(call.id is not None for call in free)
-    return next(
-        (call for call in free if call.name == made.name and (not known or call.id is None)), None
-    )
+    for call in free:
+        if made.id is not None and call.id == made.id:
+            return call
+    has_ids = made.id is not None and any(call.id is not None for call in free)
+    for call in free:
+        if call.name == made.name and not (has_ids and call.id is not None):
+            return call
+    return None
 
 
-def _seconds(spans: list[Span]) -> float | None:
+def _seconds(spans: Sequence[Span]) -> float | None:
     """Return how long a run took: from its first start to its last end.
 
     None where a span has no start, or a time that cannot be one.
@@ -244,33 +248,32 @@ def _seconds(spans: list[Span]) -> float | None:
 def recorded_of(
     events: Iterable[Event], remark: Callable[[str], None] = lambda _: None
 ) -> dict[str, Any]:
-    """Return the scores, or labels, that events say, by their names, with their explanations.
+    """Return the scores or labels in events by their names, and their explanations.
 
-    The last of a name.
+    Of several events of a name the last one counts.
     """
-    found, explained = dict[str, Any](), dict[str, Any]()
+    scores: dict[str, Any] = {}
+    explanations: dict[str, Any] = {}
     for event in events:
         known = {**as_map(event.body), **event.attributes}
-        name, given = (
-            known.get("gen_ai.evaluation.name"),
-            known.get("gen_ai.evaluation.score.value"),
-        )
+        name = known.get("gen_ai.evaluation.name")
         if event.name != EVALUATION or not isinstance(name, str):
             continue
-        label, said = (
-            known.get("gen_ai.evaluation.score.label"),
-            known.get("gen_ai.evaluation.explanation"),
-        )
-        score = as_number(given)
+        value = known.get("gen_ai.evaluation.score.value")
+        label = known.get("gen_ai.evaluation.score.label")
+        score = as_number(value)
         if score is None:
-            score = _VERDICTS.get(str(given if isinstance(given, bool) else label).lower())
+            word = value if isinstance(value, bool) else label
+            score = _VERDICTS.get(str(word).lower())
         if score is None and label is None:
-            if given is not None:
+            if value is not None:
                 remark("unreadable_score")
             continue
-        if name in found:
+        if name in scores:
             remark("repeated_score")
-        found[name] = label if score is None else score
-        if said:
-            explained[name] = said if isinstance(said, str) else compact(said)
-    return {**found, "explanations": explained} if explained else found
+        scores[name] = label if score is None else score
+        explanation = known.get("gen_ai.evaluation.explanation")
+        if explanation:
+            is_text = isinstance(explanation, str)
+            explanations[name] = explanation if is_text else compact(explanation)
+    return {**scores, "explanations": explanations} if explanations else scores

@@ -9,7 +9,7 @@ Rows of tools give results to the calls that answers made, by name and order.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import takewhile
 from operator import attrgetter
 from typing import Any, Final, Literal
@@ -75,10 +75,10 @@ def runs_of_rows(rows: Iterable[Row], stem: str) -> Iterator[Run]:
     for row in _latest_rows(rows):
         trace = row.trace
         if not trace:
-            keys = [_message_key(entry) for entry in row.asked]
+            keys = [message_key(entry) for entry in row.asked]
             trace = _continued_trace(keys, open_ends) or f"{stem}:{len(made_ids)}"
             made_ids.add(trace)
-            open_ends["".join([*keys, *map(_message_key, row.answer)])] = trace
+            open_ends["".join([*keys, *map(message_key, row.answer)])] = trace
         traces.setdefault(trace, []).append(row)
     for trace, own_rows in traces.items():
         for run in _runs_of_trace(trace, own_rows):
@@ -228,8 +228,8 @@ def _conversation(models: list[Row]) -> list[Any]:
     entries: list[Any] = []
     keys: list[str] = []
     for row in models:
-        asked = [_message_key(entry) for entry in row.asked]
-        shared = _shared_beginning(keys, asked)
+        asked = [message_key(entry) for entry in row.asked]
+        shared = shared_beginning(keys, asked)
         continues = shared == len(keys)
         known = set(keys)
         for entry, key in zip(row.asked[shared:], asked[shared:], strict=True):
@@ -237,16 +237,16 @@ def _conversation(models: list[Row]) -> list[Any]:
                 entries.append(entry)
                 keys.append(key)
         entries += row.answer
-        keys += map(_message_key, row.answer)
+        keys += map(message_key, row.answer)
     return entries
 
 
-def _shared_beginning(one: list[str], other: list[str]) -> int:
+def shared_beginning(one: list[str], other: list[str]) -> int:
     """Return how many keys two lists begin with in common."""
     return len(list(takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))))
 
 
-def _message_key(entry: Any) -> str:
+def message_key(entry: Any) -> str:
     """Return the text by which two records of one message are equal: speaker, calls, results."""
     message = as_map(entry)
     kind = word(entry, "type")
@@ -255,11 +255,16 @@ def _message_key(entry: Any) -> str:
         return f"{[kind, identifier, *map(message.get, _ITEM_KEYS)]}\n"
     content = message.get("content")
     blocks = [as_map(block) for block in as_list(content)]
-    calls = [as_map(call).get("id") for call in as_list(message.get("tool_calls"))]
+    calls = [_call_key(as_map(call)) for call in as_list(message.get("tool_calls"))]
     calls += [block.get("id") for block in blocks if block.get("type") == "tool_use"]
     results = [block.get("tool_use_id") for block in blocks if "tool_use_id" in block]
-    said = [message.get("role"), text_of(content), calls, results, message.get("tool_call_id")]
+    text = compact(content) if isinstance(content, dict) else text_of(content)
+    said = [message.get("role"), text, calls, results, message.get("tool_call_id")]
     return f"{said}\n"
+
+
+def _call_key(call: Mapping[str, Any]) -> Any:
+    return call.get("id") or as_map(call.get("function", call)).get("name")
 
 
 _ITEM_KEYS: Final = ("name", "arguments", "output")

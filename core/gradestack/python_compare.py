@@ -17,6 +17,7 @@ from gradestack.comparison.sides import Failed, Match, Side, sides_of, split_nam
 from gradestack.errors import ConfigError, DataError, PluginError, guarded, writing
 from gradestack.grading.subset import Subset
 from gradestack.jsonio.values import dumps
+from gradestack.outcome.earlier import find_previous
 from gradestack.outcome.pages import COMPARISON, COMPARISON_PARTS, keep_foreign_comparison
 from gradestack.python_api import files_suite
 from gradestack.registry import Registry, discover
@@ -44,6 +45,7 @@ def compare(
     force: bool = False,
     output: str | Path | None = None,
     report_url: str | None = None,
+    previous: bool = False,
     allow_code: bool = False,
     registry: Registry | None = None,
 ) -> Comparison:
@@ -71,6 +73,8 @@ def compare(
         force: Compare runs that differ in graders, expectations or inputs all the same.
         output: Directory for ``comparison.json`` and its pages; default: nothing is written.
         report_url: Address at which ``comparison.html`` will stand; ``comparison.md`` links to it.
+        previous: Compare a run with the one before of the same suite beside it whose gates passed;
+            of a folder of runs the newest.
         allow_code: Whether Python files that aggregators of the runs stand in may be imported
             again.
         registry: Plugins to use; default: all installed ones.
@@ -89,6 +93,8 @@ def compare(
     registry = registry or discover()
     if output is not None:
         _check_output(Path(output))
+    if previous:
+        runs = _with_previous(runs)
     subset = Subset.read(filter, tasks, limit)
     aggregators = Aggregators(registry, allow_code)
     groups: list[list[Side]] = [[] for _ in runs]
@@ -129,6 +135,13 @@ def _check_options(confidence: float, failed: str, match: str, report_url: str |
         raise ConfigError(f"report_url is an address that begins with https://, got {report_url!r}")
     if match not in get_args(Match):
         raise ConfigError(f"match is id, input or ordinal, got {match!r}")
+
+
+def _with_previous(runs: Runs) -> tuple[Path, Path]:
+    """Return the run before and the newest one, at or below the one path that is named."""
+    if len(runs) != 1 or isinstance(runs[0], Report):
+        raise ConfigError("previous compares one run, or the newest of a folder: name it alone")
+    return find_previous(Path(runs[0]))
 
 
 def _load_runs(runs: Runs, registry: Registry) -> Iterator[tuple[int, Report]]:

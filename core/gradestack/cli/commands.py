@@ -100,6 +100,14 @@ _RUN_OPTIONS = (
         metavar="N",
         help="Group N recorded runs of each task (trials).",
     ),
+    click.option(
+        "--compare-previous",
+        is_flag=True,
+        help="Compare with the run before beside it whose gates passed: OUTPUT/comparison.",
+    ),
+    click.option(
+        "--report-url", metavar="URL", help="Address of that comparison.html, for its links."
+    ),
     click.option("-q", "--quiet", is_flag=True, help="Print only the gates' verdict."),
     click.option(
         "--allow-all-failed",
@@ -125,7 +133,8 @@ _GROUPS = {
     "What is read": "--reader --map --records --id --no-merge --dataset --cached --num-runs "
     "--filter --tasks --limit",
     "What is computed": "--grader --add-grader --stack --rubric --judgements --labels --profile --set",
-    "What is written": "--output --rows --no-rows --tables --export --quiet",
+    "What is written": "--output --rows --no-rows --tables --export --compare-previous "
+    "--report-url --quiet",
     "How it runs": "--engine --workers --resume --strict --allow-all-failed --allow-code "
     "--allow-outside --allow-remote --no-plugins",
     "Grade": "grade run validate judge judgements",
@@ -197,8 +206,8 @@ def cli() -> None:
     """
 
 
-def _finish(report: Report, *, quiet: bool) -> None:
-    """Print the results of a run, and exit with its code."""
+def _print_report(report: Report, *, quiet: bool) -> None:
+    """Print the results and the verdict of a run, and what went wrong."""
     from gradestack.cli.progress import print_lines  # noqa: PLC0415 - not needed for --help
     from gradestack.cli.results import verdict  # noqa: PLC0415
 
@@ -212,7 +221,6 @@ def _finish(report: Report, *, quiet: bool) -> None:
         _print_error(line)
     if "incomplete" in report.summary:
         _print_error(_interrupted_text(report))
-    sys.exit(report.exit_code)
 
 
 def _print_results(report: Report) -> None:
@@ -295,6 +303,9 @@ def _execute(make: Callable[[RunOptions], Suite], shared: dict[str, Any]) -> Non
     from gradestack.runner import run_suite  # noqa: PLC0415
 
     quiet = shared.pop("quiet")
+    is_compared, url = shared.pop("compare_previous"), shared.pop("report_url")
+    if url is not None and not is_compared:
+        raise click.UsageError("--report-url goes with --compare-previous")
     for name in ("num_runs", "profile", "allow_all_failed", "tables"):
         value = shared.pop(name)
         if value:
@@ -315,7 +326,25 @@ def _execute(make: Callable[[RunOptions], Suite], shared: dict[str, Any]) -> Non
             suite = make(options)
         with show_progress(suite.name, quiet=quiet) as progress, output_to_stderr():
             report = run_suite(suite, msgspec.structs.replace(options, progress=progress))
-        _finish(report, quiet=quiet)
+        _print_report(report, quiet=quiet)
+        if is_compared:
+            _compare_with_previous(report, url)
+        sys.exit(report.exit_code)
+
+
+def _compare_with_previous(report: Report, url: str | None) -> None:
+    """Compare a run with the one before, and write the comparison into its directory."""
+    from gradestack.python_compare import compare  # noqa: PLC0415 - for this option alone
+
+    assert report.path is not None  # noqa: S101 - of a command that writes it
+    out = report.path / "comparison"
+    try:
+        comparison = compare(report.path, previous=True, report_url=url, output=out)
+    except GradestackError as error:
+        _print_error(f"not compared: {error.args[0]}")
+        return
+    click.echo(terminal_line(comparison.sentence))
+    click.echo(terminal_line(f"Comparison: {out}"))
 
 
 @cli.command(cls=_Grouped, epilog="Example: gradestack run suite.yaml -o out")

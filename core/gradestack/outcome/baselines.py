@@ -18,6 +18,7 @@ from gradestack.gates.rules import BaselineGate, OnUndecided
 from gradestack.gates.verdicts import Decision, Flips, Verdict, begin_verdict
 from gradestack.jsonio.values import dumps, loads
 from gradestack.model import replace
+from gradestack.outcome.earlier import age_of, flaw_of, is_baseline
 from gradestack.regular_files import open_regular
 from gradestack.report import Report, is_run, load_report
 from gradestack.rows.packed import rows_file
@@ -133,7 +134,7 @@ def _find_baseline(name: str, suite: Suite, out: Path | None) -> Report | None:
     except (ConfigError, DataError) as error:
         problem = f"the baseline cannot be used: {error.args[0]}"
         raise type(error)(problem, advice) from error
-    why = _flaw_of(report)
+    why = flaw_of(report)
     if why:
         raise DataError(f"the baseline cannot be used: {name}: {why}")
     return report
@@ -151,20 +152,9 @@ def _find_latest(suite: Suite, out: Path | None, *, also_failed: bool) -> Report
             continue
         with suppress(DataError):  # damaged, or being removed: no run to compare with
             report = load_report(path)
-            is_wanted = also_failed or report.passed is not False
-            is_of_suite = report.header.get("suite_name") == suite.name
-            if is_wanted and is_of_suite and not _flaw_of(report):
-                time = str(report.header.get("timestamp"))
-                runs[time, path.name] = report
+            if is_baseline(report, suite.name, also_failed=also_failed):
+                runs[age_of(report.header, path)] = report
     return runs[max(runs)] if runs else None
-
-
-def _flaw_of(report: Report) -> str:
-    """Return why nothing can be compared with a run; "" where it can."""
-    why = report.summary.get("incomplete") or report.all_failed
-    if why:
-        return str(why)
-    return "" if report.has_rows else "the run keeps no rows (rows: none)"
 
 
 def _pair_models(before: list[Side], now: list[Side]) -> list[tuple[Side, Side]]:

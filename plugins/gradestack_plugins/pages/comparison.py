@@ -276,6 +276,11 @@ FILTERS: Mapping[str, Any] = {
     help="Import Python files that the runs used. Use it only if you trust them.",
 )
 @click.option(
+    "--previous",
+    is_flag=True,
+    help="RUN, or the newest below it, with the run before of its suite whose gates passed.",
+)
+@click.option(
     "--report-url", metavar="URL", help="Address of comparison.html, for links in comparison.md."
 )
 @click.option(

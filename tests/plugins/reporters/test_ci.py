@@ -187,7 +187,7 @@ def test_the_documented_action_runs_as_a_script(tmp_path):
     steps = yaml.safe_load(blocks["agent.yml"].split("```")[0])["jobs"]["grade"]["steps"]
     (tmp_path / "suite.yaml").write_text(blocks["suite.yaml"].split("```")[0])
     shutil.copy(ROOT / "examples/airline/results.json", tmp_path / "results.json")
-    gradestack.run(tmp_path / "suite.yaml", output=tmp_path / "baseline")
+    gradestack.run(tmp_path / "suite.yaml", output=tmp_path / "runs/first")
     tools = tmp_path / "bin"
     tools.mkdir()
     gh = tools / "gh"
@@ -211,13 +211,13 @@ def test_the_documented_action_runs_as_a_script(tmp_path):
         ).stdout
         for name, script in scripts.items()
     }
-    assert list(said) == ["Grade", "Show", "Compare"]
+    assert list(said) == ["Grade", "Show", "Comment", "Keep"]
     assert said["Show"].splitlines()[0].startswith("::error title=")
     assert (tmp_path / "shown.md").read_text(encoding="utf-8").startswith("#")
-    assert "out and baseline are identical" in said["Compare"]
+    assert "new and first are identical" in said["Grade"]
     asked = (tmp_path / "asked.txt").read_text().split()
     assert asked[:3] == ["pr", "comment", "7"]
-    assert (tmp_path / asked[-1]).is_file()
-    assert (
-        json.loads((tmp_path / "comparison/comparison.json").read_text())["baseline"] == "baseline"
-    )
+    (kept,) = {path.name for path in (tmp_path / "runs").iterdir()} - {"first"}
+    moved = asked[-1].replace("runs/new", f"runs/{kept}")
+    data = json.loads((tmp_path / moved).with_suffix(".json").read_text())
+    assert data["baseline"] == "first"

@@ -1,0 +1,80 @@
+"""A run compared with the one before of its suite."""
+
+import pytest
+
+import gradestack
+from gradestack import DataError, compare
+from tests.core.outcomes import read_json, write_records
+
+TIMES = iter(f"2031-01-01T00:00:{second:02}+00:00" for second in range(60))
+
+
+@pytest.fixture
+def runs(tmp_path, monkeypatch):
+    """Return a function that grades so many right answers of four, at a later time each."""
+    monkeypatch.chdir(tmp_path)
+
+    def grade(path, right, suite="s", gate=None):
+        records = [
+            {"id": str(task), "expected": "x", "predicted": "x" if task < right else "y"}
+            for task in range(4)
+        ]
+        write_records(tmp_path / "answers.jsonl", records)
+        content = {"name": suite, "target": {"paths": ["answers.jsonl"]}, "reports": []}
+        content |= {"graders": {"g": "exact_match"}}
+        if gate is not None:
+            content["gate"] = {"metric_key": "g", "op": "gte", "value": gate}
+        gradestack.run(content, output=tmp_path / path)
+        header = read_json(tmp_path / path / "header.json")
+        text = gradestack.jsonio.dumps({**header, "timestamp": next(TIMES)})
+        (tmp_path / path / "header.json").write_text(text)
+        return tmp_path / path
+
+    return grade
+
+
+def names_of(comparison):
+    return [side.name for side in comparison.sides]
+
+
+def test_the_newest_run_is_compared_with_the_one_before_whose_gates_passed(runs, tmp_path):
+    runs("all/a", 4, gate=0.5)
+    runs("all/deep/b", 3, gate=0.5)
+    runs("all/other", 4, suite="another")
+    runs("all/failed", 0, gate=0.5)
+    runs("all/c", 2, gate=0.5)
+    assert names_of(compare(tmp_path / "all", previous=True)) == ["b", "c"]
+    assert names_of(compare(tmp_path / "all/failed", previous=True)) == ["b", "failed"]
+    found = compare(tmp_path / "all", previous=True).data
+    assert found["outcome"]["difference"] == -0.25
+
+
+def test_what_has_no_run_before_is_refused(runs, tmp_path):
+    a = runs("all/a", 4)
+    runs("all/b", 4, suite="another")
+    for path in (a, tmp_path / "all"):
+        with pytest.raises(DataError, match=r"no earlier complete run of .* whose gates passed"):
+            compare(path, previous=True)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(DataError, match="no finished run in it or below"):
+        compare(tmp_path / "empty", previous=True)
+    with pytest.raises(gradestack.ConfigError, match="name it alone"):
+        compare(a, a, previous=True)
+
+
+def test_one_command_grades_and_compares(tmp_path, command, monkeypatch):
+    """Without a run before it says so, and the exit code stays the gates'."""
+    monkeypatch.chdir(tmp_path)
+    write_records(tmp_path / "r.jsonl", [{"id": "1", "expected": "x", "predicted": "x"}])
+    words = ("grade", "r.jsonl", "--grader", "exact_match", "--compare-previous", "--quiet")
+    first = command(*words, "-o", "all/a")
+    assert (first.code, first.err.startswith("not compared: ")) == (0, True)
+    header = tmp_path / "all/a/header.json"
+    old = {**read_json(header), "timestamp": "2001-01-01T00:00:00+00:00"}
+    header.write_text(gradestack.jsonio.dumps(old))
+    url = "https://example.org/comparison.html"
+    second = command(*words, "-o", "all/b", "--report-url", url)
+    assert "b and a are identical" in second.out
+    assert url in (tmp_path / "all/b/comparison/comparison.md").read_text()
+    refused = command("grade", "r.jsonl", "--report-url", url)
+    assert (refused.code, "goes with --compare-previous" in refused.err) == (2, True)

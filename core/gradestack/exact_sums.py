@@ -53,16 +53,16 @@ class ExactSums:
     def add_by_cell(self, cells: Iterable[int], sums: Iterable[Sums], size: int) -> list[Sums]:
         """Add up what belongs to each of so many cells."""
         totals: list[Sums] = [()] * size
-        several: dict[int, Counter[int]] = {}
+        several: dict[int, dict[int, int]] = {}
         for cell, pairs in zip(cells, sums, strict=True):
             if not totals[cell]:
                 totals[cell] = pairs  # shared by all to which nothing else is added
                 continue
             units = several.get(cell)
             if units is None:
-                units = several[cell] = Counter(dict(totals[cell]))
+                units = several[cell] = dict(totals[cell])
             for index, added in pairs:
-                units[index] += added
+                units[index] = units.get(index, 0) + added
         for cell, units in several.items():
             totals[cell] = tuple(sorted(units.items()))
         return totals

@@ -24,7 +24,6 @@ GENERATED = {
 LATER = {
     "CHANGELOG.md",
     "docs/compare.md",
-    "docs/design.md",
     "docs/panels.md",
     "docs/reports.md",
     "docs/tutorials/ci.md",

@@ -203,15 +203,17 @@
     if (siblings(row).length > 1) { one.append(trials(row)); }
     one.append(waiting(row));
   }
-  /* All trials of the task, model by model. */
+  /* All trials of the task, model by model: a mark each, of the open one with its name. */
   function trials(row) {
     var bar = make("p", "trials"), before = -1, first = 0;
-    siblings(row).slice(0, 60).forEach(function (other, place) {
+    siblings(row).slice(0, 200).forEach(function (other, place) {
       if (data.m[other] !== before) { first = place; }
-      var button = make("button", "", MARKS[+data.v[other]] + " trial " + (data.runs[data.r[other]] || place - first + 1));
+      var name = "trial " + (data.runs[data.r[other]] || place - first + 1), button = make("button", "v" + data.v[other], MARKS[+data.v[other]]);
       if (several() && data.m[other] !== before) { bar.append(make("code", "", data.models[data.m[other]])); }
       before = data.m[other];
       button.type = "button";
+      button.title = name + ": " + data.words[+data.v[other]];
+      button.setAttribute("aria-label", button.title);
       button.setAttribute("aria-pressed", String(other === row));
       button.addEventListener("click", function () { go(other); });
       bar.append(button);
@@ -228,6 +230,11 @@
     return holder;
   }
 
+  /* List and open run take what is left of the window below them. */
+  function fit() {
+    var top = split.getBoundingClientRect().top + window.scrollY;
+    if (top > 0) { split.style.setProperty("--pane", "calc(100vh - " + Math.ceil(top + 78) + "px)"); }
+  }
   function reveal(row) {
     var place = shown.indexOf(row), top = place * HEIGHT;
     if (place >= 0 && (top < list.scrollTop || top > list.scrollTop + list.clientHeight - HEIGHT)) {
@@ -390,6 +397,7 @@
   function open(row, view) {
     if (!(row >= 0 && row < data.i.length)) { return false; }
     gradestackViews.show(view || "samples");
+    fit();
     if (shown.indexOf(row) < 0) { clear(); apply(); }
     split.classList.add("reading");
     go(row);
@@ -449,7 +457,7 @@
     list.scrollTop = 0;
     if (!recall() && shown.length) { split.classList.remove("reading"); go(shown[0], true); }
   });
-  window.addEventListener("resize", function () { if (data) { draw(); } });
+  window.addEventListener("resize", function () { if (data) { fit(); draw(); } });
 
   /* What is searched beside names and reasons: read when the list is there. */
   function load() {

@@ -120,13 +120,15 @@ var gradestackSample = (function () {
     var equal = answer && !unreadable && of.same(call.name, answer.name) && found.every(function (each) { return each.status === "same"; });
     var status = !answer ? "absent" : (score === null ? equal : score >= 1) ? "matched" : "differs", alike = answer && nameOf(answer) === nameOf(call);
     var how = make("span", "how", status === "absent" ? "not called" : (status === "matched" ? "matched by call " : "closest call: no. ") + (place + 1));
-    if (status === "differs" && !alike) { how.append(" ", make("code", "", nameOf(answer))); }
     var held = make("div", "pair " + status, make("p", "pair-head", make("span", "sign", { matched: "✓", differs: "≠", absent: "✗" }[status]), " ",
       make("code", "tool", nameOf(call)), " ", how, score === null ? null : " ", score === null ? null : make("span", "cell " + shade(score), number(item.score))));
     held.querySelector(".sign").ariaHidden = "true";
     if (answer && went(answer)) { held.append(make("p", "note", make("bdi", "", went(answer)))); }
     if (unreadable) {
       held.append(make("p", "alert", make("b", "", "Arguments are no object"), " ", make("code", "", brief(answer.raw_arguments || "null", 300))));
+    }
+    if (status === "differs" && !alike) {
+      found.unshift({ key: "tool", status: "differs", left: make("code", "", nameOf(call)), right: make("code", "", nameOf(answer)) });
     }
     if (found.length) {
       var body = make("tbody", "");

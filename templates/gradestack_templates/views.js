@@ -16,7 +16,7 @@ var gradestackViews = (function () {
   }
   function follow(event) {
     var hash = location.hash.slice(1), state = new URLSearchParams(hash), target = document.getElementById(hash), view = target && target.closest(".view");
-    if (hash.indexOf("=") >= 0) { show(state.get("view") || "samples"); }
+    if (hash.indexOf("=") >= 0) { show(state.get("view") || "samples"); if (event) { scrollTo(0, 0); } }
     else if (/^s\d+$/.test(hash)) { show("samples"); }
     else if (view) {
       show(view.dataset.view);

@@ -32,12 +32,14 @@ SHOWN = {
         "orchestrationbench.plans",
         "reporters.statements",
     },
-    "quickstart": {"tau_bench.reliability", "reporters.statements"},
+    "quickstart": {"reporters.statements"},
+    "letta": {"letta.results", "statistics.graders_agree"},
+    "answers": {"text_graders.answers"},
     "stability": {"stability.stability", "reporters.programs"},
     "when2call": {"when2call.classes"},
     "presets": {"tool_calls.other_tools"},
     "judges": {"text_graders.judges"},
-    "sessions": {"sessions.sessions", "statistics.graders_agree"},
+    "sessions": {"sessions.sessions", "statistics.graders_agree", "trajectory.answers"},
     "categories": {"bfcl.categories"},
 }
 PRESETS = """
@@ -70,6 +72,17 @@ CALLS = """
 """
 
 
+ANSWERS = """
+name: answers
+target: {paths: [answers.jsonl]}
+graders: {text: {kind: exact_match}}
+"""
+TEXTS = """
+{"id": "a", "input": "Breakfast until?", "expected": "10:00", "predicted": "10:30"}
+{"id": "b", "input": "Gym?", "expected": "yes", "predicted": "yes"}
+"""
+
+
 def suites_in(own):
     """Write two suites into a folder; return all suites by what they are of."""
     (own / "suite.yaml").write_text(PRESETS, encoding="utf-8")
@@ -82,7 +95,9 @@ def suites_in(own):
     )
     (own / "labels.csv").write_text("id,label\na,pass\nb,fail\n", encoding="utf-8")
     judge(own / "judged.yaml", ask=all_pass)
-    suites = {"presets": own / "suite.yaml"}
+    (own / "answers.yaml").write_text(ANSWERS, encoding="utf-8")
+    (own / "answers.jsonl").write_text(TEXTS.lstrip(), encoding="utf-8")
+    suites = {"presets": own / "suite.yaml", "answers": own / "answers.yaml"}
     suites |= {"judges": own / "judged.yaml", "categories": own / "categories.yaml"}
     return {name: suites.get(name, EXAMPLES / name / "suite.yaml") for name in SHOWN}
 
@@ -135,28 +150,31 @@ def test_where_a_judge_and_people_disagree_is_listed_with_the_reason(runs):
 
 
 def test_the_figures_of_panels_are_those_of_the_summary(runs):
-    """Value and interval of each, and the reason where there is none."""
+    """Counts, rates and the values and intervals of curves."""
     held = runs["when2call"].aggregates["label"]["classification"]
-    matrix, figures = PANELS["when2call.classes"](runs["when2call"])
-    assert (list(matrix.rows), matrix.columns[-1]) == (held["labels"], "invalid")
+    head, matrix, rates = PANELS["when2call.classes"](runs["when2call"])
+    assert list(matrix.rows) == held["labels"]
     for row, values in zip(matrix.rows, matrix.values, strict=True):
-        assert dict(zip(matrix.columns, values, strict=True)) == held["confusion_matrix"][row]
-    (direct,) = (each for each in figures.figures if each.label == "direct")
-    interval = held["per_class"]["direct"]["f1_interval"]
-    assert direct == blocks.Figure("direct", 0.5, (interval["low"], interval["high"]), "2 samples")
-    hat, at, tasks = PANELS["tau_bench.reliability"](runs["airline"])
+        counts = held["confusion_matrix"][row]
+        assert dict(zip(matrix.columns, values, strict=True)) == {
+            name: counts[name] for name in matrix.columns
+        }
+        left_out = set(counts) - set(matrix.columns)
+        assert not any(counts[name] for name in left_out)
+    assert rates.rows["direct"][-1] == "50.0%"
+    assert head.sentence[1].text == f"{100 * held['accuracy']:.1f}%"
+    (curve,) = PANELS["tau_bench.reliability"](runs["airline"])
     held = runs["airline"].aggregates["reward"]
-    assert {str(k): each.value for k, each in hat.points.items()} == held["pass_hat_k"][
-        "pass_hat_k"
-    ]
-    assert at.points[4].interval[1] == held["pass_at_k"]["pass_at_k_interval"]["4"]["high"] == 1
-    assert tasks.counts == held["pass_hat_k"]["tasks_by_successes"]
+    every, once = curve.lines["every time"], curve.lines["at least once"]
+    values = {str(k): each.value for k, each in every.items()}
+    assert values == held["pass_hat_k"]["pass_hat_k"]
+    assert once[4].interval[1] == held["pass_at_k"]["pass_at_k_interval"]["4"]["high"] == 1
 
 
 def test_reliability_of_several_models_stands_apart():
-    """Each has its own curves; a model that was run once has none."""
-    metrics = {"pass_hat_k": {"1": 0.5, "2": 0.25}, "tasks_by_successes": {"0": 1}}
-    held = {"pass_hat_k": {"models": {"a": metrics, "b": {"pass_hat_k": {"1": 0.5}}}}}
+    """Each has its own curve; a model that was run once or twice has none."""
+    metrics = {"pass_hat_k": {"1": 0.5, "2": 0.25, "3": 0.125}}
+    held = {"pass_hat_k": {"models": {"a": metrics, "b": {"pass_hat_k": {"1": 0.5, "2": 0.2}}}}}
     report = gradestack.Report(
         path=None,
         header={},
@@ -164,9 +182,46 @@ def test_reliability_of_several_models_stands_apart():
     )
     (section,) = PANELS["tau_bench.reliability"](report)
     assert section.title == "a"
-    curve, tasks = section.blocks
-    assert {k: each.value for k, each in curve.points.items()} == {1: 0.5, 2: 0.25}
-    assert tasks.counts == {"0": 1}
+    (curve,) = section.blocks
+    values = {k: each.value for k, each in curve.lines["every time"].items()}
+    assert values == {1: 0.5, 2: 0.25, 3: 0.125}
+
+
+def test_the_worst_answers_stand_beside_what_was_expected(runs):
+    head, answers = PANELS["text_graders.answers"](runs["answers"])
+    texts = [part if isinstance(part, str) else part.text for part in head.sentence]
+    assert "".join(texts) == "1 of 2 answers are exactly right"
+    first, second = answers.answers
+    assert (first.question.text, first.expected, first.given) == (
+        "Breakfast until?",
+        "10:00",
+        "10:30",
+    )
+    assert (first.right, second.right) == (False, True)
+
+
+def test_errors_of_tools_are_quoted_with_their_runs(runs):
+    head, quotes = PANELS["trajectory.answers"](runs["sessions"])
+    rows = list(runs["sessions"].rows())
+    failed = [row for row in rows if row["passed"] is False]
+    assert head.sentence[0].text == f"{len(failed)} of {len(rows)} runs"
+    assert sum(quote.samples for quote in quotes.quotes) == quotes.total == len(failed)
+    for quote in quotes.quotes:
+        examples = [rows[link.position] for link in quote.examples]
+        assert all(row["passed"] is False for row in examples)
+
+
+def test_the_runs_of_a_question_are_marked_by_its_expected_label(runs):
+    report = runs["stability"]
+    head, strips, _ = PANELS["stability.stability"](report)
+    metrics = report.aggregates["label"]["stability"]
+    same, _, asked = head.sentence[1].text.partition(" of ")
+    assert int(same) / int(asked) == metrics["stability_at_k"]
+    for strip in strips.strips:
+        labels = [row for row in report.rows() if row["sample"]["id"] == strip.task.text]
+        rights = [mark.right for mark in strip.marks if mark.right is not None]
+        assert rights == [row["grade"]["label"] == strip.expected for row in labels]
+        assert len(strip.marks) == metrics["k"]
 
 
 def test_a_figure_is_read_with_its_interval():

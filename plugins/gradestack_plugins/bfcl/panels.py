@@ -2,50 +2,86 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from gradestack import Report
-from gradestack.jsonio import as_map, as_number
+import gradestack
+from gradestack import GradestackError, Report
+from gradestack.jsonio import as_count, as_list, as_map, as_number, as_text
 from gradestack_plugins.pages import blocks
 
+_MOST_COMPARED = 10_000
+"""Runs up to which categories are compared."""
 
-@blocks.panel("Accuracy by category and model")
+
+@blocks.panel("Accuracy by category", place="lead", replaces=["categories"])
 def categories(about: Report) -> Iterable[blocks.Block] | None:
     """Categories and the leaderboard's groups against models, with intervals; None without them."""
-    for held in about.aggregates.values():
-        metrics = as_map(held.get("categories"))
+    for aggregators in about.aggregates.values():
+        metrics = as_map(aggregators.get("categories"))
         if "accuracy" not in metrics or "groups" not in metrics:
             continue
-        each_model = as_map(metrics.get("models")) or {"accuracy": metrics}
-        models = {name or "(no name)": as_map(own) for name, own in each_model.items()}
-        matrices = [_matrix(models, "accuracy", "category"), _matrix(models, "groups", "group")]
-        return [*matrices, blocks.Section("With intervals", list(_intervals(models)))]
+        by_model = as_map(metrics.get("models")) or {"accuracy": metrics}
+        models = {name or "(no name)": as_map(held) for name, held in by_model.items()}
+        names = _names(models, "accuracy")
+        differences = _differences(about, names) if len(models) == 2 else []
+        shares = _matrix(models, "accuracy", "category", differences)
+        groups = _matrix(models, "groups", "group")
+        means = [
+            blocks.figure_of(name, held, "unweighted", unit="share")
+            for name, held in models.items()
+        ]
+        mean = blocks.Matrix(["mean of the categories"], list(models), [means], unit="share")
+        return [shares, blocks.Section("Groups and mean", [groups, mean], folded=True)]
     return None
 
 
-def _matrix(models: Mapping[str, Mapping[str, Any]], part: str, corner: str) -> blocks.Matrix:
-    """Return the values of all models under the names that any of them has."""
+def _matrix(
+    models: Mapping[str, Mapping[str, Any]],
+    part: str,
+    corner: str,
+    differences: list[blocks.Figure] | None = None,
+) -> blocks.Matrix:
+    """Return the shares of all models under the names that any of them has."""
     names = _names(models, part)
-    values = [
-        [as_number(as_map(metrics.get(part)).get(name)) for metrics in models.values()]
-        for name in names
-    ]
-    return blocks.Matrix(names, list(models), values, corner=corner)
+    rows: list[list[blocks.Figure]] = []
+    for name in names:
+        rows.append([_figure(model, metrics, part, name) for model, metrics in models.items()])
+    return blocks.Matrix(
+        names,
+        list(models),
+        rows,
+        corner=corner,
+        unit="share",
+        search='facet:"category={row}" model:"{column}" passed:no' if part == "accuracy" else "",
+        differences=differences or (),
+    )
 
 
-def _intervals(models: Mapping[str, Mapping[str, Any]]) -> Iterator[blocks.Block]:
-    """Yield the accuracy of each model in a category, with its interval."""
-    for name in _names(models, "accuracy"):
-        figures = []
-        for model, metrics in models.items():
-            value = as_map(metrics.get("accuracy")).get(name)
-            interval = as_map(metrics.get("accuracy_interval")).get(name)
-            held = {"value": value, "value_interval": interval}
-            figures.append(blocks.figure_of(model, held, "value"))
-        yield blocks.Interval(figures, name)
+def _figure(model: str, metrics: Mapping[str, Any], part: str, name: str) -> blocks.Figure:
+    interval = as_map(metrics.get(f"{part}_interval")).get(name)
+    held = {"value": as_map(metrics.get(part)).get(name), "value_interval": interval}
+    return blocks.figure_of(model, held, "value", unit="share")
 
 
 def _names(models: Mapping[str, Mapping[str, Any]], part: str) -> list[str]:
     parts = [as_map(metrics.get(part)) for metrics in models.values()]
     return list(dict.fromkeys(name for held in parts for name in held))
+
+
+def _differences(about: Report, names: Iterable[str]) -> list[blocks.Figure]:
+    """Return how far the second model is from the first in each category; none where unknown."""
+    total = as_count(as_map(about.summary.get("metrics")).get("total"))
+    if not about.has_rows or total > _MOST_COMPARED:
+        return []
+    try:
+        data = gradestack.compare(about, by="category", registry=about.registry).data
+    except GradestackError:  # such as models that share no task
+        return []
+    groups = {}
+    for group in map(as_map, as_list(as_map(data.get("by")).get("groups"))):
+        ends = as_list(group.get("ends"))
+        interval = (float(ends[0]), float(ends[1])) if len(ends) == 2 else None
+        value = as_number(group.get("difference"))
+        groups[as_text(group.get("group"))] = blocks.Figure("difference", value, interval)
+    return [groups.get(name, blocks.Figure("difference", None)) for name in names]

@@ -1,25 +1,36 @@
-"""Panel ``readiness``: advice on pages."""
+"""What the family shows on pages: the band of the overall score, and advice."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from gradestack import Report
-from gradestack.jsonio import as_list, as_map, as_text
+from gradestack.jsonio import as_list, as_map, as_number, as_text
 from gradestack_plugins.pages import blocks
 
 
-@blocks.panel("Readiness")
+@blocks.panel("Readiness", place="first")
 def readiness(about: Report) -> Iterable[blocks.Block] | None:
-    """Advice for figures that are low; None without any."""
-    for aggregates in about.aggregates.values():
-        metrics = as_map(aggregates.get("deepfabric"))
+    """The band, the lowest figure with its advice, and all advice; None in another run."""
+    for aggregators in about.aggregates.values():
+        metrics = as_map(aggregators.get("deepfabric"))
         if "overall_score" in metrics:
-            entries = map(as_map, as_list(as_map(metrics.get("interpretation")).get("advice")))
-            texts = {as_text(each.get("metric")): as_text(each.get("advice")) for each in entries}
-            return [
-                blocks.Words(text, metric.replace("_", " ").capitalize())
-                for metric, text in texts.items()
-                if text
-            ]
+            return list(_blocks(metrics))
     return None
+
+
+def _blocks(metrics: Mapping[str, Any]) -> Iterable[blocks.Block]:
+    interpretation = as_map(metrics.get("interpretation"))
+    bands = [
+        f"{as_text(each.get('band'))} from {100 * (as_number(each.get('from')) or 0):.0f}%"
+        for each in map(as_map, as_list(interpretation.get("bands")))
+    ]
+    if bands:
+        band = as_text(interpretation.get("band"))
+        text: list[str | blocks.Part] = ["Overall score: ", blocks.Part(band, "strong")]
+        yield blocks.Words([*text, f" ({', '.join(bands)})."])
+    for each in map(as_map, as_list(interpretation.get("advice"))):
+        title = as_text(each.get("metric")).replace("_", " ").capitalize()
+        if each.get("advice"):
+            yield blocks.Section(title, [blocks.Words(as_text(each["advice"]))], folded=True)

@@ -16,7 +16,7 @@ _MOST = 20  # disagreements that are listed
 _LONGEST = 400  # characters of a reason
 
 
-@blocks.panel("Judges and people")
+@blocks.panel("Judge and people", place="first")
 def judges(about: Report) -> Iterable[blocks.Block] | None:
     """Rates, table of judge and people, agreement and disagreements of every judge.
 

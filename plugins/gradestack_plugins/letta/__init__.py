@@ -6,6 +6,7 @@ _TABLE = """
 reader letta .reader:Letta letta-evals output directories, and gradestack's own run directories
 reader letta_dataset .dataset:LettaDataset letta-evals datasets: lines or CSV, input and
     ground_truth
+panel results .panels:results The results in the words of letta's guide
 program letta .program:LettaProgram letta-evals itself: its results, summary, gates
 stack letta .recording:stack The recorded gate grades, with error bars
 """

@@ -9,20 +9,53 @@ from typing import Any
 import msgspec
 
 from gradestack import Report
+from gradestack.jsonio import as_map, as_number
 from gradestack_plugins.pages import blocks
 
 _MOST_GRAPHS = 20
 
 
-@blocks.panel("Calls and rejections")
+_PARTS = {"call_rejection_accuracy": "call or decline", "fc": "function calls", "plan": "plan"}
+"""Figure -> its name in plain words."""
+
+
+@blocks.panel("Call or decline", place="lead")
 def decisions(about: Report) -> Iterable[blocks.Block] | None:
     """Decisions where a call, or a rejection, was right; None where no metric has them."""
-    for metrics in about.aggregates.values():
-        matrix = metrics.get("orchestrationbench", {}).get("decision_matrix", {})
-        for columns in islice(matrix.values(), 1):
-            values = [list(row.values()) for row in matrix.values()]
-            return [blocks.Matrix(list(matrix), list(columns), values, corner="right \\ decided")]
+    for aggregators in about.aggregates.values():
+        metrics = as_map(aggregators.get("orchestrationbench"))
+        matrix = as_map(metrics.get("decision_matrix"))
+        if matrix:
+            return [*_head(metrics), _decisions(matrix)]
     return None
+
+
+def _head(metrics: Mapping[str, Any]) -> Iterator[blocks.Block]:
+    """Yield the sentence: the average, and the weakest of its parts."""
+    average = as_number(metrics.get("average"))
+    values = {name: as_number(metrics.get(name)) for name in _PARTS}
+    known = {name: value for name, value in values.items() if value is not None}
+    if average is None or not known:
+        return
+    weakest = min(known, key=lambda name: known[name])
+    low = blocks.Part(f"{_PARTS[weakest]} {100 * known[weakest]:.1f}%", "bad")
+    yield blocks.Head(
+        ["Overall ", blocks.Part(f"{100 * average:.1f}%", "good"), "; weakest: ", low]
+    )
+
+
+def _decisions(matrix: Mapping[str, Any]) -> blocks.Matrix:
+    rows = {name: as_map(row) for name, row in matrix.items()}
+    columns = list(dict.fromkeys(name for row in rows.values() for name in row))
+    columns.sort(key=lambda name: name not in rows)
+    return blocks.Matrix(
+        list(rows),
+        columns,
+        [[row.get(column) for column in columns] for row in rows.values()],
+        corner="right ↓ decided →",
+        is_confusion=True,
+        totals=[f"{sum(row.values())}" for row in rows.values()],
+    )
 
 
 @blocks.panel("Plans", place="sample")

@@ -164,7 +164,9 @@ class Figure(msgspec.Struct, frozen=True):
     """The gate in words."""
 
 
-def figure_of(label: str, metrics: Mapping[str, Any], key: str, note: str = "") -> Figure:
+def figure_of(
+    label: str, metrics: Mapping[str, Any], key: str, note: str = "", unit: str = ""
+) -> Figure:
     """Return a figure of an aggregator's metrics with the interval that stands beside it as
     ``KEY_interval``.
 
@@ -174,12 +176,13 @@ def figure_of(label: str, metrics: Mapping[str, Any], key: str, note: str = "") 
         key: Its key; one that is not there is undefined.
         note: What it is made of; default: why it has no value or no interval, where the metrics say
             so.
+        unit: Its unit, as a figure has it.
     """
     held = as_map(metrics.get(f"{key}_interval"))
     low, high = as_number(held.get("low")), as_number(held.get("high"))
     why = as_text(as_map(metrics.get("undefined")).get(key)) or as_text(held.get("reason"))
     ends = None if low is None or high is None else (low, high)
-    return Figure(label, as_number(metrics.get(key)), ends, note or why)
+    return Figure(label, as_number(metrics.get(key)), ends, note or why, unit)
 
 
 class Figures(msgspec.Struct, frozen=True):

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import msgspec
 
-from gradestack import Cause, CauseKind, find_causes, is_failed, most_often
+from gradestack import NO_REASON, Cause, CauseKind, find_causes, is_failed, most_often
 from gradestack_plugins.pages.blocks import CauseLine, Causes, Cell, Figure, Link, Section, Table
 from gradestack_plugins.pages.draw import quoted
 from gradestack_plugins.pages.index import RowEntry, RowIndex, name_of
@@ -52,12 +52,23 @@ class Failures(msgspec.Struct, frozen=True):
     """State, reason and number of samples that were skipped, the most first."""
     main: Mapping[ReasonSet, int]
     """The reasons of a sample -> the one it is counted under."""
+    by_model: Mapping[tuple[str, str], int] = {}
+    """Cause and model -> samples, where there are two models."""
 
     def block(self, most: int = MOST_CAUSES, *, whole: bool = False) -> Causes:
         """Return the first causes as a block, with their parts where the whole is shown."""
         lines = self.lines[:most]
         rest = self.failed - sum(line.samples for line in lines)
         return Causes(lines, self.failed, rest, whole=whole)
+
+    def block_of_two(self, most: int) -> Causes:
+        """Return the first causes with how many samples each of two models has."""
+        first, second = sorted({model for _, model in self.by_model})
+        lines = []
+        for cause, line in zip(self.causes[:most], self.lines[:most], strict=True):
+            counts = [self.by_model.get((cause.name, model), 0) for model in (first, second)]
+            lines.append(msgspec.structs.replace(line, samples=counts[0], samples_b=counts[1]))
+        return Causes(lines, self.failed, 0, (name_of(first), name_of(second)))
 
 
 def cause_text(name: str) -> str:
@@ -97,6 +108,7 @@ def failures_of(index: RowIndex, aside: Collection[str] = (), passed_word: str =
             failed[numbers] += count
             states[outcome] += count
     causes = find_causes(kinds, failed, aside, index.given.skipped)
+    by_model = _count_by_model(index, kinds, causes.main)
     tools = {*index.calls.tools, *index.searched.tools}
     lines = _Lines(passed, tools, passed_word)
     shown = tuple(lines.line(cause) for cause in causes.tree[:MOST_CAUSES])
@@ -108,7 +120,22 @@ def failures_of(index: RowIndex, aside: Collection[str] = (), passed_word: str =
         rest=failed.total() - sum(line.samples for line in shown),
         others=_sorted_reasons(skipped),
         main=causes.main,
+        by_model=by_model,
     )
+
+
+def _count_by_model(
+    index: RowIndex, kinds: Sequence[CauseKind], main: Mapping[ReasonSet, int]
+) -> Counter[tuple[str, str]]:
+    """Return failed samples by cause and model; none unless there are two models."""
+    counts: Counter[tuple[str, str]] = Counter()
+    if len({entry.model for entry in index.entries}) != 2:
+        return counts
+    for entry, numbers in zip(index.entries, index.given.given, strict=True):
+        if is_failed(entry.state, entry.score, passed=entry.passed):
+            cause = kinds[main[numbers]][1] if numbers in main else NO_REASON
+            counts[cause, entry.model] += 1
+    return counts
 
 
 def _outcome_of(entry: RowEntry) -> str:

@@ -146,7 +146,7 @@ class _Results:
         success = self._success
         if success is None:
             return
-        path = path or f"{success.grader}.mean"
+        path = path or "outcome"
         if not success.many:
             value = success.passed / success.of if success.of else None
             note = "no result"
@@ -324,12 +324,13 @@ def _gates_by_path(summary: Mapping[str, Any]) -> dict[str, tuple[float, str]]:
             continue
         key, metric = as_text(gate.get("metric_key")), as_text(gate.get("metric"))
         path = as_text(gate.get("figure")) or f"{key}.mean"
+        paths = [path, f"{path}.mean"]
         if metric in _PERCENT or metric == "share":
-            path = f"{outcome}.mean" if key == outcome else ""
+            is_outcome = key == outcome
+            paths = ["outcome", *(f"{outcome}.{name}" for name in _MEANS)] if is_outcome else []
             value = value / 100 if metric in _PERCENT else value
-        if path:
-            found[path] = (value, sign)
-            found[f"{path}.mean"] = (value, sign)
+        for each in paths:
+            found[each] = (value, sign)
     return found
 
 

@@ -49,7 +49,7 @@ from gradestack_plugins.pages.text import brief, natural, number
 
 _STATES = ("graded", "skipped", "failed", "missing")
 _MOST_PROBLEMS, _LONGEST_NOTE, _LONGEST_SUITE = 200, 1000, 20_000
-_FIRST_CAUSES = 3
+_FIRST_CAUSES, _MOST_OF_TWO = 3, 6
 
 
 class Page(msgspec.Struct, frozen=True):
@@ -188,6 +188,8 @@ class _Maker:
 
     def _causes(self) -> Section:
         block = self._failures.block(_FIRST_CAUSES)
+        if len({model for _, model in self._failures.by_model}) == 2:
+            block = self._failures.block_of_two(_MOST_OF_TWO)
         has_more = bool(block.rest) or any(line.parts for line in block.lines)
         note: Link | str = ""
         if has_more:

@@ -59,8 +59,11 @@ def _pair(expected: Object, actual: Object | None, number: int, item: Object) ->
         if score is None
         else score >= 1
     )
+    name = call_name(expected.get("name"))
+    if actual is not None and not matched and call_name(actual.get("name")) != name:
+        arguments.insert(0, Argument("tool", "differs", name, call_name(actual.get("name"))))
     return Shape(
-        name=call_name(expected.get("name")),
+        name=name,
         actual=actual,
         number=number,
         score=score,

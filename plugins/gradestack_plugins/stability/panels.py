@@ -1,32 +1,153 @@
-"""What the family shows on pages: how stable answers are, and to which class of question."""
+"""What the family shows on pages: the runs of each question, and how stable answers are."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from itertools import pairwise
+from typing import Any
+
+import msgspec
 
 from gradestack import Report
-from gradestack.jsonio import as_list, as_map, as_number
+from gradestack.jsonio import as_count, as_list, as_map, as_number, as_text
 from gradestack_plugins.pages import blocks
 
 _BY_CLASS = {
-    "mean_accuracy_across_runs": "accuracy",
-    "mean_consistency_at_k": "consistency",
+    "mean_accuracy_across_runs": "right in a run",
+    "mean_consistency_at_k": "most frequent answer",
     "stability_at_k": "always the same",
     "mean_flip_rate": "changed",
 }
+_MOST_SHOWN, _MOST_READ = 12, 5_000
+"""Questions that are shown; runs up to which they are read."""
 
 
-@blocks.panel("Stability by expected answer")
+class _Question(msgspec.Struct):
+    """The runs of a question in their order."""
+
+    expected: str
+    labels: list[str | None] = []
+    positions: list[int] = []
+
+    @property
+    def flips(self) -> int:
+        """How often the label changes from one recorded run to the next."""
+        labels = [label for label in self.labels if label is not None]
+        return sum(a != b for a, b in pairwise(labels))
+
+    @property
+    def mode(self) -> tuple[str, int]:
+        """The most frequent label and its runs; "tie" where there are several."""
+        counts = Counter(label for label in self.labels if label is not None).most_common()
+        if not counts:
+            return "none", 0
+        top = [label for label, count in counts if count == counts[0][1]]
+        return (top[0] if len(top) == 1 else f"tie: {', '.join(top)}"), counts[0][1]
+
+
+@blocks.panel("Questions, least stable first", place="lead", replaces=["causes", "outcome"])
 def stability(about: Report) -> Iterable[blocks.Block] | None:
-    """The figures over runs by expected class; None in a run without two of them."""
-    for figures in about.aggregates.values():
-        metrics = as_map(figures.get("stability"))
-        labels = as_list(metrics.get("labels"))
-        names = [name for name in labels if metrics.get(f"n_items_gold_{name}")]
-        if len(names) > 1:
-            values = [
-                [as_number(metrics.get(f"{key}_gold_{name}")) for key in _BY_CLASS]
-                for name in names
-            ]
-            return [blocks.Matrix(names, list(_BY_CLASS.values()), values, corner="expected")]
+    """The runs of each question and the figures by expected label; None in another run."""
+    for aggregators in about.aggregates.values():
+        metrics = as_map(aggregators.get("stability"))
+        if metrics:
+            k = as_count(metrics.get("k"))
+            return [*_questions_blocks(about, k), *_by_class(metrics)]
     return None
+
+
+def _questions_blocks(about: Report, k: int) -> Iterable[blocks.Block]:
+    total = as_count(as_map(about.summary.get("metrics")).get("total"))
+    if not about.has_rows or total > _MOST_READ:
+        return
+    questions = _read_questions(about)
+    whole = {name: each for name, each in questions.items() if any(each.labels)}
+    same = [each for each in whole.values() if _is_same(each, k)]
+    wrong = sum(each.mode[0] != each.expected for each in same)
+    sentence: list[str | blocks.Part] = [f"Same answer all {k} times in "]
+    sentence.append(blocks.Part(f"{len(same)} of {len(whole)}", "good"))
+    sentence.append(f" questions; {wrong} of them always wrong")
+    yield blocks.Head(sentence)
+    letters = _letters(questions)
+    ranked = sorted(whole.items(), key=lambda item: (-item[1].flips, item[0]))
+    shown = [_strip(name, each, letters, k) for name, each in ranked[:_MOST_SHOWN]]
+    yield blocks.RunStrips(
+        shown,
+        ["most frequent", "changes"],
+        key=", ".join(f"{letter}: {label}" for label, letter in letters.items()),
+        left_out=len(ranked) - len(shown),
+    )
+
+
+def _is_same(question: _Question, k: int) -> bool:
+    """Return whether all k runs are recorded and have one label."""
+    return len(question.labels) == k and None not in question.labels and not question.flips
+
+
+def _read_questions(about: Report) -> dict[str, _Question]:
+    questions: dict[str, _Question] = {}
+    for position, row in enumerate(about.rows()):
+        grade = as_map(row.get("grade"))
+        name = as_text(as_map(row.get("sample")).get("id"))
+        expected = as_text(as_map(row.get("expected")).get("label"))
+        question = questions.setdefault(name, _Question(expected))
+        question.labels.append(as_text(grade.get("label")) or None)
+        question.positions.append(position)
+    return questions
+
+
+def _letters(questions: Mapping[str, _Question]) -> dict[str, str]:
+    """Return a letter for each label."""
+    labels = {label for each in questions.values() for label in each.labels if label}
+    letters: dict[str, str] = {}
+    for label in sorted(labels):
+        taken = set(letters.values())
+        free = [letter for letter in label.upper() if letter.isalpha() and letter not in taken]
+        letters[label] = free[0] if free else str(len(letters))
+    return letters
+
+
+def _strip(name: str, question: _Question, letters: Mapping[str, str], k: int) -> blocks.RunStrip:
+    marks = []
+    for label, position in zip(question.labels, question.positions, strict=True):
+        right = None if label is None else label == question.expected
+        letter, text = ("–", "no run") if label is None else (letters[label], label)
+        marks.append(blocks.RunMark(letter, text, right, blocks.Link(text, position=position)))
+    marks += [blocks.RunMark("–", "no run")] * (k - len(marks))
+    mode, times = question.mode
+    recorded = len(question.labels) - question.labels.count(None)
+    verdict, tone = _verdict(question, k - recorded)
+    return blocks.RunStrip(
+        task=blocks.Link(name, position=question.positions[0]),
+        expected=question.expected,
+        marks=marks,
+        cells=[f"{mode} ({times} of {recorded})", f"{question.flips} of {max(0, recorded - 1)}"],
+        verdict=verdict,
+        tone=tone,
+    )
+
+
+def _verdict(question: _Question, missing: int) -> tuple[str, blocks.Tone]:
+    if missing > 0:
+        return f"{missing} run{'' if missing == 1 else 's'} missing", ""
+    if question.flips:
+        return "wavers", "bad"
+    if question.labels[0] == question.expected:
+        return "stable, right", "good"
+    return "stable, wrong", "bad"
+
+
+def _by_class(metrics: Mapping[str, Any]) -> Iterable[blocks.Block]:
+    labels = map(as_text, as_list(metrics.get("labels")))
+    names = [name for name in labels if metrics.get(f"n_items_gold_{name}")]
+    if len(names) < 2:
+        return
+    rows: dict[str, list[blocks.Cell]] = {}
+    for name in names:
+        cells: list[blocks.Cell] = [as_count(metrics.get(f"n_items_gold_{name}"))]
+        for value in [as_number(metrics.get(f"{key}_gold_{name}")) for key in _BY_CLASS]:
+            cells.append("n/a" if value is None else f"{100 * value:.1f}%")
+        rows[name] = cells
+    columns = ["questions", *_BY_CLASS.values()]
+    yield blocks.Table(columns, rows, "By expected label", "expected")

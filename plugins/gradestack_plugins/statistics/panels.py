@@ -1,88 +1,119 @@
-"""Panels of the family: the confusion matrix, and reliability over the number of trials."""
+"""What figures of any family show on pages: confusion matrix, trials, agreement of graders."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from gradestack import Report
-from gradestack.jsonio import as_map, as_text
+from gradestack.jsonio import as_map, as_number, as_text
 from gradestack_plugins.pages import blocks
 from gradestack_plugins.statistics.agreement_table import agreements_of
 
+_SEARCH = 'label:"{row} → {column}"'
+_MOST_MODELS = 4
 
-@blocks.panel("Confusion matrix")
+
+@blocks.panel("Expected against chosen", place="lead", replaces=["causes"])
 def classes(about: Report) -> Iterable[blocks.Block] | None:
-    """The confusion matrix of a classification and the F1 of each class.
-
-    None in a run without one.
-    """
-    for aggregates in about.aggregates.values():
-        metrics = as_map(aggregates.get("classification"))
+    """The confusion matrix of a classification and the rates of each class; None without one."""
+    for aggregators in about.aggregates.values():
+        metrics = as_map(aggregators.get("classification"))
         matrix = as_map(metrics.get("confusion_matrix"))
         if matrix:
-            names = [str(name) for name in metrics.get("labels") or matrix if name in matrix]
-            by_class = as_map(metrics.get("per_class"))
-            figures = [_f1_of(name, as_map(by_class.get(name))) for name in names]
-            return [_confusion(names, matrix), blocks.Interval(figures, "F1 of each class")]
+            rows = [str(name) for name in metrics.get("labels") or matrix if name in matrix]
+            return [*_confusion(rows, matrix), *_by_class(rows, as_map(metrics["per_class"]))]
     return None
 
 
-def _confusion(names: list[str], matrix: Mapping[str, Any]) -> blocks.Block:
-    rows = {name: as_map(row) for name, row in matrix.items()}
-    columns = dict.fromkeys([*names, *(str(column) for row in rows.values() for column in row)])
-    values = [[rows[name].get(column) for column in columns] for name in names]
-    corner, query = "expected \\ predicted", 'label:"{row} → {column}"'
-    return blocks.Matrix(names, list(columns), values, "Samples", corner, query)
-
-
-def _f1_of(name: str, figures: Mapping[str, Any]) -> blocks.Figure:
-    support = figures.get("support")
-    note = f"{support} sample{'' if support == 1 else 's'}" if isinstance(support, int) else ""
-    return blocks.figure_of(name, figures, "f1", note)
-
-
-@blocks.panel("Reliability over trials", place="figures")
-def reliability(about: Report) -> Iterable[blocks.Block] | None:
-    """Pass^k and pass@k over k by the outcome grader, and how often tasks succeed.
-
-    None without trials.
-    """
-    grader = as_text(as_map(about.summary.get("outcome")).get("grader"))
-    aggregates = as_map(about.aggregates.get(grader))
-    hat, at = as_map(aggregates.get("pass_hat_k")), as_map(aggregates.get("pass_at_k"))
-    models = {**as_map(hat.get("models")), **as_map(at.get("models"))}
-    if not models:
-        return _curves(hat, at) or None
-    parts: dict[str, list[blocks.Block]] = {}
-    for model in models:
-        of_model = [as_map(as_map(metrics.get("models")).get(model)) for metrics in (hat, at)]
-        parts[model] = _curves(*of_model)
-    return [blocks.Section(model or "(no name)", part) for model, part in parts.items() if part]
-
-
-def _curves(hat: Mapping[str, Any], at: Mapping[str, Any]) -> list[blocks.Block]:
-    points = {
-        "pass^k: all of k trials succeed": _points(hat, "pass_hat_k"),
-        "pass@k: one of k trials does": _points(at, "pass_at_k"),
-    }
-    curves: list[blocks.Block] = [
-        blocks.Series(series, title) for title, series in points.items() if len(series) > 1
+def _confusion(names: Sequence[str], matrix: Mapping[str, Any]) -> Iterable[blocks.Block]:
+    counts = {name: as_map(matrix[name]) for name in names}
+    shown = [name for name in names if any(counts[name].values())]
+    found = [*names, *(str(name) for row in counts.values() for name in row)]
+    columns = [
+        name
+        for name in dict.fromkeys(found)
+        if name in shown or any(counts[row].get(name) for row in shown)
     ]
-    by_successes = as_map(hat.get("tasks_by_successes"))
-    counts = {str(times): count for times, count in by_successes.items()}
-    if curves and counts:
-        curves.append(blocks.Counts(counts, "Tasks by number of successes"))
-    return curves
+    wrong = {
+        (row, column): counts[row].get(column) or 0
+        for row in shown
+        for column in columns
+        if row != column
+    }
+    right = sum(counts[name].get(name) or 0 for name in shown)
+    total = right + sum(wrong.values())
+    if not total:
+        return
+    expected, chosen = max(wrong, key=lambda pair: wrong[pair]) if any(wrong.values()) else ("", "")
+    sentence: list[str | blocks.Part] = ["Right label in ", _share(right, total)]
+    if expected:
+        most = wrong[expected, chosen]
+        sentence += ["; most often wrong: ", blocks.Part(f"{chosen} instead of {expected}", "bad")]
+        sentence.append(f" ({most:,} runs)")
+    yield blocks.Head(sentence)
+    yield blocks.Matrix(
+        shown,
+        columns,
+        [[counts[row].get(column) for column in columns] for row in shown],
+        corner="expected ↓ chosen →",
+        search=_SEARCH,
+        is_confusion=True,
+        totals=[f"{sum(filter(None, counts[row].values())):,}" for row in shown],
+    )
 
 
-def _points(metrics: Mapping[str, Any], key: str) -> dict[int, blocks.Figure]:
+def _share(part: int, whole: int) -> blocks.Part:
+    return blocks.Part(f"{100 * part / whole:.1f}%", "good")
+
+
+def _by_class(names: Iterable[str], by_class: Mapping[str, Any]) -> Iterable[blocks.Block]:
+    rates = {"found": "recall", "right when chosen": "precision", "F1": "f1"}
+    rows: dict[str, list[blocks.Cell]] = {}
+    for name in names:
+        held = as_map(by_class.get(name))
+        if held.get("support"):
+            values = [as_number(held.get(rate)) for rate in rates.values()]
+            rows[name] = ["n/a" if value is None else f"{100 * value:.1f}%" for value in values]
+    yield blocks.Table(list(rates), rows, "By expected label", "label")
+
+
+@blocks.panel("With more trials", place="first")
+def reliability(about: Report) -> Iterable[blocks.Block] | None:
+    """Pass^k and pass@k over k by the outcome grader; None without trials."""
+    grader = as_text(as_map(about.summary.get("outcome")).get("grader"))
+    held = as_map(about.aggregates.get(grader))
+    hat, at = as_map(held.get("pass_hat_k")), as_map(held.get("pass_at_k"))
+    models = list({**as_map(hat.get("models")), **as_map(at.get("models"))})
+    if not models:
+        return _curve(hat, at)
+    parts: list[blocks.Block] = []
+    for model in models[:_MOST_MODELS]:
+        own = [as_map(as_map(metrics.get("models")).get(model)) for metrics in (hat, at)]
+        curve = _curve(own[0], own[1])
+        if curve:
+            parts.append(blocks.Section(model or "(no name)", curve))
+    return parts or None
+
+
+def _curve(hat: Mapping[str, Any], at: Mapping[str, Any]) -> list[blocks.Block]:
+    lines = {
+        "every time": _points(hat, "pass_hat_k"),
+        "at least once": _points(at, "pass_at_k"),
+    }
+    known = {name: points for name, points in lines.items() if len(points) > 2}
+    if not known:
+        return []
+    return [blocks.Curve(known, x="trials of a task")]
+
+
+def _points(metrics: Mapping[str, Any], key: str) -> dict[float, blocks.Figure]:
     values, intervals = as_map(metrics.get(key)), as_map(metrics.get(f"{key}_interval"))
-    points: dict[int, blocks.Figure] = {}
+    points: dict[float, blocks.Figure] = {}
     for k, value in values.items():
         if k.isdecimal():
-            figure = {"value": value, "value_interval": intervals.get(k)}
-            points[int(k)] = blocks.figure_of(k, figure, "value")
+            held = {"value": value, "value_interval": intervals.get(k)}
+            points[int(k)] = blocks.figure_of(k, held, "value", unit="share")
     return points
 
 

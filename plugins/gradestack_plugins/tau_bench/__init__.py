@@ -25,7 +25,7 @@ stack tau-bench :stack Partial scores and recorded rewards of tau-bench runs, wi
 _TRIALS = """
 aggregator pass_hat_k .reliability:PassHatK pass^k: chance that k trials of a task all succeed
 aggregator pass_at_k .reliability:PassAtK pass@k: chance that one of k trials of a task succeeds
-panel reliability .panels:reliability pass^k and pass@k over k, and how often tasks succeed
+panel reliability .panels:reliability pass^k and pass@k over k
 """
 gradestack_components = hookimpl(
     lambda: (

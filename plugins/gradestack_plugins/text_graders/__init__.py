@@ -19,6 +19,7 @@ grader one_of .texts:OneOf The submission is one of several accepted texts
 grader label .texts:Label The predicted label, or name of a tool, equals the expected one
 grader tool .texts:Tool The letta-evals form: `function` names one of the text graders
 grader combined .combined:Combined A weighted mean of the scores of other graders of the suite
+panel answers .panels:answers The worst answers beside what was expected
 grader python_function .python_function:PythonFunction A function of a Python file, only with
     --allow-code
 """

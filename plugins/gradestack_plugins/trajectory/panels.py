@@ -1,0 +1,82 @@
+"""What the family shows on pages: what the tools answered where calls failed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import islice
+
+from gradestack import Cause, Report, causes_of_run
+from gradestack.jsonio import as_count, as_list, as_map, as_text
+from gradestack_plugins.pages import blocks
+from gradestack_plugins.pages.draw import quoted
+from gradestack_plugins.pages.failures import cause_text, search_path
+from gradestack_plugins.pages.index import RowIndex, index_of
+from gradestack_plugins.pages.rows import rows_at
+
+_MOST_QUOTES, _MOST_EXAMPLES, _MOST_TOOLS = 4, 3, 3
+_GRADER = "tool_success"
+
+
+@blocks.panel("What the tools answered", place="lead", replaces=["causes"])
+def answers(about: Report) -> Iterable[blocks.Block] | None:
+    """Errors of tools, grouped, with examples; None where another grader decides, or none failed."""
+    outcome = as_map(about.summary.get("outcome"))
+    if outcome.get("grader") != _GRADER or not about.has_rows:
+        return None
+    failed, passed = as_count(outcome.get("failed")), as_count(outcome.get("passed"))
+    if not failed:
+        return None
+    causes, index = causes_of_run(about), index_of(about)
+    quotes = [_quote(about, index, cause) for cause in causes[:_MOST_QUOTES]]
+    return [_head(about, failed, failed + passed), blocks.Quotes(quotes, failed), *_rest(causes)]
+
+
+def _head(about: Report, failed: int, total: int) -> blocks.Head:
+    held = as_map(as_map(about.aggregates.get(_GRADER)).get("tool_outcomes"))
+    errors, recovered = as_count(held.get("error")), as_count(held.get("recovered"))
+    sentence: list[str | blocks.Part] = [
+        blocks.Part(f"{failed:,} of {total:,} runs", "bad"),
+        " had a failing tool call",
+    ]
+    if errors:
+        sentence.append(f"; {recovered:,} of {errors:,} failed calls were followed by a success")
+    return blocks.Head(sentence, note="No expected calls in the data: only the log is graded. ")
+
+
+def _quote(about: Report, index: RowIndex, cause: Cause) -> blocks.Quote:
+    """Return the runs of a cause with the text of the first and links to some of them."""
+    positions = list(islice(_positions(index, cause), _MOST_EXAMPLES))
+    tools = ", ".join(part.name for part in cause.parts[:_MOST_TOOLS])
+    more = len(cause.parts) - _MOST_TOOLS
+    note = f"{tools} and {more} more" if more > 0 else tools
+    examples = [
+        blocks.Link(index.entries[position].id or "(no id)", position=position)
+        for position in positions
+    ]
+    name = cause_text(cause.name).removeprefix("call failed: ")
+    link = blocks.Link(name, search=f"cause:{quoted(search_path(cause.path))}")
+    text = _error_text(about, positions[0]) if positions else ""
+    return blocks.Quote(link, "" if text == name else text, cause.samples, note, examples)
+
+
+def _positions(index: RowIndex, cause: Cause) -> Iterable[int]:
+    kinds = list(index.given.kinds)
+    known = {number for number, kind in enumerate(kinds) if kind[1] == cause.name}
+    for position, numbers in enumerate(index.given.given):
+        if index.entries[position].passed is False and known.intersection(numbers):
+            yield position
+
+
+def _error_text(about: Report, position: int) -> str:
+    (row,) = rows_at(about, [position])
+    grade = as_map(as_map(row.get("grades")).get(_GRADER))
+    for reason in map(as_map, as_list(grade.get("reasons"))):
+        if reason.get("error"):
+            return as_text(reason["error"])
+    return ""
+
+
+def _rest(causes: Sequence[Cause]) -> Iterable[blocks.Block]:
+    rest = sum(cause.samples for cause in causes[_MOST_QUOTES:])
+    if rest:
+        yield blocks.Link(f"{rest:,} runs with other errors", href="#failures")

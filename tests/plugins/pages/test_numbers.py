@@ -1,0 +1,182 @@
+"""Every number of a first screen is one that is computed here from the rows and files of the run."""
+
+import json
+import math
+import os
+import re
+from collections import Counter
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+
+import gradestack
+from gradestack_plugins.pages.page import page_of
+from tests.plugins.pages.conftest import Page
+
+DATA = os.environ.get("GRADESTACK_REFERENCE_DATA")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not DATA, reason="GRADESTACK_REFERENCE_DATA is not set"),
+]
+
+
+def first_screen(report):
+    """Return the text of the first screen, and the rows of the run."""
+    html = (report.path / "report.html").read_text(encoding="utf-8")
+    start, end = html.index('<div class="view now"'), html.index('<div class="view" ')
+    text = "".join(Page(html[start:end]).words)
+    return re.sub(r"\s+", " ", text), list(report.rows())
+
+
+def shares_of(report):
+    """Return the figures of the results by label and model: percent with one decimal."""
+    (section,) = [each for each in page_of(report).left if each.id == "estimates"]
+    return {
+        (figure.label, figure.model): f"{100 * figure.value:.1f}%"
+        for block in section.blocks
+        for figure in block.figures
+        if figure.unit == "share" and figure.value is not None
+    }
+
+
+def percent(part, whole):
+    return f"{100 * part / whole:.1f}%"
+
+
+def test_numbers_of_tau(tmp_path):
+    source = Path(DATA) / "tau-bench" / "gpt-4o-airline.json"
+    report = gradestack.grade_files(source, output=tmp_path / "out")
+    text, rows = first_screen(report)
+    trials = json.loads(source.read_text(encoding="utf-8"))
+    solved = Counter(trial["task_id"] for trial in trials if trial["reward"] > 0.99)
+    tasks = {trial["task_id"] for trial in trials}
+    runs, k = len(trials), len(trials) // len(tasks)
+    every = sum(solved[task] == k for task in tasks)
+    none = sum(solved[task] == 0 for task in tasks)
+    assert (
+        f"Solved: {solved.total()} of {runs} runs; in every trial: {every} of {len(tasks)}" in text
+    )
+    some = len(tasks) - every - none
+    assert f"{every} solved in every trial, {some} in some, {none} in none" in text
+    shares = shares_of(report)
+    assert shares["Solved", ""] == percent(solved.total(), runs)
+    assert shares[f"Solved in all {k} trials", ""] == percent(every, len(tasks))
+    assert shares[f"Solved in at least one of {k}", ""] == percent(len(tasks) - none, len(tasks))
+    partial = math.fsum(row["grades"]["partial"]["score"] for row in rows)
+    assert shares["Partial credit", ""] == percent(partial, runs)
+    quiet = [row for row in rows if row["expected"]["calls"] == []]
+    called = [row for row in quiet if row["grades"]["partial"]["score"] == 0]
+    quiet_tasks = len({row["sample"]["id"] for row in quiet})
+    assert (
+        f"In {quiet_tasks} tasks ({len(quiet)} runs) nothing should be called. {len(called)}"
+        in text
+    )
+    assert f"yet {sum(row['passed'] for row in called)} of them are solved" in text
+    failed = [row for row in rows if not row["passed"]]
+    assert sum(line.samples for line in page_of(report).failures.lines) == len(failed)
+    means = [
+        math.fsum(row["grades"]["partial"]["score"] for row in rows if row["passed"] is passed)
+        for passed in (True, False)
+    ]
+    counts = (solved.total(), runs - solved.total())
+    shown = [f"{100 * mean / count:.0f}%" for mean, count in zip(means, counts, strict=True)]
+    assert f"runs get the same ({shown[0]} and {shown[1]})" in text
+    (curve,) = [
+        panel for panel in page_of(report).panels.panels if panel.title == "With more trials"
+    ]
+    (lines,) = curve.blocks
+    for line, is_every in zip(lines.lines, (True, False), strict=True):
+        for point in line.points:
+            size = int(point.label)
+            values = [_share_of(solved[task], k, size, every=is_every) for task in tasks]
+            assert point.value == percent(sum(values), len(tasks))
+
+
+def _share_of(passed, of, k, *, every):
+    """Return the share of samples of k trials that are all, or at least once, passed."""
+    trials = [True] * passed + [False] * (of - passed)
+    drawn = list(combinations(trials, k))
+    return sum(all(each) if every else any(each) for each in drawn) / len(drawn)
+
+
+def questions_of(category):
+    lines = (Path(DATA) / "bfcl" / f"BFCL_v4_{category}.json").read_text(encoding="utf-8")
+    return [json.loads(line) for line in lines.splitlines() if line.strip()]
+
+
+def written_answers(folder):
+    """Write results of two models for irrelevant questions; return which of them called nothing."""
+    category, right = "irrelevance", {}
+    name = f"BFCL_v4_{category}.json"
+    questions = questions_of(category)
+    (folder / name).write_text(
+        "\n".join(json.dumps(question) for question in questions), encoding="utf-8"
+    )
+    for place, model in enumerate(("north-FC", "south-FC")):
+        results = []
+        for number, question in enumerate(questions):
+            calls = number % (5 - 2 * place) == 0
+            right[model, question["id"]] = not calls
+            tool = question["function"][0]["name"]
+            results.append({"id": question["id"], "result": [{tool: "{}"}] if calls else "None."})
+        path = folder / "result" / model / "non_live" / f"BFCL_v4_{category}_result.json"
+        path.parent.mkdir(parents=True)
+        path.write_text("\n".join(map(json.dumps, results)), encoding="utf-8")
+    return right
+
+
+def test_numbers_of_bfcl(tmp_path):
+    right = written_answers(tmp_path)
+    report = gradestack.grade_files(tmp_path, output=tmp_path / "out")
+    text, rows = first_screen(report)
+    assert len(rows) == len(right)
+    for row in rows:
+        assert row["passed"] is right[row["model_name"], row["sample"]["id"]]
+    shares = shares_of(report)
+    passed = Counter(model for (model, _), is_right in right.items() if is_right)
+    each = len(right) // 2
+    for model in ("north-FC", "south-FC"):
+        assert shares["Valid", model] == percent(passed[model], each)
+    named = ", ".join(
+        f"{model} {percent(passed[model], each)}" for model in ("north-FC", "south-FC")
+    )
+    assert f"Valid: {named}" in text
+    points = 100 * (passed["south-FC"] - passed["north-FC"]) / each
+    assert f"by {abs(points):.1f} points" in text
+    (line,) = page_of(report).failures.block_of_two(6).lines
+    assert (line.samples, line.samples_b) == (each - passed["north-FC"], each - passed["south-FC"])
+
+
+def test_numbers_of_when2call(tmp_path):
+    gold = Path(DATA) / "when2call" / "when2call_test_llm_judge.jsonl"
+    items = [json.loads(line) for line in gold.read_text(encoding="utf-8").splitlines()]
+    labels, given = ("tool_call", "request_for_info", "cannot_answer"), {}
+    lines = []
+    for number, item in enumerate(items):
+        if number % 50 == 7:
+            continue
+        chosen = item["correct_answer"] if number % 3 else labels[number % 9 // 3]
+        given[item["uuid"]] = (item["correct_answer"], chosen)
+        parsed = {"judge_raw": json.dumps({"classification": chosen}), "target_model": "m"}
+        flags = ("parse_failed_first", "parse_failed_second", "used_retry")
+        parsed |= {f"judge_{flag}": False for flag in flags}
+        parsed |= {"judge_fallback_to_cannot_answer": False, "judge_model": "j"}
+        lines.append(json.dumps({"uuid": item["uuid"], "predicted_label": chosen, **parsed}))
+    (tmp_path / "judged.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    report = gradestack.grade_files(
+        tmp_path / "judged.jsonl", dataset=gold, output=tmp_path / "out"
+    )
+    text, _ = first_screen(report)
+    counts = Counter(given.values())
+    right = sum(count for (expected, chosen), count in counts.items() if expected == chosen)
+    assert f"Right label in {percent(right, len(given))}" in text
+    assert f"{len(items)} runs; {len(given)} graded, {len(items) - len(given)} not recorded" in text
+    assert shares_of(report)["Correct", ""] == percent(right, len(given))
+    wrong = {pair: count for pair, count in counts.items() if pair[0] != pair[1]}
+    assert f"({max(wrong.values())} runs)" in text
+    panels = page_of(report).panels.panels
+    (matrix,) = [shape for panel in panels for shape in panel.blocks if shape.kind == "matrix"]
+    for name, cells in matrix.rows:
+        for column, cell in zip(matrix.columns, cells, strict=True):
+            assert cell.text == str(counts[name, column])

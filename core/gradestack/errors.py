@@ -20,7 +20,8 @@ _LONGEST_TEXT = 500
 
 def shortened(text: str) -> str:
     """Return a text as it is, or the beginning and the end of one too long to be read."""
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST // 2]} … {text[-_LONGEST // 2 :]}"
+    half = _LONGEST // 2
+    return text if len(text) <= _LONGEST else f"{text[:half]} … {text[-half:]}"
 
 
 class GradestackError(Exception):
@@ -141,7 +142,8 @@ def storage_failed(error: BaseException) -> bool:
 
 def first_of(names: Sequence[str], most: int) -> str:
     """Return names for a message, and … where there are more."""
-    return ", ".join(names[:most]) + ", …" * (len(names) > most)
+    shown = ", ".join(names[:most])
+    return f"{shown}, …" if len(names) > most else shown
 
 
 def suggest(word: object, known: Iterable[str], cutoff: float = 0.6) -> str:

@@ -124,11 +124,14 @@ def run_options(
         structure(rows, Rows | None)  # type: ignore[arg-type]
     except Problems as problems:
         raise ConfigError(f"rows: {problems}") from problems
+    if isinstance(exporters, str):
+        exporters = (exporters,)
+    out = None if output is None else Path(output)
     return RunOptions(
         registry=registry or installed(stacklevel=4),
-        output=None if output is None else Path(output),
+        output=out,
         overrides=tuple(overrides),
-        exporters=(exporters,) if isinstance(exporters, str) else tuple(exporters),
+        exporters=tuple(exporters),
         rows=rows,
         **more,
     )
@@ -239,11 +242,10 @@ def read_suite(
     elif origin is not None:
         folder = Folder(origin.parent, is_open, texts)
     resolved = resolve(document, options, folder)
+    warnings = (*resolved.warnings, *unused)
+    same_inputs = cached is not None
     return msgspec.structs.replace(
-        resolved,
-        same_inputs=cached is not None,
-        origin=origin,
-        warnings=(*resolved.warnings, *unused),
+        resolved, same_inputs=same_inputs, origin=origin, warnings=warnings
     )
 
 
@@ -312,10 +314,8 @@ def grade_files(
         "profile": profile,
     }
     chosen = run_options(**options)
-    return run_suite(
-        files_suite(paths, chosen, graders=graders, columns=columns, records=records, **given),
-        chosen,
-    )
+    suite = files_suite(paths, chosen, graders=graders, columns=columns, records=records, **given)
+    return run_suite(suite, chosen)
 
 
 def load_files_suite(
@@ -514,11 +514,9 @@ def grade(
         data |= {key: stack[key] for key in ("outcome", "headline")}
     data["graders"] = python_inputs.graders_by_key(graders, registry)
     suite = resolve(Document(data=data, origin="grade()"), options, samples=reader)
-    suite = msgspec.structs.replace(
-        suite,
-        notes=(*suite.notes, *stack.get("notes", ())),
-        warnings=(*suite.warnings, *stack.get("warnings", ())),
-    )
+    notes = (*suite.notes, *stack.get("notes", ()))
+    warnings = (*suite.warnings, *stack.get("warnings", ()))
+    suite = msgspec.structs.replace(suite, notes=notes, warnings=warnings)
     if output is not None:
         return run_suite(suite, options)
     return _run_with_temporary_pages(suite, options) if reports else grade_suite(suite, options)
@@ -709,7 +707,8 @@ def _table_of(rows: Sequence[tuple[Key, Grade]], metrics: Sequence[Metric]) -> T
     last = {(key.id, key.model, key.run): key.ordinal for key, _ in rows}
     keys, grades = [], []
     for key, grade in rows:
-        if key.run is None or last[key.id, key.model, key.run] == key.ordinal:
+        is_last = last[key.id, key.model, key.run] == key.ordinal
+        if key.run is None or is_last:
             keys.append(key)
             grades.append(grade)
     return Table.of(needs_of_figures([_GRADER], metrics), keys, {_GRADER: grades})
@@ -725,12 +724,8 @@ def _graded_row(row: GradedRow, ordinal: int) -> tuple[Key, Grade]:
     if not isinstance(grade, Grade) or fields.get("task") is None:
         expected = "task, run, model and a grade or score"
         raise ConfigError(f"row {ordinal}: expected {expected}, got {row!r:.200}")
-    key = Key(
-        id=str(fields["task"]),
-        cluster=None if cluster is None else str(cluster),
-        run=fields.get("run"),
-        model=fields.get("model"),
-        ordinal=ordinal,
-        facets=fields.get("facets") or {},
-    )
+    task, facets = str(fields["task"]), fields.get("facets") or {}
+    cluster = None if cluster is None else str(cluster)
+    run, model = fields.get("run"), fields.get("model")
+    key = Key(id=task, cluster=cluster, run=run, model=model, ordinal=ordinal, facets=facets)
     return key, grade

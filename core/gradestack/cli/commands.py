@@ -242,7 +242,7 @@ def _quiet_lines(report: Report) -> Iterator[str]:
 
 
 def _interrupted_text(report: Report) -> str:
-    """Return what an interrupted run has kept, and how it goes on."""
+    """Return which results an interrupted run has kept, and how it goes on."""
     from gradestack.outcome.pages import PAGES_MISSING  # noqa: PLC0415 - only here
     from gradestack.rundir.place import can_continue  # noqa: PLC0415
 
@@ -286,7 +286,8 @@ def _overrides_of_part(given: dict[str, Any]) -> list[str]:
     if expression is not None:
         overrides.append(f"filter={json.dumps(expression)}")
     if tasks is not None:
-        overrides.append(f"tasks={json.dumps(str(Path(tasks).absolute()))}")
+        path = str(Path(tasks).absolute())
+        overrides.append(f"tasks={json.dumps(path)}")
     if limit is not None:
         overrides.append(f"max_samples={limit}")
     return overrides
@@ -544,11 +545,13 @@ def _explain(error: BaseException, *, debug: bool) -> int:
             _print_error(f"  - {problem}")
         return error.exit_code
     if isinstance(error, OSError):
-        _print_error(f"error: {error.filename or 'output'}: {error.strerror or error}")
+        name = error.filename or "output"
+        _print_error(f"error: {name}: {error.strerror or error}")
         return DataError.exit_code
     bug = "this is a bug of gradestack or a plugin, run again with --debug for the traceback"
     advice = "" if debug else f"; {bug}"
-    _print_error(f"error: unexpected {type(error).__name__}: {written_text(error)}{advice}")
+    kind = type(error).__name__
+    _print_error(f"error: unexpected {kind}: {written_text(error)}{advice}")
     return PluginError.exit_code
 
 

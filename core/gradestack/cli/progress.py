@@ -21,11 +21,13 @@ _BAR_WIDTH = 40
 
 def print_lines(text: str) -> None:
     """Print lines to standard output; go on when nobody reads them any more."""
-    lines = [coloured(terminal_line(line), sys.stdout) for line in text.split("\n")]
+    safe = map(terminal_line, text.split("\n"))
+    lines = [coloured(line, sys.stdout) for line in safe]
     try:
         print(*lines, sep="\n", flush=True)  # noqa: T201 - this module is the printer
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
 
 
 def _print_progress(line: str) -> None:
@@ -153,7 +155,8 @@ def show_progress(name: str, *, quiet: bool) -> Iterator[ProgressCallback]:
 @contextmanager
 def _bar() -> Iterator[Callable[..., None] | None]:
     """Yield the function that moves a bar on a terminal; None elsewhere."""
-    if sys.stderr is None or not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
+    is_dumb = os.environ.get("TERM") == "dumb"
+    if is_dumb or sys.stderr is None or not sys.stderr.isatty():
         yield None
         return
     # for a terminal alone

@@ -47,8 +47,9 @@ def verdict(report: Report) -> str:
     all_gates_passed = all(gate["passed"] for gate in report.gates)
     if "passed" not in runs or all_gates_passed == report.passed:
         return word
-    rule = _RUNS_MUST.get(runs["rule"], f"{runs['rule']} must")
-    return f"{word} ({runs['passed']} of {len(runs['runs'])} runs passed, {rule})"
+    rule, passed, number = runs["rule"], runs["passed"], len(runs["runs"])
+    must = _RUNS_MUST.get(rule, f"{rule} must")
+    return f"{word} ({passed} of {number} runs passed, {must})"
 
 
 def results(report: Report) -> str:
@@ -65,8 +66,9 @@ def results(report: Report) -> str:
     lines += _program_lines(report)
     runs = summary.get("runs") or {}
     notes = _run_lines(runs)
+    is_letta = summary["headline"]["letta"]
     for gate in report.gates:
-        notes += gate_lines(gate, apart=summary["headline"]["letta"], over_runs=bool(runs))
+        notes += gate_lines(gate, apart=is_letta, over_runs=bool(runs))
     notes += _bad_record_lines(summary["bad_records"])
     notes += report.header.get("notes", ())
     warnings = [*summary["warnings"], *report.header.get("warnings", ())]
@@ -112,7 +114,7 @@ def _letta_lines(report: Report) -> Iterator[str]:
     attempted, passed = metrics["total_attempted"], metrics["passed_attempts"]
     average = metrics["avg_score_attempted"]
     in_all = _average(metrics["avg_score_total"])
-    share = f" ({100 * passed / attempted:.1f}%)" if attempted else ""
+    share = f" ({_percentage(passed, attempted)})" if attempted else ""
     yield f"  Total samples: {metrics['total']}"
     yield f"  Attempted: {attempted}"
     yield f"  Avg score: {in_all} (attempted: {_average(average)})"
@@ -120,7 +122,8 @@ def _letta_lines(report: Report) -> Iterator[str]:
     yield f"  Passed means: {report.summary['pass_rule']}, of {attempted} attempted"
     if average is not None:
         bands = [band for bound, band in _BANDS if average >= bound]
-        yield f"  Score band: {bands[0] if bands else _BANDS[-1][1]}"
+        _, lowest = _BANDS[-1]
+        yield f"  Score band: {bands[0] if bands else lowest}"
 
 
 def _corrected_lines(figure: Mapping[str, Any], outcome: Mapping[str, Any]) -> Iterator[str]:
@@ -131,28 +134,37 @@ def _corrected_lines(figure: Mapping[str, Any], outcome: Mapping[str, Any]) -> I
         yield from _table({name: _percent(estimate) for name, estimate in models.items()})
         return
     between = ": " if figure["value"] is None else " "
+    line = f"  {figure['label']}{between}{_percent(figure)}"
     share = outcome["share"]
-    uncorrected = "" if share is None else f"; {figure['corrects']} {100 * share:.1f}%"
-    yield f"  {figure['label']}{between}{_percent(figure)}{uncorrected}"
+    if share is not None:
+        line += f"; {figure['corrects']} {_percentage(share, 1)}"
+    yield line
+
+
+def _percentage(part: float, whole: float) -> str:
+    return f"{100 * part / whole:.1f}%"
 
 
 def _percent(figure: Mapping[str, Any]) -> str:
     """Return a share as ``60.3% (95% interval 51.6 to 68.4%)``, or why it is not known."""
     if figure["value"] is None:
         return f"not known ({figure['reason']})"
+    share = _percentage(figure["value"], 1)
     interval = _percent_interval(figure.get("interval"))
-    return f"{100 * figure['value']:.1f}%{f' ({interval})' if interval else ''}"
+    return f"{share} ({interval})" if interval else share
 
 
 def _outcome_line(outcome: Mapping[str, Any], states: Mapping[str, Any]) -> str:
     """Return the share of runs that passed, and how many runs it leaves out as errors."""
     word = outcome["words"]["passed"]
-    line = f"  {word[:1].upper()}{word[1:]}: {_share(outcome)}"
+    label = word[:1].upper() + word[1:]
+    line = f"  {label}: {_share(outcome)}"
     if not outcome["passed"] + outcome["failed"]:
         return line
-    errors = as_map(states.get(outcome["grader"])).get(Outcome.FAILED, 0)
-    left_out = f"; {errors} more ended in an error, not counted" if errors else ""
-    return f"{line}; {outcome['rule']}{left_out}"
+    line += f"; {outcome['rule']}"
+    of_grader = as_map(states.get(outcome["grader"]))
+    errors = of_grader.get(Outcome.FAILED, 0)
+    return f"{line}; {errors} more ended in an error, not counted" if errors else line
 
 
 def _share(counts: Mapping[str, Any]) -> str:
@@ -161,9 +173,11 @@ def _share(counts: Mapping[str, Any]) -> str:
     graded = passed + counts["failed"]
     if not graded:
         return "no result"
+    shown = _percentage(passed, graded)
     interval = _percent_interval(counts.get("share_interval"))
-    parts = filter(None, (f"{100 * passed / graded:.1f}%", interval))
-    return f"{passed} of {graded} ({'; '.join(parts)})"
+    if interval:
+        shown += f"; {interval}"
+    return f"{passed} of {graded} ({shown})"
 
 
 def _figure_lines(figure: Mapping[str, Any], declarations: Declarations) -> Iterator[str]:
@@ -176,26 +190,31 @@ def _figure_lines(figure: Mapping[str, Any], declarations: Declarations) -> Iter
         yield f"  {figure['label']}{note}:"
         yield from _table({name: _estimate(part, meaning) for name, part in models.items()})
     else:
-        yield f"  {figure['label']}: {_estimate(figure, meaning)}{note}"
+        estimate = _estimate(figure, meaning)
+        yield f"  {figure['label']}: {estimate}{note}"
 
 
 def _by_model_name(figure: Mapping[str, Any]) -> dict[str, Any]:
-    return {name or "unnamed": part for name, part in as_map(figure.get("models")).items()}
+    models = as_map(figure.get("models"))
+    return {name or "unnamed": estimate for name, estimate in models.items()}
 
 
 def _table(rows: Mapping[str, str]) -> list[str]:
     """Return one line for each of the first models, and how many others there are."""
     width = max(map(len, rows))
-    return _first_models([f"    {name:<{width}}  {text}" for name, text in rows.items()])
+    lines = [f"    {name:<{width}}  {text}" for name, text in rows.items()]
+    return _first_models(lines)
 
 
 def _first_models(lines: Sequence[str]) -> list[str]:
     """Return the lines of the first models, and how many others there are."""
-    others = len(lines) - _MOST_MODELS
-    if others <= 0:
-        return [*lines]
-    indent = lines[0][: len(lines[0]) - len(lines[0].lstrip())]
-    return [*lines[:_MOST_MODELS], f"{indent}and {others} more, in summary.json"]
+    first = [*lines[:_MOST_MODELS]]
+    others = len(lines) - len(first)
+    if others:
+        line = first[0]
+        indent = len(line) - len(line.lstrip())
+        first.append(f"{' ' * indent}and {others} more, in summary.json")
+    return first
 
 
 def _estimate(figure: Mapping[str, Any], meaning: Figure | None) -> str:
@@ -205,7 +224,8 @@ def _estimate(figure: Mapping[str, Any], meaning: Figure | None) -> str:
         return f"n/a ({figure['reason']})"
     if isinstance(value, Mapping):
         return _row(value, interval)
-    number = with_unit(_number(value), "" if meaning is None else meaning.unit)
+    unit = "" if meaning is None else meaning.unit
+    number = with_unit(_number(value), unit)
     shown = _interval(interval)
     if interval.get("low") is not None and "method" in interval:
         shown += f"; {_extent(interval, meaning)}"
@@ -215,18 +235,20 @@ def _estimate(figure: Mapping[str, Any], meaning: Figure | None) -> str:
 def _row(values: Mapping[str, Any], intervals: Mapping[str, Any]) -> str:
     cells = []
     for key, value in values.items():
+        cell = f"{key}: {_number(value)}"
         interval = as_map(intervals.get(key))
-        shown = f" ({_interval(interval)})" if interval.get("low") is not None else ""
-        cells.append(f"{key}: {_number(value)}{shown}")
+        if interval.get("low") is not None:
+            cell += f" ({_interval(interval)})"
+        cells.append(cell)
     if len(cells) > _MOST_IN_A_ROW:
         cells = [cells[0], "…", cells[-1]]
     return ", ".join(cells)
 
 
 def _number(value: Any) -> str:
-    if value is None:
-        return "n/a"
-    return str(value) if isinstance(value, int) else f"{value:.3f}"
+    if isinstance(value, int):
+        return str(value)
+    return "n/a" if value is None else f"{value:.3f}"
 
 
 def _average(value: float | None) -> str:
@@ -250,15 +272,18 @@ def _interval(
     kind = "interval of unknown confidence"
     if confidence is not None:
         kind = f"{100 * confidence:.6g}% interval"
-    return f"{kind} {scale * low:.{decimals}f} to {scale * high:.{decimals}f}{sign}"
+    first, last = (f"{scale * end:.{decimals}f}" for end in (low, high))
+    return f"{kind} {first} to {last}{sign}"
 
 
 def _extent(interval: Mapping[str, Any], meaning: Figure | None) -> str:
     """Return the data of an interval: ``50 tasks, 200 runs``; tasks alone where n counts no runs."""
     tasks, runs = interval["clusters"], interval["n"]
-    divisor = "" if meaning is None else meaning.divisor
-    counts_runs = not divisor or "run" in divisor or bool(meaning and meaning.samples)
-    return f"{tasks} tasks, {runs} runs" if counts_runs and runs != tasks else f"{tasks} tasks"
+    extent = f"{tasks} tasks"
+    counts_runs = True
+    if meaning is not None and meaning.divisor:
+        counts_runs = "run" in meaning.divisor or bool(meaning.samples)
+    return f"{extent}, {runs} runs" if counts_runs and runs != tasks else extent
 
 
 def _grader_lines(report: Report) -> list[str]:
@@ -272,11 +297,14 @@ def _grader_lines(report: Report) -> list[str]:
     for key, states in report.states.items():
         counts = [f"{states['graded']} graded", *_list_states(states)]
         average = _average(averages[key]["avg_score_attempted"])
-        lines.append(f"  {key:<{width}}  avg {average}  {', '.join(counts)}")
+        shown = ", ".join(counts)
+        lines.append(f"  {key:<{width}}  avg {average}  {shown}")
     for key, failure in sorted(failures.items()):
+        line = f"  {key}: {counted(failure['count'], 'error')}"
         first = failure.get("first")
-        example = f", first: {first['reason']} at {first['at']}" if first else ""
-        lines.append(f"  {key}: {counted(failure['count'], 'error')}{example}")
+        if first:
+            line += f", first: {first['reason']} at {first['at']}"
+        lines.append(line)
     return lines
 
 
@@ -291,20 +319,23 @@ def _model_lines(report: Report) -> list[str]:
     if not rows:
         return []
     outcome = report.summary["outcome"] or {}
-    counts = {entry["model_name"]: entry for entry in outcome.get("per_model") or ()}
+    entries = outcome.get("per_model") or ()
+    counts = {entry["model_name"]: entry for entry in entries}
     is_letta = report.summary["headline"]["letta"]
     width = max(len(str(row["model_name"])) for row in rows)
     lines = []
     for row in rows:
-        attempted, passed = row["total_attempted"], row["passed_samples"]
+        model = row["model_name"]
+        attempted, total = row["total_attempted"], row["total"]
         average = _average(row["avg_score_attempted"])
-        name = f"{row['model_name'] or 'unnamed':<{width}}"
-        line = f"  {name}  attempted {attempted}/{row['total']}  avg {average}"
+        name = f"{model or 'unnamed':<{width}}"
+        line = f"  {name}  attempted {attempted}/{total}  avg {average}"
         if is_letta:
-            rate = f"{100 * passed / attempted:.1f}%" if attempted else "n/a"
+            rate = _percentage(row["passed_samples"], attempted) if attempted else "n/a"
             line = f"  {name} - Avg: {average}, Pass: {rate}"
         elif counts:
-            line += f"  {outcome['words']['passed']} {_share(counts[row['model_name']])}"
+            word = outcome["words"]["passed"]
+            line += f"  {word} {_share(counts[model])}"
         lines.append(line)
     return ["", "Results by model:", *_first_models(lines)]
 
@@ -324,12 +355,15 @@ def _cause_lines(report: Report) -> list[str]:
     others = causes[_MOST_CAUSES:]
     if others:
         samples = sum(cause.samples for cause in others)
-        rows.append((samples, f"others ({counted(len(others), 'cause')})"))
+        causes_text = counted(len(others), "cause")
+        rows.append((samples, f"others ({causes_text})"))
     what = "failed" if has_outcome else "did not score 1"
-    lines = ["", f"Why {failed} of {report.metrics['total']} runs {what}:"]
+    total = report.metrics["total"]
+    lines = ["", f"Why {failed} of {total} runs {what}:"]
     width = len(str(failed))
     for samples, text in rows:
-        lines.append(f"  {samples:>{width}} ({100 * samples / failed:.1f}%)  {text}")
+        number = f"{samples:>{width}}"
+        lines.append(f"  {number} ({_percentage(samples, failed)})  {text}")
     return lines
 
 
@@ -341,20 +375,21 @@ def _cause_text(cause: Cause) -> str:
         return name
     word, path, samples = often
     part = ".".join(map(_shorten, path))
-    share = "" if samples == cause.samples else f" ({samples} of {cause.samples})"
-    return f"{name}, {word} {part}{share}"
+    text = f"{name}, {word} {part}"
+    return text if samples == cause.samples else f"{text} ({samples} of {cause.samples})"
 
 
 def _shorten(name: str) -> str:
-    return name if len(name) <= _LONGEST_CAUSE else f"{name[: _LONGEST_CAUSE - 1]}…"
+    last = _LONGEST_CAUSE - 1
+    return name if len(name) <= _LONGEST_CAUSE else f"{name[:last]}…"
 
 
 def _program_lines(report: Report) -> Iterator[str]:
-    """Yield what the original programs print of the same files."""
+    """Yield the blocks that the original programs print of the same files."""
     for entry in map(as_map, as_list(report.summary.get("programs"))):
-        of_input = f" of {as_text(entry['input'])}" if "input" in entry else ""
+        title, of_input = as_text(entry.get("title")), as_text(entry.get("input"))
         yield ""
-        yield f"As {as_text(entry.get('title'))} computes it{of_input}:"
+        yield f"As {title} computes it{' of ' if of_input else ''}{of_input}:"
         printed = as_text(entry.get("console")).splitlines()
         yield from printed or _program_figures(entry)
         names = ", ".join(f"native/{name}" for name in as_list(entry.get("files")))
@@ -375,21 +410,27 @@ def _run_lines(runs: Mapping[str, Any]) -> list[str]:
         return []
     number, average = len(runs["runs"]), runs["avg_score_attempted"]
     mean, deviation = average["mean"], average["std"]
-    lines = [f"Runs: {number}", f"  Avg score: mean {_average(mean)}, std {_average(deviation)}"]
+    lines = [f"Runs: {number}"]
+    lines.append(f"  Avg score: mean {_average(mean)}, std {_average(deviation)}")
     if deviation is not None:
-        ends = f"{average['min']:.3f} to {average['max']:.3f}"
+        ends = _ends(average["min"], average["max"])
         spread = f"run to run {ends} (sd {deviation:.3f}), same tasks"
         interval = runs.get("uncertainty") or {}
         score = "not computed"
         if interval.get("low") is not None:
-            score = f"{interval['low']:.3f} to {interval['high']:.3f}"
-        reason = f" ({interval['reason']})" if interval.get("reason") else ""
-        lines.append(f"  {spread}; 95% interval of the score: {score}{reason}")
+            score = _ends(interval["low"], interval["high"])
+        if interval.get("reason"):
+            score += f" ({interval['reason']})"
+        lines.append(f"  {spread}; 95% interval of the score: {score}")
     if "passed" in runs:
-        share = f"{100 * runs['passed'] / number:.1f}%"
-        passed = f"Runs passed: {runs['passed']}, failed: {runs['failed']} ({share})"
-        lines.append(f"  {passed}; rule: {runs['rule']}")
+        passed, failed = runs["passed"], runs["failed"]
+        share = _percentage(passed, number)
+        lines.append(f"  Runs passed: {passed}, failed: {failed} ({share}); rule: {runs['rule']}")
     return [*lines, ""]
+
+
+def _ends(low: float, high: float) -> str:
+    return f"{low:.3f} to {high:.3f}"
 
 
 def _bad_record_lines(bad: Mapping[str, Any]) -> Iterable[str]:
@@ -397,8 +438,9 @@ def _bad_record_lines(bad: Mapping[str, Any]) -> Iterable[str]:
     if number:
         yield f"{counted(number, 'bad record')} left out:"
         for entry in bad["listed"][:_MOST_BAD_RECORDS]:
-            line = entry["line"]
-            position = f"record {entry['ordinal']}" if line is None else line
+            position = entry["line"]
+            if position is None:
+                position = f"record {entry['ordinal']}"
             yield f"  {entry['file']}:{position}: {entry['reason']}"
     if number > _MOST_BAD_RECORDS:
         yield f"  and {number - _MOST_BAD_RECORDS} more, in summary.json"

@@ -84,7 +84,8 @@ def _cases(path: Path, folder: Path) -> Iterator[Case]:
         if not isinstance(name, str) or name in names:
             raise ConfigError(f"{file}: case {number} needs a name of its own")
         names.add(name)
-        case = Case(file=file, name=name, data={key: data[key] for key in data if key != "name"})
+        own_data = {key: data[key] for key in data if key != "name"}
+        case = Case(file=file, name=name, data=own_data)
         problem = _flaw_of(data)
         if problem:
             raise ConfigError(f"{case}: {problem}")
@@ -106,8 +107,9 @@ def _flaw_of(data: Mapping[str, Any]) -> str:
         return "must expect something: grades, samples, figures, bad records, a refusal"
     if ("records" in data) == ("files" in data):
         return "needs either records or files"
-    has_list = isinstance(data.get("grades"), list) or isinstance(data.get("figures"), list)
-    if "grader" not in data and has_list:
+    has_lists = isinstance(data.get("grades"), list)
+    has_lists |= isinstance(data.get("figures"), list)
+    if "grader" not in data and has_lists:
         return "without grader, what is expected stands below the graders' keys"
     return ""
 
@@ -121,7 +123,8 @@ def check_case(case: Case, *, registry: Registry | None = None) -> None:
     """
     try:
         with tempfile.TemporaryDirectory(prefix="gradestack-case-") as folder:
-            differences = list(_differences(case, Path(folder), registry or discover()))
+            registry = registry or discover()
+            differences = list(_differences(case, Path(folder), registry))
     except GradestackError as error:
         refused = case.data.get("refused")
         if refused is None:
@@ -155,10 +158,10 @@ def _differences(case: Case, folder: Path, registry: Registry) -> Iterator[str]:
         yield from _compare_rows("sample", expected["samples"], rows, rows)
         grades, figures = expected["grades"] or {}, expected["figures"] or {}
         for key in report.states:
-            of_figures = figures.pop(key, None) or {}
-            yield from _compare(f"figures of {key}", of_figures, report.aggregates.get(key))
-            of_grader = [_ungraded_without_score(row["grades"][key]) for row in rows]
-            yield from _compare_rows(f"grade of {key}", grades.pop(key, None), rows, of_grader)
+            aggregates = report.aggregates.get(key)
+            yield from _compare(f"figures of {key}", figures.pop(key, None) or {}, aggregates)
+            actual = [_ungraded_without_score(row["grades"][key]) for row in rows]
+            yield from _compare_rows(f"grade of {key}", grades.pop(key, None), rows, actual)
         for key in (*grades, *figures):
             yield f"no grader has the key {key!r}"
 
@@ -181,7 +184,8 @@ def _write_files(data: dict[str, Any], folder: Path) -> None:
 
 def _file_text(name: str, content: Any) -> str:
     if name.endswith(".jsonl") and isinstance(content, list):
-        return "".join(f"{_file_text('', line)}\n" for line in content)
+        lines = [_file_text("", line) for line in content]
+        return "".join(f"{line}\n" for line in lines)
     return content if isinstance(content, str) else json.dumps(content)
 
 
@@ -204,11 +208,15 @@ def _compare_rows(
     what: str, expected: Any, rows: Sequence[Any], actual: Sequence[Any]
 ) -> Iterator[str]:
     """Yield how samples or grades differ from what each is expected to be, or all of them."""
-    entries = expected if isinstance(expected, list) else [expected or {}] * len(rows)
-    if len(entries) != len(rows) or (expected and not rows):
-        yield f"{what}: expected {len(entries)}, got {len(rows)}"
+    number = len(rows)
+    entries = [expected or {}] * number
+    if isinstance(expected, list):
+        entries = expected
+    if len(entries) != number or (expected and not rows):
+        yield f"{what}: expected {len(entries)}, got {number}"
     for row, places, data in zip(rows, entries, actual, strict=False):
-        yield from _compare(f"{what} {row['sample']['id']!r}", places, data)
+        sample = row["sample"]["id"]
+        yield from _compare(f"{what} {sample!r}", places, data)
 
 
 def _compare(where: str, expected: Any, data: Any) -> Iterator[str]:
@@ -232,7 +240,9 @@ def _value_at(data: Any, place: str) -> Any:
         data = {str(position): entry for position, entry in enumerate(data)}
     if not isinstance(data, dict):
         return None
-    return data[place] if place in data else _value_at(data.get(step), rest)
+    if place in data:
+        return data[place]
+    return _value_at(data.get(step), rest)
 
 
 def _is_same(expected: Any, actual: Any) -> bool:

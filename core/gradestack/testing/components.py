@@ -13,7 +13,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -180,10 +180,13 @@ def problem_text(error: BaseException) -> str:
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
-    module = "" if trace is None else trace.tb_frame.f_globals.get("__name__", "")
+    names: Mapping[str, Any] = {} if trace is None else trace.tb_frame.f_globals
+    module = names.get("__name__", "")
     if isinstance(error, AssertionError) and module.startswith("gradestack."):
         return str(error)
-    return error.line if isinstance(error, GradestackError) else f"raised {error_text(error)}"
+    if isinstance(error, GradestackError):
+        return error.line
+    return f"raised {error_text(error)}"
 
 
 def explained_grade(grader: Grader, sample: Sample) -> Grade:
@@ -312,8 +315,10 @@ def check_aggregator(
     assert json.loads(_figures(aggregator, [[]])) is not None
     rng = random.Random(seed)  # noqa: S311 - test data
     for _ in range(6):
-        cuts = sorted(rng.randrange(len(graded) + 1) for _ in range(rng.randrange(1, 5)))
-        ends = zip([0, *cuts], [*cuts, len(graded)], strict=True)
+        number = len(graded)
+        cuts = [rng.randrange(number + 1) for _ in range(rng.randrange(1, 5))]
+        cuts.sort()
+        ends = zip([0, *cuts], [*cuts, number], strict=True)
         pieces = [graded[start:end] for start, end in ends]
         assert _figures(aggregator, pieces) == figures, f"a cut at {cuts} gives other figures"
 
@@ -335,7 +340,8 @@ def _order_problem(aggregator: Aggregator, graded: GradedKeys) -> str | None:
         if value is not None and other is not None:
             is_close = math.isclose(value, other, rel_tol=1e-9)
         if not is_close:
-            figure = f"{'.'.join(path)} of the first {len(graded)} samples"
+            name = ".".join(path)
+            figure = f"{name} of the first {len(graded)} samples"
             return f"{figure} is another when tasks come in another order"
     return None
 
@@ -371,7 +377,8 @@ def _figures(
 
 def inputs_of(path: Path) -> Inputs:
     """Return the inputs of one file or folder."""
-    return Inputs(data=(Input(path=path, name=path.stem, shown=path.name),))
+    given = Input(path=path, name=path.stem, shown=path.name)
+    return Inputs(data=(given,))
 
 
 def _read(reader: Reader, path: Path) -> list[Sample | BadRecord]:
@@ -398,7 +405,8 @@ def _type_problem(record: Sample | BadRecord) -> str | None:
         msgspec.convert(msgspec.to_builtins(kind(**fields)), kind)
     except msgspec.ValidationError as error:
         problem, _, place = str(error).partition(" - at `$")
-        return f"{kind.__name__}{place.rstrip('`')}: {problem[:1].lower()}{problem[1:]}"
+        field = kind.__name__ + place.rstrip("`")
+        return f"{field}: {problem[:1].lower()}{problem[1:]}"
     except (TypeError, ValueError, RecursionError):  # its row is checked for what is no JSON
         return None
     return None

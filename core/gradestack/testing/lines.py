@@ -38,15 +38,17 @@ def with_line(message: str, target: Any, *, of_work: bool) -> str:
     try:
         source, first = inspect.getsourcelines(target)
         file = Path(inspect.getfile(target)).name
-        node: Any = ast.parse(textwrap.dedent("".join(source))).body[0]
+        code = textwrap.dedent("".join(source))
+        node: Any = ast.parse(code).body[0]
     except (OSError, TypeError, SyntaxError):  # code that is in no file
         return message
     lines = _lines_of_members(node)
     names = [name for match in _MEMBER.findall(message) for name in match]
     if of_work:
         names += _WORK.get(getattr(target, "contract", ""), ())
-    line = next((lines[name] for name in names if name in lines), node.lineno)
-    return f"{message} ({file}:{first + line - 1})"
+    known = [lines[name] for name in names if name in lines]
+    line = first - 1 + (known[0] if known else node.lineno)
+    return f"{message} ({file}:{line})"
 
 
 def _lines_of_members(node: Any) -> dict[str, int]:

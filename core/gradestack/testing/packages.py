@@ -26,6 +26,7 @@ from gradestack.python_api import run
 from gradestack.registry import BUILT_IN, Plugin, Registry, discover, normal, qualified
 from gradestack.suites.code import with_files
 from gradestack.suites.components import samples_of, stack_for
+from gradestack.suites.document import show_location
 from gradestack.suites.options import Problems, class_schema, structure
 from gradestack.testing.components import (
     check_aggregator,
@@ -90,7 +91,7 @@ def _raise_too_long(*_: object) -> None:
 
 
 def _process_settings() -> dict[str, Any]:
-    context = repr(decimal.getcontext().copy()).partition(", flags=")[0]
+    context, _, _ = repr(decimal.getcontext().copy()).partition(", flags=")
     return {
         "working directory": Path.cwd(),
         "environment": dict(os.environ),
@@ -148,15 +149,13 @@ def checks(
     examples, known = examples or {}, known or {}
     file = Path(package).resolve() if str(package).endswith(".py") else None
     registry, plugins = _find_plugins(package, file)
-    files = {
-        registry.find("reader", name).name: Path(path).resolve()
-        for name, path in (reads or {}).items()
-    }
-    parts = [
-        _make_part(component, plugin, examples)
-        for plugin in plugins
-        for component in plugin.components
-    ]
+    files = {}
+    for name, path in (reads or {}).items():
+        reader = registry.find("reader", name).name
+        files[reader] = Path(path).resolve()
+    parts = []
+    for plugin in plugins:
+        parts += [_make_part(component, plugin, examples) for component in plugin.components]
     context = _Context(registry, plugins, file, files, parts)
     named: dict[str, Check] = {}
     for part in parts:
@@ -167,18 +166,30 @@ def checks(
         name = f"run on {path.name}: same bytes on every engine"
         steps = partial(context.run_on, reader, path, str(package))
         named[name] = Check(name, steps, known.get(name))
-    used = {name for part in parts if part.examples for name in (part.component.name, part.title)}
-    unknown = sorted((examples.keys() - used) | (known.keys() - named.keys()))
+    used = set[str]()
+    for part in parts:
+        if part.examples:
+            used |= {part.component.name, part.title}
+    unknown = sorted([*(examples.keys() - used), *(known.keys() - named.keys())])
     if unknown:
         what = f"nothing that is called {', '.join(unknown)}: there is nothing to check"
         raise ConfigError(f"{package} offers {what}")
     if not named:
-        hint = suggest(str(package), {plugin.distribution for plugin in registry.plugins})
-        what = f"no plugin is installed from a distribution of this name{hint}"
-        if plugins:
-            what = f"it offers nothing{hint}"
-        raise ConfigError(f"{package}: {what}; name an installed distribution, or a file: FILE.py")
+        raise _nothing_offered(package, registry, plugins)
     return [*named.values()]
+
+
+def _nothing_offered(
+    package: str | Path, registry: Registry, plugins: Sequence[Plugin]
+) -> ConfigError:
+    """Return that a package offers nothing, or that there is no such package."""
+    distributions = {plugin.distribution for plugin in registry.plugins}
+    hint = suggest(str(package), distributions)
+    what = f"no plugin is installed from a distribution of this name{hint}"
+    if plugins:
+        what = f"it offers nothing{hint}"
+    advice = "name an installed distribution, or a file: FILE.py"
+    return ConfigError(f"{package}: {what}; {advice}")
 
 
 def _find_plugins(package: str | Path, file: Path | None) -> tuple[Registry, list[Plugin]]:
@@ -240,7 +251,9 @@ def _make_part(
     try:
         made = structure({}, Registry.loaded(component, plugin))
     except Problems as problems:
-        texts = [f"{'.'.join(map(str, place))} {text}" for place, text in problems.found]
+        texts = []
+        for location, text in problems.found:
+            texts.append(f"{show_location(location)} {text}")
         return attrs.evolve(part, made=_make_up(target), lacks="; ".join(texts))
     except (Exception, SystemExit):  # noqa: BLE001 - said by the check of the component
         return part
@@ -280,9 +293,9 @@ class _Context:
         self.files = files
         """Reader name -> a file of its format."""
         self.parts = parts
-        self.samples = [
-            sample for name, path in files.items() for sample in _samples(registry, name, path)
-        ]
+        self.samples: list[Sample] = []
+        for name, path in files.items():
+            self.samples += _samples(registry, name, path)
 
     def checks_of(self, part: _Part) -> Iterator[tuple[str, Steps]]:
         """Yield the checks of one component."""
@@ -292,14 +305,16 @@ class _Context:
         for number, component in enumerate(part.made):
             for law, steps in self._laws(part, component):
                 checked = partial(_check_made_up, steps) if part.lacks else steps
-                yield f"{f'[{number}]' if number else ''}: {law}", checked
+                position = f"[{number}]" if number else ""
+                yield f"{position}: {law}", checked
         if part.component.kind == "stack":
             yield ": resolves", partial(self._check_stack, part.name)
 
     def _laws(self, part: _Part, component: Any) -> Iterator[tuple[str, Steps]]:
         path = None
         if part.component.kind == "reader":
-            path = self.files.get(self.registry.find("reader", part.component.name).name)
+            reader = self.registry.find("reader", part.component.name)
+            path = self.files.get(reader.name)
         if isinstance(component, Grader):
             yield "rules", lambda _: check_grader(component, self.samples)
             yield "aggregators exist", lambda _: _check_metrics(component, self.registry)
@@ -346,18 +361,25 @@ class _Context:
             errors = report.summary.get("broken", {})
             broken = [f"{name} is broken: {text}" for name, text in errors.items()]
             assert not broken, "; ".join(broken)
-            files = [file for file in out.rglob("*") if file.is_file()]
-            files = [file for file in files if file.name != "header.json"]
-            written.append({str(file.relative_to(scratch)): file.read_bytes() for file in files})
-        first = written[0]
-        differing = {name for other in written for name in first if first[name] != other.get(name)}
+            contents = {}
+            for file in out.rglob("*"):
+                if file.is_file() and file.name != "header.json":
+                    contents[str(file.relative_to(scratch))] = file.read_bytes()
+            written.append(contents)
+        differing = set[str]()
+        first, *others = written
+        for other in others:
+            differing |= {name for name in first if first[name] != other.get(name)}
         names = ", ".join(sorted(differing))
         assert not differing, f"serial and processes write other bytes: {names}"
 
     def _own(self, kind: str) -> dict[str, Any]:
         """Return the components of a kind that can be made without options."""
-        parts = [part for part in self.parts if part.component.kind == kind]
-        return {part.name: part.made[0] for part in parts if part.made and not part.examples}
+        own = {}
+        for part in self.parts:
+            if part.component.kind == kind and part.made and not part.examples:
+                own[part.name] = part.made[0]
+        return own
 
     def _names(self, kind: str) -> list[str]:
         lacking = {part.name for part in self.parts if part.lacks}
@@ -370,15 +392,15 @@ class _Context:
         names = self._names("grader")
         graders = [name for name in names if own_graders[name].needs <= component.provides]
         bare_name = reader.rpartition(":")[2]
-        exporters = [
-            name
-            for name in self._names("exporter")
-            if own_exporters[name].reader == bare_name
-            and all(map(self._is_made_plainly, own_exporters[name].graders))
-        ]
-        exported = {grader for name in exporters for grader in own_exporters[name].graders}
-        exported -= {name.rpartition(":")[2] for name in graders}
-        graders += sorted(exported)
+        bare_graders = {name.rpartition(":")[2] for name in graders}
+        exporters, exported = [], set[str]()
+        for name in self._names("exporter"):
+            exporter = own_exporters[name]
+            is_plain = all(map(self._is_made_plainly, exporter.graders))
+            if exporter.reader == bare_name and is_plain:
+                exporters.append(name)
+                exported.update(exporter.graders)
+        graders += sorted(exported - bare_graders)
         return {
             "name": "check",
             "target": {"paths": [str(path)], "reader": reader},

@@ -139,7 +139,8 @@ def _changes_of_class(
         edits = ()
         if "(self" in new and _OF_TOTALS not in new:  # it is called in the same way
             end = source.end(use)
-            edits = (Edit(end - len(use.attr), end, new.partition("(")[0]),)
+            start = end - len(use.attr)
+            edits = (_rename(start, end, new),)
         yield Change(use.lineno, f"{use.attr} -> {new}", edits)
 
 
@@ -156,18 +157,27 @@ def _edits_of_member(
 ) -> Iterator[Edit]:
     """Yield the edits of a member with a name of an earlier contract; none without a rule."""
     if isinstance(member, ast.FunctionDef):
-        if "(self" not in new or (_OF_TOTALS in new and not _has_plain_parameters(member)):
+        is_of_totals = _OF_TOTALS in new
+        has_rule = not is_of_totals or _has_plain_parameters(member)
+        if "(self" not in new or not has_rule:
             return
-        begin = source.content.index(name.encode(), source.start(member) + len("def"))
-        yield Edit(begin, begin + len(name), new.partition("(")[0])
-        if _OF_TOTALS in new:
+        behind_def = source.start(member) + len("def")
+        start = source.content.index(name.encode(), behind_def)
+        yield _rename(start, start + len(name), new)
+        if is_of_totals:
             yield from _edits_of_totals(source, member)
         return
-    rest = source.content[source.end(member) : source.line_start(member.end_lineno + 1)].strip()
+    start, end = source.line_start(member.lineno), source.line_start(member.end_lineno + 1)
+    rest = source.content[source.end(member) : end].strip()
     is_alone = not rest or rest.startswith(b"#")
     if new.startswith("nothing") and is_alone and not is_used:
-        end = source.line_start(member.end_lineno + 1)
-        yield Edit(source.line_start(member.lineno), end, "")
+        yield Edit(start, end, "")
+
+
+def _rename(start: int, end: int, new: str) -> Edit:
+    """Return the edit that puts a new name, which may have parameters, in the place of an old one."""
+    name, _, _ = new.partition("(")
+    return Edit(start, end, name)
 
 
 def _has_plain_parameters(method: ast.FunctionDef) -> bool:

@@ -211,8 +211,8 @@ def stable_text(error: BaseException) -> str:
     """
     text = message_of(error)[:_LONGEST_TEXT]
     is_anywhere = isinstance(error, MemoryError | RecursionError | TimedOut)
-    place = "" if is_anywhere else place_in_code(error)
-    return f"{text} ({place})".lstrip() if place else text
+    where = "" if is_anywhere else place_in_code(error)
+    return f"{text} ({where})".lstrip() if where else text
 
 
 def error_text(error: BaseException) -> str:

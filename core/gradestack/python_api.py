@@ -51,7 +51,7 @@ resolve = named_as_given()(resolve_document)
 
 
 def unknown_plugin(name: str) -> str:
-    """Return what is said of a name in ``GRADESTACK_PLUGINS`` that nothing installed has."""
+    """Return the warning about a name in ``GRADESTACK_PLUGINS`` that nothing installed has."""
     return f"GRADESTACK_PLUGINS names {name}, no installed plugin is called that"
 
 
@@ -306,7 +306,7 @@ def grade_files(
         DataError: No record could be read.
         PluginError: A plugin it uses is broken.
     """
-    given: dict[str, Any] = {
+    entries: dict[str, Any] = {
         "stack": stack,
         "reader": reader,
         "ids": ids,
@@ -314,7 +314,7 @@ def grade_files(
         "profile": profile,
     }
     chosen = run_options(**options)
-    suite = files_suite(paths, chosen, graders=graders, columns=columns, records=records, **given)
+    suite = files_suite(paths, chosen, graders=graders, columns=columns, records=records, **entries)
     return run_suite(suite, chosen)
 
 
@@ -332,8 +332,8 @@ def load_files_suite(
 
     With ``judged`` its grader is a judge's ``rubric`` with its ``judgements``.
     """
-    given: dict[str, Any] = {"records": records, "reader": reader, "ids": ids, "dataset": dataset}
-    return files_suite(paths, run_options(**options), judged=judged, **given)
+    inputs: dict[str, Any] = {"records": records, "reader": reader, "ids": ids, "dataset": dataset}
+    return files_suite(paths, run_options(**options), judged=judged, **inputs)
 
 
 def files_suite(
@@ -387,16 +387,16 @@ def files_suite(
 
 def _set_reader(data: dict[str, Any], options: Mapping[str, Any]) -> None:
     """Set options of the reader of a suite; those about columns are for ``records`` alone."""
-    given = {name: value for name, value in options.items() if value is not None}
+    written = {name: value for name, value in options.items() if value is not None}
     reader = data.get("reader")
     for name, what in (("columns", "mapping of columns"), ("records", "path")):
-        if name in given and reader not in {None, RECORDS}:
+        if name in written and reader not in {None, RECORDS}:
             why = f"the reader {reader!r} takes none, leave one of them out"
             raise ConfigError(f"a {what} is for the reader {RECORDS!r}; {why}")
-        if name in given:
+        if name in written:
             reader = RECORDS
-    if given:
-        data["reader"] = {"kind": reader, **given} if reader is not None else given
+    if written:
+        data["reader"] = {"kind": reader, **written} if reader is not None else written
 
 
 def keyed_graders(graders: Any) -> dict[str, Any]:

@@ -188,7 +188,7 @@ class _Commands(click.Group):
 def _plugin_commands(context: click.Context) -> dict[str, str]:
     """Return the summary of each command of a plugin, by name."""
     components = [component for component, _ in _find_plugins(context).components()]
-    return {each.name: each.summary for each in components if each.kind == "command"}
+    return {command.name: command.summary for command in components if command.kind == "command"}
 
 
 @click.group(
@@ -231,7 +231,7 @@ def _print_results(report: Report) -> None:
 
 
 def _quiet_lines(report: Report) -> Iterator[str]:
-    """Yield what --quiet prints as well: warnings about gates, and what could not be written."""
+    """Yield the lines that --quiet prints as well: warnings about gates, and pages not written."""
     from gradestack.gates.texts import quiet_warnings  # noqa: PLC0415 - not for --help
 
     for gate in report.gates:
@@ -242,7 +242,7 @@ def _quiet_lines(report: Report) -> Iterator[str]:
 
 
 def _interrupted_text(report: Report) -> str:
-    """Return which results an interrupted run has kept, and how it goes on."""
+    """Return a line about an interrupted run: the results it has, and the command that goes on."""
     from gradestack.outcome.pages import PAGES_MISSING  # noqa: PLC0415 - only here
     from gradestack.rundir.place import can_continue  # noqa: PLC0415
 
@@ -276,12 +276,12 @@ def _print_error(line: str) -> None:
     click.echo(coloured(terminal_line(line), sys.stderr), err=True)
 
 
-def _overrides_of_part(given: dict[str, Any]) -> list[str]:
+def _overrides_of_part(options: dict[str, Any]) -> list[str]:
     """Take --filter, --tasks and --limit out of options; return them as overrides of a suite."""
     import json  # noqa: PLC0415 - not needed for --help
     from pathlib import Path  # noqa: PLC0415
 
-    expression, tasks, limit = given.pop("filter"), given.pop("tasks"), given.pop("limit")
+    expression, tasks, limit = options.pop("filter"), options.pop("tasks"), options.pop("limit")
     overrides = []
     if expression is not None:
         overrides.append(f"filter={json.dumps(expression)}")
@@ -443,24 +443,24 @@ def grade(
     if not judged["rubric"] and any(judged.values()):
         raise ConfigError("--judgements and --labels go with --rubric")
     names = ("stack", "reader", "ids", "dataset", "records", "no_merge")
-    given = {name: shared.pop(name) for name in names}
-    given |= {"graders": graders, "columns": columns}
-    given["judged"] = judged if judged["rubric"] else None
+    inputs = {name: shared.pop(name) for name in names}
+    inputs |= {"graders": graders, "columns": columns}
+    inputs["judged"] = judged if judged["rubric"] else None
     if add_graders:
-        _add_graders(files, add_graders, given, shared)
+        _add_graders(files, add_graders, inputs, shared)
         return
-    _execute(lambda options: files_suite(files, options, guess=True, **given), shared)
+    _execute(lambda options: files_suite(files, options, guess=True, **inputs), shared)
 
 
 def _add_graders(
-    files: Sequence[str], graders: Sequence[str], given: dict[str, Any], shared: dict[str, Any]
+    files: Sequence[str], graders: Sequence[str], inputs: dict[str, Any], shared: dict[str, Any]
 ) -> None:
     """Add graders to a finished run, in its directory unless another is named."""
     from gradestack.python_add import extended_suite  # noqa: PLC0415 - not needed for --help
 
     if len(files) > 1:
         raise click.UsageError("--add-grader is for one finished run: name its directory alone")
-    others = [name for name, value in given.items() if value]
+    others = [name for name, value in inputs.items() if value]
     others += [name for name in ("tasks", "limit", "profile", "num_runs") if shared[name]]
     if others:
         raise click.UsageError(
@@ -585,11 +585,11 @@ def main(arguments: list[str] | None = None) -> None:
         sys.exit(code)
 
 
-def _run_command(given: list[str]) -> int | str | None:
+def _run_command(arguments: list[str]) -> int | str | None:
     """Run a command of the command line, and return its exit code; None for success."""
     output = sys.stdout
-    args = [argument for argument in given if argument != "--debug"]  # every command takes it
-    debug = len(args) < len(given)
+    args = [argument for argument in arguments if argument != "--debug"]  # every command takes it
+    debug = len(args) < len(arguments)
     try:
         cli.main(args, "gradestack", standalone_mode=False, obj="debug" if debug else None)
     except click.exceptions.Exit as done:

@@ -80,7 +80,7 @@ class Meter:
         self._share = self._resumed_share = 0.0  # shares of the input that are graded
 
     def line(self, progress: Progress) -> str:
-        """Return how far the run is.
+        """Return a line of progress.
 
         ``12,800 runs graded, 6,400/s, about 0:00:20 left; 3 failed; 1 bad record``.
         """

@@ -309,7 +309,7 @@ def _grader_lines(report: Report) -> list[str]:
 
 
 def _list_states(states: Mapping[str, int]) -> list[str]:
-    """Return how many grades have each state but ``graded``."""
+    """Count the grades in each state but ``graded``."""
     others = [(state, number) for state, number in states.items() if state != "graded"]
     return [state_text(state, number) for state, number in others if number]
 

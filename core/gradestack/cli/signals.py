@@ -42,11 +42,11 @@ class _Deadline:
         self._nudged = False
 
     def look(self) -> None:
-        late = 0.0 if self.begun is None else time.monotonic() - self.begun
-        if late >= _NUDGE and not self._nudged:
+        seconds = 0.0 if self.begun is None else time.monotonic() - self.begun
+        if seconds >= _NUDGE and not self._nudged:
             self._nudged = True
             os.kill(os.getpid(), signal.SIGINT)
-        if late >= _LAST:
+        if seconds >= _LAST:
             note(_ENDED)
             _remove_copies()
             os._exit(EXIT_INTERRUPTED)
@@ -74,22 +74,22 @@ def forward_termination() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    own, replaced, asked, deadline = os.getpid(), [], [], _Deadline()
+    process, replaced, requests, deadline = os.getpid(), [], [], _Deadline()
 
     def forward(number: int, frame: FrameType | None) -> None:
         handler = signal.getsignal(signal.SIGINT)
-        if os.getpid() != own or not callable(handler):
+        if os.getpid() != process or not callable(handler):
             signal.signal(number, signal.SIG_DFL)
             os.kill(os.getpid(), number)
             return
-        asked.append(number)
+        requests.append(number)
         if number == signal.SIGTERM:
             deadline.begun = deadline.begun or time.monotonic()
             handler(signal.SIGINT, frame)
         handler(signal.SIGINT, frame)  # the first one may have been held back
 
     def held_back(patient: bool) -> None:
-        if os.getpid() == own and not asked and not patient:
+        if os.getpid() == process and not requests and not patient:
             note(_FINISHING)
 
     for name in ("SIGTERM", "SIGHUP"):
@@ -118,11 +118,11 @@ def install_excepthooks() -> None:
         if args.exc_type is not KeyboardInterrupt:
             ignored(args)
             return
-        again = threading.Timer(
+        retry = threading.Timer(
             0.05, os.kill, (os.getpid(), signal.SIGINT)
         )  # it was lost where it cannot be raised
-        again.daemon = True
-        again.start()
+        retry.daemon = True
+        retry.start()
 
     def uncaught(
         kind: type[BaseException], error: BaseException, trace: TracebackType | None

@@ -1,4 +1,4 @@
-"""How many of the runs a gate is about were graded, and in which states the others are."""
+"""The number of graded runs of a gate, and the states of the others."""
 
 from __future__ import annotations
 

@@ -72,11 +72,11 @@ class Scores(msgspec.Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def aggregates(self) -> Aggregates:
-        """What aggregators make of these samples."""
+        """The figures of aggregators over these samples."""
         return self.figures(self.part)
 
     def coverage(self, key: str) -> Coverage:
-        """Return how many of these runs a grader graded."""
+        """Count the runs of these that a grader graded."""
         return measure_coverage(self.table, key, self.rows, self.unreadable)
 
     def groups(self, per: str) -> dict[str, Scores]:
@@ -184,7 +184,7 @@ def _contributing_grades(gate: ScoreGate, scores: Scores, key: str) -> Grades:
 
 
 def _contribution(gate: ScoreGate, grade: Grade) -> Numbers | None:
-    """Return what a grade adds; what has no score may count against the gate."""
+    """Return the numbers of a grade; one without a score may count against the gate."""
     amount = grade.score
     if amount is None:
         is_lost = grade.outcome in (Outcome.FAILED, Outcome.MISSING)
@@ -261,7 +261,7 @@ def _interval_of(
 
 
 def _add_by_task(graders: Sequence[Grades]) -> Counter[Cell]:
-    """Return what tasks add for all graders together, and how many tasks add that."""
+    """Count tasks by the numbers that their grades of all graders add."""
     cells: dict[str, list[float]] = {}
     for index, grades in enumerate(graders):
         for task, numbers in grades.numbers_by_task().items():

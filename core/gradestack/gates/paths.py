@@ -45,13 +45,13 @@ def split_path(path: str, metrics: Mapping[str, Iterable[str]]) -> tuple[str, st
     return grader, *split_key(below, metrics.get(grader, ()))
 
 
-def figure_at(made: JSON, path: str, own: Iterable[str], at: str) -> Located:
+def figure_at(made: JSON, path: str, names: Iterable[str], at: str) -> Located:
     """Find the figure at a path below an aggregator.
 
     Args:
         made: What the aggregator computed.
         path: The path below it.
-        own: Names of the aggregator. A figure of such a name may be left out of the path:
+        names: Names of the aggregator. A figure of such a name may be left out of the path:
             ``pass_hat_k.4`` is ``pass_hat_k.pass_hat_k.4``.
         at: The path of the aggregator, for messages.
 
@@ -60,7 +60,7 @@ def figure_at(made: JSON, path: str, own: Iterable[str], at: str) -> Located:
     """
     computed = as_map(made)
     if computed and not split_key(path, computed)[0]:
-        inner = next((name for name in own if name in computed), "")
+        inner = next((name for name in names if name in computed), "")
         path = ".".join(filter(None, (inner, path)))
     value, rest, reason, interval = made, path, None, None
     while rest:
@@ -79,12 +79,12 @@ def figure_at(made: JSON, path: str, own: Iterable[str], at: str) -> Located:
     return Located(value, path, reason, interval)
 
 
-def number_at(made: JSON, path: str, own: Iterable[str], at: str) -> Located:
+def number_at(made: JSON, path: str, names: Iterable[str], at: str) -> Located:
     """Find the number at a path as ``figure_at`` does; its value is None where it is not defined.
 
     An interval of another form than ours is left out.
     """
-    figure = figure_at(made, path, own, at)
+    figure = figure_at(made, path, names, at)
     value = figure.value
     if isinstance(value, bool) or not isinstance(value, int | float | None):
         problem = "is no number"

@@ -55,7 +55,7 @@ GraderKeys = Mapping[tuple[str, ...], str]
 
 
 class _Rule:
-    """What gates of every form have."""
+    """Properties of gates of every form."""
 
     fields: ClassVar[tuple[str, ...]] = ("kind", "metric_key")
     """What summary.json has of the gate, by name."""
@@ -63,7 +63,7 @@ class _Rule:
 
     @property
     def metric(self) -> str:
-        """How scores are aggregated; "" where none are."""
+        """Name of the aggregation of scores; "" where none are aggregated."""
         return ""
 
     @property
@@ -103,7 +103,7 @@ class _Rule:
 
 
 class Threshold(_Rule, msgspec.Struct, frozen=True, kw_only=True):
-    """What every gate has that compares one figure with a limit."""
+    """A gate that compares one figure with a limit."""
 
     op: Op
     value: float
@@ -136,7 +136,7 @@ class Threshold(_Rule, msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ScoreGate(Threshold, frozen=True, kw_only=True):
-    """What every gate has that aggregates scores of graders."""
+    """A gate that aggregates scores of graders."""
 
     over: Over | None = None
     """Of a percentage; by default all samples, so that failed and missing ones count against it."""
@@ -167,7 +167,7 @@ class ScoreGate(Threshold, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        """What is compared, as people read it: ``quality p95``."""
+        """Name of the compared figure, as people read it: ``quality p95``."""
         subject = self.metric_key or ""
         return subject if self.metric == "avg_score" else f"{subject} {self.metric}"
 
@@ -246,7 +246,7 @@ class WeightedGate(ScoreGate, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        """What is compared, as people read it: ``weighted average of 3 quality + 1 speed``."""
+        """Name of the figure, as people read it: ``weighted average of 3 quality + 1 speed``."""
         terms = [f"{exactly(weight)} {key}" for key, weight in self.weights.items()]
         return f"weighted average of {' + '.join(terms)}{super().name}"
 
@@ -379,7 +379,7 @@ class BaselineGate(_Rule, msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        """What is compared, as people read it: a grader's mean score by its key."""
+        """Name of the compared figure, as people read it: a grader's mean score by its key."""
         if self.figure is not None:
             return super().name
         return f"{self.grader} {self.metric}" if self.is_percent else self.grader
@@ -416,7 +416,7 @@ class TaskGate(_Rule, msgspec.Struct, frozen=True, kw_only=True):
         self.needed()
 
     def needed(self) -> tuple[int, int]:
-        """Return how many runs must pass, and of how many; 0 for any number of runs.
+        """Return the number of runs that must pass, and of how many; 0 for any number of runs.
 
         Raises:
             ValueError: ``at_least`` is neither a number nor ``N of K`` with N from 1 to K.
@@ -483,7 +483,7 @@ def as_percent(share: float) -> float:
 
 
 def doubtful_percentage(value: float) -> str:
-    """Return what to write instead of a number that may be a share or a percentage, or ""."""
+    """Return advice about a number that may be a share or a percentage; "" for a clear one."""
     if not 0 < value <= 1:
         return ""
     percent = f"{as_percent(value):g}"
@@ -495,7 +495,7 @@ Limit = int | float  # a number of samples, or as a float a share of them, 0 to 
 
 
 def as_limit(written: Any) -> Limit:
-    """Return what ``max_failed`` says.
+    """Return the limit in ``max_failed``.
 
     Whole numbers are samples, ``5%`` and 0.05 a share of them.
     """
@@ -505,7 +505,7 @@ def as_limit(written: Any) -> Limit:
 
 
 def as_share(written: Any, expected: str = "a share such as 50% or 0.5") -> float:
-    """Return what ``min_graded`` says: a share from 0 to 1.
+    """Return the share in ``min_graded``, from 0 to 1.
 
     Raises:
         ConfigError: It is none.

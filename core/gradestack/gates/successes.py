@@ -75,13 +75,13 @@ def rule_text(grader: str, rule: Any, better: Direction = "higher") -> str:
     return f"{grader} score {sign} {threshold:.15g}"
 
 
-def verdict_text(success: Success, graded: int, own: int) -> str:
+def verdict_text(success: Success, graded: int, own_verdicts: int) -> str:
     """Return the rule that decided on success, as people read it."""
     has_rule = success.better != "neither"
     rule = rule_text(success.grader, success.rule, success.better)
-    if success.rule is not None or (has_rule and not own):
+    if success.rule is not None or (has_rule and not own_verdicts):
         return rule
     verdict = f"passed by grader {success.grader}"
-    if own == graded or not has_rule:
+    if own_verdicts == graded or not has_rule:
         return verdict
     return f"{verdict}, without a verdict {rule}"

@@ -114,7 +114,7 @@ def _doubt_text(verdict: Verdict) -> str:
 
 
 def list_notes(verdict: Verdict, decimals: int = 2) -> list[str]:
-    """Return what people should know of a figure: what it leaves out, which groups do not hold."""
+    """List notes on a figure: the runs it leaves out, and groups that do not hold."""
     notes = [verdict.reason] if verdict.reason else []
     if verdict.uncalibrated:
         notes.append(f"uncalibrated: {verdict.uncalibrated}")
@@ -171,15 +171,15 @@ def _coverage_text(key: str, coverage: Coverage, graders: int) -> str:
     return f"{text}, {coverage.reason}" if coverage.reason else text
 
 
-def is_many(lost: int, runs: int) -> bool:
+def is_many(failed: int, runs: int) -> bool:
     """Return whether more than 5 % of the runs are lost, which is worth a warning."""
-    return 20 * lost > runs
+    return 20 * failed > runs
 
 
-def share_text(lost: int, runs: int) -> str:
+def share_text(failed: int, runs: int) -> str:
     """Return ``3 of 20 runs (15.0%)``."""
-    percent = 100 * lost / runs
-    return f"{lost} of {runs} runs ({percent:.1f}%)"
+    percent = 100 * failed / runs
+    return f"{failed} of {runs} runs ({percent:.1f}%)"
 
 
 def gate_warnings(verdict: Verdict) -> Iterator[str]:

@@ -63,7 +63,7 @@ class Flips(msgspec.Struct):
 
 
 class Verdict(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """What a gate decided, as an entry of ``gates`` in summary.json.
+    """The decision of a gate, as an entry of ``gates`` in summary.json.
 
     A key is left out where the gate has none such: None, or UNSET where null means something.
     """
@@ -206,7 +206,7 @@ def judge(gate: Gate, scores: Scores) -> Verdict:
 
 
 def combine(parts: Collection[Verdict], *, needs_all: bool = True) -> Decision:
-    """Return what verdicts come to of which all must pass, or one."""
+    """Return the outcome of several verdicts of which all must pass, or one."""
     passed = [part.passed for part in parts]
     if all(passed) if needs_all else any(passed):
         return "passed"

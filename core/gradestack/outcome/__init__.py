@@ -1,1 +1,1 @@
-"""What a graded run comes to: figures, runs, native files, pages."""
+"""The outcome of a graded run: figures, runs, native files, pages."""

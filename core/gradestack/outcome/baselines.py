@@ -70,7 +70,7 @@ class Baselines:
         return self._sides_of(now, "this run")
 
     def digests(self) -> dict[str, Any]:
-        """Return what header.json says of the runs that were compared with."""
+        """Return the entry of header.json about the runs that were compared with."""
         entries = []
         for name, report in self._reports.items():
             path = checksum = None
@@ -158,7 +158,7 @@ def _find_latest(suite: Suite, out: Path | None, *, also_failed: bool) -> Report
 
 
 def _pair_models(before: list[Side], now: list[Side]) -> list[tuple[Side, Side]]:
-    """Return which models are compared: the only ones, else those of one name."""
+    """Pair the models that are compared: the only ones, else those of one name."""
     if len(before) == len(now) == 1:
         return [(before[0], now[0])]
     known = {side.model: side for side in before}
@@ -300,7 +300,7 @@ def _scale_of(gate: BaselineGate) -> float:
 
 
 def _count_tasks_needed(gate: BaselineGate, row: Row) -> int | None:
-    """Return how many tasks would show on which side of the margin a difference like this is."""
+    """Count the tasks that would show on which side of the margin a difference like this is."""
     from gradestack.comparison.paired import tasks_needed  # noqa: PLC0415
 
     tested = row.difference

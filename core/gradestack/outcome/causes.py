@@ -108,7 +108,7 @@ class Causes(msgspec.Struct, frozen=True):
 
 
 def error_kind(text: str) -> str:
-    """Return what errors of one kind have in common.
+    """Return the text that errors of one kind have in common.
 
     It is the first line of the text, of a traceback the last. Quoted text, paths, and words with a
     digit in them are ``…``, but for a status of HTTP (400 to 599).
@@ -348,6 +348,6 @@ def _grade_kinds(key: str, grade: _Grade) -> list[CauseKind]:
 
 def swapped_labels(gold: Any, label: Any) -> str:
     """Return the expected label and the given one; "" unless they are two."""
-    expected, given = as_text(gold), as_text(label)
-    is_swapped = bool(expected and given) and expected != given
-    return f"{expected} → {given}" if is_swapped else ""
+    expected, actual = as_text(gold), as_text(label)
+    is_swapped = bool(expected and actual) and expected != actual
+    return f"{expected} → {actual}" if is_swapped else ""

@@ -26,7 +26,7 @@ class UngradedRun(NamedTuple):
 
     number: int
     """Number of its line in results.jsonl."""
-    place: str
+    where: str
     """``file:line`` where it was read; its id where nobody knows."""
     reason: str
 
@@ -102,7 +102,7 @@ def example_of(first: FirstUngraded, key: str) -> str:
 
 
 def dataset_advice(suite: Suite, key: str) -> str:
-    """Return how expectations are added, where a grader compares and there is no dataset."""
+    """Return advice to add expectations, where a grader compares and there is no dataset."""
     stages = [stage for stage in suite.graders if stage.key == key]
     compares = any(may_compare(stage.component) for stage in stages)
     has_dataset = suite.inputs.dataset is not None
@@ -110,7 +110,7 @@ def dataset_advice(suite: Suite, key: str) -> str:
 
 
 def count_states(count: Count) -> str:
-    """Return how many runs are in each state: ``3 not applicable, 1 error``."""
+    """Count the runs in each state: ``3 not applicable, 1 error``."""
     states = count.states.items()
     return ", ".join(state_text(state, number) for state, number in states if number)
 
@@ -145,7 +145,7 @@ def _first_error(merged: Merged, first: FirstUngraded) -> str:
     if errors:
         _, key = min(errors, key=lambda error: error[0])  # of one run, the first grader's
         run = first[key, str(Outcome.FAILED)]
-        return f"{run.place}, grader {key}: {run.reason}"
+        return f"{run.where}, grader {key}: {run.reason}"
     for key, text in merged.tracebacks.items():
         lines = text.strip().splitlines()
         return f"grader {key}: {lines[-1]}"

@@ -32,11 +32,11 @@ def _sort_key(run: Any) -> tuple[bool, int, str, str]:
     return not text.isdecimal(), len(digits), digits, text
 
 
-def _list_runs(rows: Report, asked: int) -> list[Any]:
+def _list_runs(rows: Report, num_runs: int) -> list[Any]:
     """Return the runs that rows are of, in order.
 
     Raises:
-        DataError: There are more or fewer than asked, or a model lacks one.
+        DataError: There are more or fewer than ``num_runs``, or a model lacks one.
     """
     runs_by_model: dict[str, set[Any]] = {}
     for row in rows.rows():
@@ -49,10 +49,10 @@ def _list_runs(rows: Report, asked: int) -> list[Any]:
     for model, runs in runs_by_model.items():
         lacking = [run for run in every_run if run not in runs]
         problems += [f"model {model} lacks run {run}" for run in lacking]
-    if len(every_run) != asked or problems:
+    if len(every_run) != num_runs or problems:
         names = ["(unnamed)" if run is None else str(run) for run in every_run]
         recorded = f"the recording holds {len(every_run)}: {', '.join(names)}"
-        raise DataError(f"num_runs asks for {asked} run(s), {recorded}", *problems)
+        raise DataError(f"num_runs asks for {num_runs} run(s), {recorded}", *problems)
     return every_run
 
 

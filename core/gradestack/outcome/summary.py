@@ -139,8 +139,8 @@ def summarise(evaluation: Evaluation) -> dict[str, Any]:
         content["subset"] = subset_entry(suite.taken, merged.samples, merged.left_out)
     if merged.remarks:
         content["remarks"] = {
-            kind: {"count": times, "first": place}
-            for kind, (times, place) in sorted(merged.remarks.items())
+            kind: {"count": times, "first": where}
+            for kind, (times, where) in sorted(merged.remarks.items())
         }
     if merged.interrupted:
         content["incomplete"] = "interrupted: the figures cover the runs graded before"
@@ -233,7 +233,7 @@ def _write_model(
 
 
 def _write_outcome(evaluation: Evaluation, models: Sequence[str]) -> dict[str, Any] | None:
-    """Return how many runs are successes, in the run's words; None where nothing is one."""
+    """Count the runs that are successes, in the run's words; None without a rule of success."""
     suite = evaluation.suite
     if suite.success is None:
         return None
@@ -252,7 +252,7 @@ def _write_outcome(evaluation: Evaluation, models: Sequence[str]) -> dict[str, A
 
 
 def _write_failures(counts: Mapping[str, Count], first: FirstUngraded) -> dict[str, Any]:
-    """Return how many grades of each grader failed, with the first error."""
+    """Count the grades of each grader that failed, with the first error."""
     failures: dict[str, Any] = {}
     for key, count in counts.items():
         number = count.states[Outcome.FAILED]
@@ -260,7 +260,7 @@ def _write_failures(counts: Mapping[str, Count], first: FirstUngraded) -> dict[s
             failures[key] = {"count": number}
             run = first.get((key, str(Outcome.FAILED)))
             if run is not None:
-                failures[key]["first"] = {"reason": run.reason, "at": run.place}
+                failures[key]["first"] = {"reason": run.reason, "at": run.where}
     return failures
 
 

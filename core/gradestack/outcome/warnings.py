@@ -68,10 +68,10 @@ def _remark_warnings(merged: Merged) -> Iterator[str]:
         what = "no task ids found: records were numbered, repeated runs are not grouped (--id)"
         yield f"{tasks}: {what}"
     texts: dict[str, list[str]] = {"in the data": [], "not used": []}
-    for kind, (times, place) in [*remarks.items()][:_MOST_KINDS]:
+    for kind, (times, where) in [*remarks.items()][:_MOST_KINDS]:
         section, words = _remark_text(kind)
         number_of_times = counted(times, "time")
-        texts[section].append(f"{words} ({number_of_times}, first at {place})")
+        texts[section].append(f"{words} ({number_of_times}, first at {where})")
     others = len(remarks) - _MOST_KINDS
     if others > 0:
         texts["not used"].append(f"{others} more kinds in header.json")
@@ -140,7 +140,7 @@ def _difference_of_names(names: Iterable[str]) -> str:
 
 def _file_warnings(suite: Suite, table: Table) -> Iterator[str]:
     """Yield that files which look like trials of one agent are read as models, by their names."""
-    names = [given.name for given in suite.inputs.data]
+    names = [file.name for file in suite.inputs.data]
     advice = suite.reader.component.one_model
     if len(names) < 2 or not advice:
         return
@@ -196,8 +196,8 @@ def grade_warnings(
             graders_by_loss.setdefault((count.lost, required), []).append(repr(key))
     has_unreadable = any(count.unreadable for count in counts.values())
     bad = f", {merged.bad - merged.bad_parts} of them unreadable" if has_unreadable else ""
-    for (lost, required), keys in graders_by_loss.items():
-        yield f"{share_text(lost, required)} could not be graded by {', '.join(keys)}{bad}"
+    for (failed, required), keys in graders_by_loss.items():
+        yield f"{share_text(failed, required)} could not be graded by {', '.join(keys)}{bad}"
 
 
 def component_warnings(

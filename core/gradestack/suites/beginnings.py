@@ -53,7 +53,7 @@ OWN_FORM = "a record is an object; `gradestack schema sample` prints a form that
 
 
 class Recognition(msgspec.Struct, frozen=True):
-    """What is known of a file's format: its own, or else the nearest one and what to try."""
+    """A file's format, or else the nearest one and a command to try."""
 
     format: str | None
     """The name of the reader that is surest of it; None where no reader knows it."""
@@ -130,7 +130,7 @@ def recognise_file(
 
 
 def _explain(beginning: Beginning, readers: Mapping[str, type[Reader]]) -> Recognition:
-    """Return what is nearest to a file of no known format, and what to try."""
+    """Return the format nearest to a file of no known one, and a command to try."""
     path = beginning.path
     if _is_suite(beginning):
         return Recognition(None, command=f"try: {shlex.join(['gradestack', 'run', str(path)])}")
@@ -224,7 +224,7 @@ def _has_answer(record: Any) -> bool:
 
 
 def describe(beginning: Beginning) -> str:
-    """Return what a file of no known format looks like, a last line that is cut off first."""
+    """Describe a file of no known format; a last line that is cut off comes first."""
     looks = _text_problem(beginning.head) or _json_form(beginning)
     return f"its last line is cut off; {looks}" if _ends_cut_off(beginning) else looks
 
@@ -252,7 +252,7 @@ def _text_problem(head: bytes) -> str:
 
 
 def _json_form(beginning: Beginning) -> str:
-    """Return how the records of a text lie in it, with the keys of the first."""
+    """Describe the layout of the records in a text, with the keys of the first."""
     text = beginning.text
     if not beginning.records:
         empty = " empty" * text.rstrip().endswith(b"]")

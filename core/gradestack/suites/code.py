@@ -276,7 +276,7 @@ def _lacks(reference: InFile, kind: Kind, file: str, module: ModuleType) -> str:
 
 
 def file_plugin(path: Path) -> Plugin:
-    """Return what a file offers, as if it were installed.
+    """Return the components of a file as a plugin, as if it were installed.
 
     By its hooks, components else as classes.
     """

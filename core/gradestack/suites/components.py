@@ -194,7 +194,7 @@ class Resolver:
         return is_allowed
 
     def _reference(self, kind: Kind, written: Any, location: Location) -> Reference | None:
-        """Return what ``"name"`` or ``{kind: name, option: value, ...}`` refers to."""
+        """Return the component that ``"name"`` or ``{kind: name, option: value, ...}`` names."""
         if isinstance(written, str):
             return Reference(kind, written, {}, location, location)
         if not isinstance(written, Mapping):
@@ -702,7 +702,7 @@ def _for_recording(stage: Stage, reader: Reader, inputs: Inputs) -> Stage:
 
 
 def _remarks(resolver: Resolver, reader: Any, inputs: Inputs) -> list[str]:
-    """Return what a reader remarks on its inputs; how it reads columns is a note."""
+    """Return the remarks of a reader on its inputs; how it reads columns is a note."""
     remarks: list[str] = []
     remark = getattr(reader, "remarks", None)
     if remark is not None:

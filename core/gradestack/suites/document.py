@@ -63,7 +63,7 @@ class _Survey(msgspec.Struct):
     _sizes: dict[int, int] = {}
 
     def size(self, node: yaml.Node, location: Location) -> int:
-        """Return how many nodes there are at and below one; an alias counts as what it stands for."""
+        """Count the nodes at and below one; an alias counts as the nodes it stands for."""
         size = self._sizes.get(id(node))
         if size == 0:
             raise _mistake("an alias stands inside of what it stands for", node)
@@ -236,7 +236,7 @@ def apply_override(document: Document, assignment: str) -> None:
 
 
 def _open_entry(document: Document, at: Any, location: Location) -> Any:
-    """Return what stands at the last step of a location; in a mapping, what can be set in."""
+    """Return the value at the last step of a location; a short form in a mapping is opened."""
     key = location[-1]
     if isinstance(at, list):
         return at[int(key)] if _is_in(key, at) else None

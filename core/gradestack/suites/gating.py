@@ -101,7 +101,7 @@ class FigurePaths:
         return self.metrics[grader][metric]
 
     def declaration(self, path: Path) -> DeclaredFigure | None:
-        """Return what an aggregator declares of a figure, that of a single model too."""
+        """Return the declaration of a figure by its aggregator, that of a single model too."""
         _, metric, name = path
         stage = self.stage(path)
         names = [name]
@@ -326,7 +326,7 @@ class GateReader:
         return compared._replace(low=low, high=high)
 
     def _scores(self, keys: Iterable[str]) -> Compared:
-        """Return what is known of the scores of some graders."""
+        """Return the range and direction of the scores of some graders."""
         graders = [self.graders[key].component for key in keys if key in self.graders]
         name = f"the score of {' and '.join(keys)}"
         if not graders:

@@ -39,7 +39,7 @@ class HeadlineReader:
     def read(
         self, gates: Sequence[AnyGate], reader: Stage | None
     ) -> tuple[Success | None, Headline]:
-        """Return what makes a sample a success, and what the run is summed up by.
+        """Return the rule of success, and the headline of a run.
 
         Args:
             gates: Those of the suite, resolved.
@@ -69,13 +69,13 @@ class HeadlineReader:
         )
 
     def _all_declared(self, reader: Stage | None) -> list[Declared]:
-        """Return what the named stack, and the format's own, declare of graders in use."""
+        """Return the outcomes and headlines that the named stack and the format's own declare."""
         names = [self.spec.stack, None if reader is None else reader.component.stack]
         stacks = map(self._declared, filter(None, dict.fromkeys(names)))
         return [stack for stack in stacks if stack is not None]
 
     def _success(self, rules: Sequence[AnyGate], stacks: Sequence[Declared]) -> Success | None:
-        """Return what makes a sample a success: the outcome grader's verdict, or a gate's rule."""
+        """Return the rule of success: the outcome grader's verdict, or a gate's rule."""
         key = self.spec.outcome
         for rule in rules:
             if key is None and isinstance(rule, GateSpec):
@@ -112,7 +112,7 @@ class HeadlineReader:
         return [key for key, stage in metrics.items() if stage.name == name]
 
     def _declared(self, name: str) -> Declared | None:
-        """Return what a stack declares of graders in use; None where none is in use."""
+        """Return the outcome and headline that a stack declares; None where no grader of it is in use."""
         try:
             fragment = self.resolver.stacks.get(name) or stack_for(self.resolver.registry, name)
         except GradestackError:  # a broken stack that was not asked for

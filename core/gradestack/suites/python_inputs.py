@@ -1,4 +1,4 @@
-"""What callers pass in Python: samples and graders of every kind, and the suite over them."""
+"""Samples and graders of every kind, as callers pass them in Python."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def _name_of(grader: Graders) -> str:
 
 
 def _ready(grader: Any, registry: Registry) -> Any:
-    """Return what a suite takes for a grader: the object of a class, what calls a function."""
+    """Return a grader as a suite takes it: an object for a class, a wrapper for a function."""
     if callable(grader) and not isinstance(grader, Grader | type):
         return registry.load("grader", FUNCTIONS).of(grader)
     is_class = isinstance(grader, type)

@@ -139,7 +139,7 @@ def _unique_stems(paths: Sequence[Path]) -> Iterator[str]:
 
 
 class Recognised(NamedTuple):
-    """What the given paths hold."""
+    """The files of the given paths, and their reader."""
 
     reader: str
     paths: list[Path]
@@ -164,7 +164,7 @@ class _Group(NamedTuple):
 
 
 def target_of(resolver: Resolver) -> Target:
-    """Return what the suite grades, each path read by its own reader, else by the suite's, else as
+    """Return the inputs of a suite, each path read by its own reader, else by the suite's, else as
     it is recognised.
     """
     data = resolver.document.data
@@ -387,7 +387,7 @@ def recognise(
 def _recognitions(
     path: Path, readers: Mapping[str, type[Reader]], reader: str | None
 ) -> dict[Path, Recognition]:
-    """Return what is known of the format of a path by itself, or else of each file below it."""
+    """Return the format of a path by itself, or else of each file below it."""
     if reader and (not path.is_dir() or readers[reader].takes_directories):
         return {path: Recognition(reader)}
     is_file = not path.is_dir()

@@ -48,7 +48,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TargetSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """What is graded: recorded result files."""
+    """The recorded result files that are graded."""
 
     kind: Literal["recorded"] = "recorded"
     paths: Any = ()
@@ -98,7 +98,7 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Headline(msgspec.Struct, frozen=True, kw_only=True):
-    """What a run is summed up by, resolved."""
+    """The figures and words that a run is summed up by, resolved."""
 
     figures: tuple[Figure, ...] = ()
     passed: str = "passed"
@@ -107,7 +107,7 @@ class Headline(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LimitsSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """What a run may take of the machine."""
+    """Limits of time and memory."""
 
     seconds_per_grade: Annotated[float, msgspec.Meta(ge=0.1)] | Literal["none"] | None = 60.0
     """How long a grader may take for a sample, at least 0.1; after that the grade is failed.

@@ -67,7 +67,7 @@ def _expecting(target: Target) -> Iterator[Sample]:
 
 
 def _without_stack(resolver: Resolver, reader: Stage, inputs: Sequence[Input]) -> str:
-    """Return what to do about a format without a stack."""
+    """Return a message about a format without a stack, with advice."""
     whose = f"{inputs[0].path}: " if inputs else ""
     provides = reader.component.provides
     if provides and not _DONE & provides:

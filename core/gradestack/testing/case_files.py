@@ -101,7 +101,7 @@ def _read_yaml(text: str) -> Any:
 
 
 def _flaw_of(data: Mapping[str, Any]) -> str:
-    """Return what a case lacks; "" where nothing is."""
+    """Return the problem of a case that expects nothing or has no input; "" of a good one."""
     expected = {key for key in (*_EXPECTED, "bad_records") if data.get(key)}
     if not expected or expected > {"refused"}:
         return "must expect something: grades, samples, figures, bad records, a refusal"
@@ -194,7 +194,7 @@ def _ungraded_without_score(grade: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _compare_bad_records(expected: Any, actual: Mapping[str, Any]) -> Iterator[str]:
-    """Yield how bad records differ: their number, or a list of what each is."""
+    """Yield differences of bad records: of their number, or of each in a list."""
     number = len(expected) if isinstance(expected, list) else expected
     listed = actual["listed"]
     if actual["count"] != number:
@@ -207,7 +207,7 @@ def _compare_bad_records(expected: Any, actual: Mapping[str, Any]) -> Iterator[s
 def _compare_rows(
     what: str, expected: Any, rows: Sequence[Any], actual: Sequence[Any]
 ) -> Iterator[str]:
-    """Yield how samples or grades differ from what each is expected to be, or all of them."""
+    """Yield differences of samples or grades from a list of expected ones, or from one for all."""
     number = len(rows)
     entries = [expected or {}] * number
     if isinstance(expected, list):
@@ -223,25 +223,25 @@ def _compare(where: str, expected: Any, data: Any) -> Iterator[str]:
     if not isinstance(expected, Mapping):
         yield f"{where}: what is expected must be a mapping, got {expected!r}"
         return
-    for place, value in expected.items():
-        actual = _value_at(data, str(place))
+    for path, value in expected.items():
+        actual = _value_at(data, str(path))
         if not _is_same(value, actual):
-            yield f"{where}: {place}: expected {value!r}, got {actual!r}"
+            yield f"{where}: {path}: expected {value!r}, got {actual!r}"
 
 
-def _value_at(data: Any, place: str) -> Any:
-    """Return the value at a dotted place; ``*`` stands for every entry of a list."""
-    if not place:
+def _value_at(data: Any, path: str) -> Any:
+    """Return the value at a dotted path; ``*`` stands for every entry of a list."""
+    if not path:
         return data
-    step, _, rest = place.partition(".")
+    step, _, rest = path.partition(".")
     if isinstance(data, list):
         if step == "*":
             return [_value_at(entry, rest) for entry in data]
         data = {str(position): entry for position, entry in enumerate(data)}
     if not isinstance(data, dict):
         return None
-    if place in data:
-        return data[place]
+    if path in data:
+        return data[path]
     return _value_at(data.get(step), rest)
 
 

@@ -119,8 +119,8 @@ def _check_grade(grader: Grader, graders: Graders, sample: Sample) -> str:
         copied, before = fresh(sample)
         ((grade,),) = graders.grade([copied]).columns.values()
         assert not _has_changed(copied, before), "changes its sample; copy what you change"
-        again = explained_grade(grader, copied)
-        assert repr(grade) == repr(again), "gives one sample two grades"
+        repeated = explained_grade(grader, copied)
+        assert repr(grade) == repr(repeated), "gives one sample two grades"
         is_missing = sample.status is Status.MISSING
         assert is_missing or grade.outcome is not Outcome.MISSING, "it is not missing"
         text = _text(grade)
@@ -171,8 +171,8 @@ def _named(sample: Sample) -> Iterator[None]:
     except PluginError:  # names it
         raise
     except Exception as error:
-        place = sample.source or repr(sample.id)
-        raise AssertionError(f"{place}: {problem_text(error)}") from error
+        where = sample.source or repr(sample.id)
+        raise AssertionError(f"{where}: {problem_text(error)}") from error
 
 
 def problem_text(error: BaseException) -> str:
@@ -207,7 +207,7 @@ def fresh(sample: Sample) -> tuple[Sample, Any]:
 
 
 def _form(sample: Sample) -> Any:
-    """Return what is another when anything in a sample is changed, be it the type of a number."""
+    """Return a form that differs when anything in a sample is changed, be it the type of a number."""
     with suppress(Exception):
         return msgspec.msgpack.encode(sample)
     with suppress(Exception):
@@ -308,8 +308,8 @@ def check_aggregator(
         problem = f"gives equal grades other numbers: {first} and {second}"
         assert first == second, f"contribution() {problem}"
     figures = _figures(aggregator, [graded])
-    again = _figures(aggregator, [graded], WatchedTable)
-    assert again == figures, "gives other figures the second time"
+    repeated = _figures(aggregator, [graded], WatchedTable)
+    assert repeated == figures, "gives other figures the second time"
     problem = _order_problem(aggregator, graded)
     assert problem is None, f"the figure {problem}; sort what order decides"
     assert json.loads(_figures(aggregator, [[]])) is not None
@@ -324,7 +324,7 @@ def check_aggregator(
 
 
 def _order_problem(aggregator: Aggregator, graded: GradedKeys) -> str | None:
-    """Return which figure is another when tasks come in another order, but for rounding."""
+    """Return the figure that changes with the order of tasks, by more than rounding; else None."""
     # runs of a task stay in order
     reordered = sorted(graded, key=lambda entry: entry[0].id, reverse=True)
     try:
@@ -377,8 +377,8 @@ def _figures(
 
 def inputs_of(path: Path) -> Inputs:
     """Return the inputs of one file or folder."""
-    given = Input(path=path, name=path.stem, shown=path.name)
-    return Inputs(data=(given,))
+    entry = Input(path=path, name=path.stem, shown=path.name)
+    return Inputs(data=(entry,))
 
 
 def _read(reader: Reader, path: Path) -> list[Sample | BadRecord]:
@@ -398,14 +398,14 @@ def _read(reader: Reader, path: Path) -> list[Sample | BadRecord]:
 
 
 def _type_problem(record: Sample | BadRecord) -> str | None:
-    """Return which field of a record holds what it must not, or None."""
+    """Return the field of a record that holds a value of a wrong type, or None."""
     kind = Sample if isinstance(record, Sample) else BadRecord  # not what a reader makes of it
     fields = {name: getattr(record, name) for name in kind.__struct_fields__ if name != "native"}
     try:
         msgspec.convert(msgspec.to_builtins(kind(**fields)), kind)
     except msgspec.ValidationError as error:
-        problem, _, place = str(error).partition(" - at `$")
-        field = kind.__name__ + place.rstrip("`")
+        problem, _, path = str(error).partition(" - at `$")
+        field = kind.__name__ + path.rstrip("`")
         return f"{field}: {problem[:1].lower()}{problem[1:]}"
     except (TypeError, ValueError, RecursionError):  # its row is checked for what is no JSON
         return None

@@ -1,4 +1,4 @@
-"""Which line of an author's code has to be changed for what the kit finds."""
+"""The line of an author's code that has to be changed for a problem that the kit finds."""
 
 from __future__ import annotations
 
@@ -69,8 +69,8 @@ def check_summary(component: Component, target: Any) -> None:
     is_scaffold = target.__doc__.splitlines()[0] in scaffold
     if f'summary="{component.summary}"' in scaffold and not is_scaffold:
         package, _, _ = component.target.partition(":")[0].partition(".")
-        place = _line_with(package, component.summary)
-        raise AssertionError(f"its summary is the scaffold's; say what this one does ({place})")
+        where = _line_with(package, component.summary)
+        raise AssertionError(f"its summary is the scaffold's; say what this one does ({where})")
 
 
 def _line_with(module: str, text: str) -> str:

@@ -71,8 +71,8 @@ class Check:
     def __call__(self) -> None:
         """Check, and raise AssertionError, also where nothing is wrong although that is known."""
         try:
-            with tempfile.TemporaryDirectory(prefix="gradestack-check-") as place, _undisturbed():
-                self.steps(Path(place))
+            with tempfile.TemporaryDirectory(prefix="gradestack-check-") as folder, _undisturbed():
+                self.steps(Path(folder))
         except (KeyboardInterrupt, NeedsExample):
             raise
         except BaseException as error:
@@ -242,7 +242,9 @@ def _make_part(
         target = attrgetter(names)(importlib.import_module(module))
     part = _Part(component, plugin, target)
     of_name = examples.get(component.name, ())
-    of_kind = [each for each in of_name if getattr(each, "contract", None) == component.kind]
+    of_kind = [
+        example for example in of_name if getattr(example, "contract", None) == component.kind
+    ]
     own = [*examples.get(part.title, ()), *of_kind]
     if own:
         return attrs.evolve(part, examples=own, made=own)
@@ -356,8 +358,8 @@ class _Context:
         out = scratch / "out"
         written = []
         for engine in ("serial", {"kind": "processes", "workers": 2}, *self._names("engine")):
-            given = {**suite, "engine": engine}
-            report = run(given, output=out, registry=registry, allow_code=True, strict=True)
+            variant = {**suite, "engine": engine}
+            report = run(variant, output=out, registry=registry, allow_code=True, strict=True)
             errors = report.summary.get("broken", {})
             broken = [f"{name} is broken: {text}" for name, text in errors.items()]
             assert not broken, "; ".join(broken)
@@ -373,7 +375,7 @@ class _Context:
         names = ", ".join(sorted(differing))
         assert not differing, f"serial and processes write other bytes: {names}"
 
-    def _own(self, kind: str) -> dict[str, Any]:
+    def _made(self, kind: str) -> dict[str, Any]:
         """Return the components of a kind that can be made without options."""
         own = {}
         for part in self.parts:
@@ -383,12 +385,12 @@ class _Context:
 
     def _names(self, kind: str) -> list[str]:
         lacking = {part.name for part in self.parts if part.lacks}
-        return [name for name in self._own(kind) if name not in lacking]
+        return [name for name in self._made(kind) if name not in lacking]
 
     def _suite_of(self, reader: str, path: Path) -> dict[str, Any]:
         """Return a suite that runs everything of the package that fits a file."""
         component = self.registry.load("reader", reader)
-        own_graders, own_exporters = self._own("grader"), self._own("exporter")
+        own_graders, own_exporters = self._made("grader"), self._made("exporter")
         names = self._names("grader")
         graders = [name for name in names if own_graders[name].needs <= component.provides]
         bare_name = reader.rpartition(":")[2]
@@ -437,7 +439,7 @@ def _without_panels(registry: Registry, plugins: Sequence[Plugin]) -> Registry:
     without = []
     for plugin in registry.plugins:
         if plugin not in plugins and plugin.distribution != BUILT_IN:
-            others = [each for each in plugin.components if each.kind != "panel"]
+            others = [part for part in plugin.components if part.kind != "panel"]
             plugin = plugin._replace(components=tuple(others))  # noqa: PLW2901
         without.append(plugin)
     return Registry(without, registry.unknown)

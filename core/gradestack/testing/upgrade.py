@@ -182,25 +182,27 @@ def _rename(start: int, end: int, new: str) -> Edit:
 
 def _has_plain_parameters(method: ast.FunctionDef) -> bool:
     """Return whether there is a rule for the parameters: names alone, or ``**totals`` alone."""
-    given = method.args
-    has_names = bool(given.args[1:] or given.kwonlyargs)
-    has_defaults = bool(given.defaults or any(given.kw_defaults))
-    is_mixed = has_names and given.kwarg is not None
+    signature = method.args
+    has_names = bool(signature.args[1:] or signature.kwonlyargs)
+    has_defaults = bool(signature.defaults or any(signature.kw_defaults))
+    is_mixed = has_names and signature.kwarg is not None
     is_on_one_line = method.body[0].lineno == method.lineno
-    return bool(given.args) and not (given.vararg or has_defaults or is_mixed or is_on_one_line)
+    return bool(signature.args) and not (
+        signature.vararg or has_defaults or is_mixed or is_on_one_line
+    )
 
 
 def _edits_of_totals(source: _Source, method: ast.FunctionDef) -> Iterator[Edit]:
     """Yield edits that make lines of parameters: ``right = totals["right"]``."""
-    given, first = method.args, method.body[0]
-    self_parameter, *parameters = [*given.args, *given.kwonlyargs]
+    signature, first = method.args, method.body[0]
+    self_parameter, *parameters = [*signature.args, *signature.kwonlyargs]
     names = [parameter.arg for parameter in parameters]
-    if given.kwarg is not None:
-        parameters.append(given.kwarg)
+    if signature.kwarg is not None:
+        parameters.append(signature.kwarg)
     last = parameters[-1] if parameters else self_parameter
     is_typed = last.annotation is not None and b"Mapping" in source.content
     annotation = ": Mapping[str, float]" if is_typed else ""
-    totals = given.kwarg.arg if given.kwarg is not None else "totals"
+    totals = signature.kwarg.arg if signature.kwarg is not None else "totals"
     start, end = source.end(self_parameter), source.end(last)
     yield Edit(start, end, f", {totals}{annotation}")
     has_docstring = ast.get_docstring(method) is not None

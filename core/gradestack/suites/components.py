@@ -117,8 +117,9 @@ class Resolver:
 
     def has_problem(self, location: Location) -> bool:
         """Return whether there is a problem of this location, or of one below it."""
-        length = len(location)
-        return any(known[:length] == location for known in self.problems.values())
+        end = len(location)
+        starts = [known[:end] for known in self.problems.values()]
+        return location in starts
 
     def finish(self) -> None:
         """Raise what was collected."""
@@ -168,16 +169,17 @@ class Resolver:
         if self.allow_code:
             return True
         options = reference.options
-        given = [name for name in sorted(trusted) if options.get(name) is not None]
-        locations: list[Location] = [(*reference.location, name) for name in given]
-        refused = [each for each in locations if not self.document.is_set(each)]
-        for location in refused:
-            remedy = (
-                f"--set {show_location(location)}=..., or pass --allow-code if you trust this suite"
-            )
-            why = "what is named here can run code on this machine; name it on the command line"
-            self.add_problem(location, f"{why}, {remedy}")
-        return not refused
+        is_allowed = True
+        for name in sorted(trusted):
+            location = (*reference.location, name)
+            is_written = options.get(name) is not None
+            if is_written and not self.document.is_set(location):
+                why = "what is named here can run code on this machine"
+                command = f"name it on the command line, --set {show_location(location)}=..."
+                trust = "or pass --allow-code if you trust this suite"
+                self.add_problem(location, f"{why}; {command}, {trust}")
+                is_allowed = False
+        return is_allowed
 
     def may_read(self, text: str, location: Location) -> bool:
         """Return whether an address may be opened.
@@ -312,6 +314,8 @@ class Resolver:
         if getattr(target, "runs_code", False) and isinstance(component.file, Path):
             path = component.file.resolve()
             self.code[path] = None
+        code = code_of_component(component, path) if LOCAL_CODE else {}
+        release = offer.plugin.release
         return Stage(
             kind=kind,
             key=key,
@@ -319,18 +323,18 @@ class Resolver:
             component=component,
             options=_completed(options, component),
             version=component.version,
-            distribution=offer.plugin.release,
-            code=code_of_component(component, path) if LOCAL_CODE else {},
+            distribution=release,
+            code=code,
         )
 
 
 def _completed(options: Mapping[str, Any], component: Any) -> dict[str, Any]:
     """Return options, texts as the component completes them: a preset has a version."""
     completed = dict(options)
-    for name, value in options.items():
-        own = getattr(component, name, None)
-        if type(value) is str and type(own) is str:
-            completed[name] = own
+    for name, written in options.items():
+        value = getattr(component, name, None)
+        if type(written) is str and type(value) is str:
+            completed[name] = value
     return completed
 
 
@@ -367,7 +371,8 @@ def _check_part(
     resolver: Resolver, spec: SuiteSpec, stage: Stage | None, key: str, location: Location
 ) -> None:
     """Refuse a part of a combined grade that cannot be one."""
-    if not resolver.require_grader(key, spec.graders, location) or stage is None:
+    is_there = resolver.require_grader(key, spec.graders, location)
+    if not is_there or stage is None:
         return
     if stage.combines:
         resolver.add_problem(location, f"{key!r} combines others itself")
@@ -436,17 +441,20 @@ def metric_stages(
 
     An own one replaces a default of its name.
     """
-    own = dict[tuple[str, str], Metric]()
+    named = dict[tuple[str, str], Metric]()
     for key, written in spec.metrics.items():
         metric = _own_metric(resolver, spec, graders, key, written)
         if metric is not None:
-            own[metric.of, key] = metric
-    metrics: list[Metric | None] = []
+            named[metric.of, key] = metric
+    metrics = []
     for key, grader in graders.items():
         for name in grader.component.metrics:
-            known = own.pop((key, name), None)
-            metrics.append(known or _metric(resolver, key, grader, name, name, ("graders", key)))
-    return [metric for metric in (*metrics, *own.values()) if metric is not None]
+            metric = named.pop((key, name), None)
+            if metric is None:
+                metric = _metric(resolver, key, grader, name, name, ("graders", key))
+            if metric is not None:
+                metrics.append(metric)
+    return [*metrics, *named.values()]
 
 
 def _own_metric(
@@ -502,14 +510,16 @@ def _score_ends(grader: Stage, written: Any) -> dict[str, Any]:
 def made_stage(kind: Kind, key: str, component: Any, name: str = "") -> Stage:
     """Return the stage of a component object made by the caller."""
     target = type(component)
-    fields = attrs.fields(target) if attrs.has(target) else ()
-    names = [field.name for field in fields if field.repr]
+    options = {}
+    for field in attrs.fields(target) if attrs.has(target) else ():
+        if field.repr:
+            options[field.name] = getattr(component, field.name)
     return Stage(
         kind=kind,
         key=key,
         name=name or target.__name__,
         component=component,
-        options={option: getattr(component, option) for option in names},
+        options=options,
         version=component.version,
         distribution="local",
     )
@@ -518,8 +528,8 @@ def made_stage(kind: Kind, key: str, component: Any, name: str = "") -> Stage:
 def programs_of(resolver: Resolver, reader: Stage) -> tuple[Stage, ...]:
     """Return the original programs of the formats that are read, of each format's own plugin."""
     stages: dict[str, Stage] = {}
-    for each in reader.parts or (reader,):
-        stages |= _made_beside(resolver, "program", each, frozenset())
+    for part in reader.parts or (reader,):
+        stages |= _made_beside(resolver, "program", part, frozenset())
     return tuple(stages[name] for name in sorted(stages))
 
 
@@ -529,9 +539,9 @@ def exporters_of(
     reader: Stage,
     graders: Iterable[Stage],
     *,
-    beside: bool = True,
+    with_own: bool = True,
 ) -> tuple[Stage, ...]:
-    """Return the named exporters and, ``beside`` them, those of the reader's own plugin whose
+    """Return the named exporters and, ``with_own``, those of the reader's own plugin whose
     reader and graders are all in use.
     """
     used = _names_of(*graders)
@@ -545,7 +555,7 @@ def exporters_of(
         if unfit:
             resolver.add_problem(location, f"{stage.name} {unfit}")
         stages[stage.name] = msgspec.structs.replace(stage, key=stage.name)
-    if beside:
+    if with_own:
         stages = {**_made_beside(resolver, "exporter", reader, used), **stages}
     return tuple(stages[name] for name in sorted(stages))
 
@@ -587,11 +597,11 @@ def _unfit(writer: Any, reader: Stage, graders: AbstractSet[str]) -> str:
 
 def _offers_beside(registry: Registry, kind: Kind, reader: Stage) -> Iterator[Offer]:
     """Yield the components of a kind in a reader's own plugin."""
-    for own in registry.offers("reader", reader.name)[:1]:
-        for component in own.plugin.components:
+    for of_reader in registry.offers("reader", reader.name)[:1]:
+        for component in of_reader.plugin.components:
             if component.kind == kind:
                 offers = registry.offers(kind, component.name)
-                yield next(offer for offer in offers if offer.plugin is own.plugin)
+                yield next(offer for offer in offers if offer.plugin is of_reader.plugin)
 
 
 class Target(NamedTuple):
@@ -599,12 +609,12 @@ class Target(NamedTuple):
 
     inputs: Inputs
     reader: Stage | None = None
-    """None with a problem, or where ``late`` says why there is none."""
+    """None with a problem, or where ``error`` says why there is none."""
     dataset_reader: Stage | None = None
     """Reads the dataset where the reader does not join it itself."""
     ignored: Sequence[str] = ()
     remarks: Sequence[str] = ()
-    late: GradestackError | None = None
+    error: GradestackError | None = None
     """Why an input cannot be used: said after what is wrong with the suite itself."""
 
 
@@ -652,11 +662,12 @@ def samples_of(reader: Reader, inputs: Inputs, most: int | None = FIRST) -> Iter
     Nothing is read before one is asked for. Of very many inputs some stand for all.
     """
     shards, index = shards_of(reader, inputs)
-    step = max(1, -(-len(inputs.data) // _MOST_INPUTS))
-    for number, (_, own) in enumerate(groupby(shards, key=lambda shard: shard.input.name)):
+    step = math.ceil(len(inputs.data) / _MOST_INPUTS) or 1
+    by_input = groupby(shards, key=lambda shard: shard.input.name)
+    for number, (_, shards_of_input) in enumerate(by_input):
         if number % step:
             continue
-        records = chain.from_iterable(records_of(reader, shard, index) for shard in own)
+        records = chain.from_iterable(records_of(reader, shard, index) for shard in shards_of_input)
         for record in islice(records, most):
             if isinstance(record, Sample):
                 yield record
@@ -680,8 +691,8 @@ def graders_for(
             fitted = _for_recording(fitted, used.component, inputs)
         stages[key] = fitted
     remarks: list[str] = []
-    for part, own in used.shares(inputs):
-        remarks += _remarks(resolver, part.component, own)
+    for part, share in used.shares(inputs):
+        remarks += _remarks(resolver, part.component, share)
     resolver.finish()
     return stages, remarks
 

@@ -6,7 +6,7 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from itertools import chain, count, islice
+from itertools import count, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -96,46 +96,62 @@ def name_inputs(paths: Sequence[Path]) -> tuple[Input, ...]:
     """Give every path a short unique name (its stem) and a short unique way to show it (as few
     parts as needed).
     """
-    known = _distinct_names(paths)
-    tails = cache(lambda length: Counter(each.parts[-length:] for each in known))
+    distinct = _distinct_paths(paths)
+
+    @cache
+    def count_ends(length: int) -> Counter[tuple[str, ...]]:
+        return Counter(path.parts[-length:] for path in distinct)
+
     inputs = []
-    for path, name, whole in zip(paths, _unique_stems(paths), known, strict=True):
-        parts = whole.parts or whole.resolve().parts[-1:]
+    for path, name, distinct_path in zip(paths, _unique_stems(paths), distinct, strict=True):
+        parts = distinct_path.parts or distinct_path.resolve().parts[-1:]
         length = 1
-        while length < len(parts) and tails(length)[parts[-length:]] > 1:
+        end = parts[-length:]
+        while length < len(parts) and count_ends(length)[end] > 1:
             length += 1
-        inputs.append(Input(path=path, name=name, shown="/".join(parts[-length:])))
+            end = parts[-length:]
+        inputs.append(Input(path=path, name=name, shown="/".join(end)))
     return tuple(inputs)
 
 
-def _distinct_names(paths: Sequence[Path]) -> list[Path]:
+def _distinct_paths(paths: Sequence[Path]) -> list[Path]:
     """Return the paths that inputs are called by, numbered where they are shown alike.
 
     Addresses may differ only in their query, which is not shown.
     """
     totals = Counter[Path]()
-    names = []
+    distinct = []
     for path in paths:
-        text = copied(path)
-        name = path if text is None else Path("stdin" if text == STANDARD_INPUT else text)
-        totals[name] += 1
-        number = totals[name]
-        names.append(name if number == 1 else name.with_name(f"{name.name} ({number})"))
-    return names
+        source = copied(path)
+        if source == STANDARD_INPUT:
+            source = "stdin"
+        shown = path if source is None else Path(source)
+        totals[shown] += 1
+        number = totals[shown]
+        if number > 1:
+            shown = shown.with_name(f"{shown.name} ({number})")
+        distinct.append(shown)
+    return distinct
 
 
 def _unique_stems(paths: Sequence[Path]) -> Iterator[str]:
     """Yield the stem of each path, with a number behind it where several have it."""
-    stems = [path.stem if path.is_file() else (path.name or path.resolve().name) for path in paths]
+    stems = [_stem_of(path) for path in paths]
     totals = Counter(stems)
-    taken = set(stems)
+    names = set(stems)
     numbers = {stem: count(1) for stem in stems}
     for stem in stems:
         name = stem
-        while totals[stem] > 1 and name in taken:
+        while totals[stem] > 1 and name in names:
             name = f"{stem}-{next(numbers[stem])}"
-        taken.add(name)
+        names.add(name)
         yield name
+
+
+def _stem_of(path: Path) -> str:
+    if path.is_file():
+        return path.stem
+    return path.name or path.resolve().name
 
 
 class Recognised(NamedTuple):
@@ -145,17 +161,14 @@ class Recognised(NamedTuple):
     paths: list[Path]
     ignored: list[str]
     remarks: list[tuple[Path, str]]
-    """What is odd about a path.
-
-    That it was given more than once, or something in it, with its line in front.
-    """
+    """Path -> a remark: that it was given more than once, or about a line of it."""
 
 
 class _Group(NamedTuple):
     """Paths that one reader reads."""
 
     key: str
-    """What its reader is called."""
+    """Key of its reader."""
     texts: list[str]
     options: Mapping[str, Any]
     """The kind and options of the reader, as far as they are named."""
@@ -172,44 +185,46 @@ def target_of(resolver: Resolver) -> Target:
     written = target.get("paths") or []
     entries = written if isinstance(written, list) else [written]
     options, location = _reader_options(data, target)
-    groups = [
-        _group(resolver, f"reader {number + 1}", entry, ("target", "paths", number))
-        for number, entry in enumerate(entries)
-    ]
-    named = [group for group in groups if group is not None]
-    is_sound = len(named) == len(groups)
+    groups: list[_Group] = []
+    for number, entry in enumerate(entries):
+        place = ("target", "paths", number)
+        group = _group(resolver, f"reader {number + 1}", entry, place)
+        if group is not None:
+            groups.append(group)
+    is_sound = len(groups) == len(entries)
     is_mixed = any(isinstance(entry, dict) for entry in entries)
     if is_mixed:
-        reads = [
+        groups = [
             group if group.options else group._replace(options=options, location=location)
-            for group in named
+            for group in groups
         ]
     else:
-        texts = [text for group in named for text in group.texts if is_sound]
-        reads = [_Group("reader", texts, options, location)]
+        texts = [text for group in groups for text in group.texts] if is_sound else []
+        groups = [_Group("reader", texts, options, location)]
     reader, dataset, dataset_reader = None, None, None
     try:
-        parts = [_read_group(resolver, group) for group in reads]
+        parts = [_read_group(resolver, group) for group in groups]
         reader, files = _mixed(resolver, parts) if is_mixed else parts[0]
-        given = data.get("dataset")
-        if reader is not None and isinstance(given, str | dict):
-            dataset, dataset_reader = _dataset(resolver, reader, given)
+        dataset_entry = data.get("dataset")
+        if reader is not None and isinstance(dataset_entry, str | dict):
+            dataset, dataset_reader = _dataset(resolver, reader, dataset_entry)
     except (OSError, GradestackError) as error:
-        late = _data_error(error) if isinstance(error, OSError) else error
+        data_error = _data_error(error) if isinstance(error, OSError) else error
         if not data.get("graders"):
-            raise late from error
-        return Target(Inputs(data=()), reader, late=late)
+            raise data_error from error
+        return Target(Inputs(data=()), reader, error=data_error)
     if files is None or not is_sound:
         return Target(Inputs(data=()), reader)
     inputs = name_inputs(files.paths)
     ignored = [f"{path}: not recognised, left out" for path in files.ignored]
-    shown = {given.path: given.shown for given in inputs}
+    shown = {file.path: file.shown for file in inputs}
     remarks = [f"{shown[path]}{remark}" for path, remark in files.remarks]
     return Target(Inputs(data=inputs, dataset=dataset), reader, dataset_reader, ignored, remarks)
 
 
 def _data_error(error: OSError) -> DataError:
-    return DataError(f"{error.filename or 'input'}: cannot be read: {error.strerror or error}")
+    name, problem = error.filename or "input", error.strerror or error
+    return DataError(f"{name}: cannot be read: {problem}")
 
 
 def _recorded_target(resolver: Resolver) -> Mapping[str, Any]:
@@ -255,9 +270,9 @@ def _group(resolver: Resolver, key: str, entry: Any, location: Location) -> _Gro
     named = entry if isinstance(entry, dict) else {"path": entry}
     text, reader = named.get("path"), named.get("reader")
     at = (*location, "path") if isinstance(entry, dict) else location
-    if named.keys() - {"path", "reader"} or not isinstance(reader, str | dict | None):
-        text = None
-    if not isinstance(text, str):
+    has_other_keys = bool(named.keys() - {"path", "reader"})
+    is_reader = isinstance(reader, str | dict | None)
+    if has_other_keys or not is_reader or not isinstance(text, str):
         what = "expected the path of a file, or {path: FILE, reader: NAME or {kind: NAME, …}}"
         resolver.add_problem(location, what)
         return None
@@ -276,13 +291,16 @@ def _read_group(
 ) -> tuple[Stage | None, Recognised | None]:
     """Return the reader of paths, recognised where the options name none, and what they hold."""
     key, texts, options, location = group
-    reader = None
-    if "kind" in options:
+    reader, is_named = None, "kind" in options
+    if is_named:
         reader = resolver.stage("reader", key, options, location)
-    if not texts or ("kind" in options and reader is None):
+    has_problem = is_named and reader is None
+    if has_problem or not texts:
         return reader, None
-    paths = expand(texts, resolver.base, resolver.registry)
-    files = recognise(paths, resolver.registry, None if reader is None else reader.name, remedy)
+    registry = resolver.registry
+    paths = expand(texts, resolver.base, registry)
+    name = None if reader is None else reader.name
+    files = recognise(paths, registry, name, remedy)
     if reader is None:
         reader = resolver.stage("reader", key, {**options, "kind": files.reader}, location)
     return reader, files
@@ -307,28 +325,33 @@ def _mixed(
                 resolver.add_problem(("target", "paths", number), why)
         stages.append(stage)
         several.append(files)
-    name = " + ".join(dict.fromkeys(stage.name for stage in stages))
+    names = dict.fromkeys(stage.name for stage in stages)
+    together = Recognised(" + ".join(names), [], [], [])
+    for files in several:
+        together.paths.extend(files.paths)
+        together.ignored.extend(files.ignored)
+        together.remarks.extend(files.remarks)
     components = tuple(stage.component for stage in stages)
     reader = Mixed(components, tuple(frozenset(files.paths) for files in several))
-    mixed = made_stage("reader", "reader", reader, name)
-    _, *lists = zip(*several, strict=True)
-    together = Recognised(name, *(list(chain.from_iterable(each)) for each in lists))
+    mixed = made_stage("reader", "reader", reader, together.reader)
     return msgspec.structs.replace(mixed, options={}, parts=tuple(stages)), together
 
 
 def _dataset(
-    resolver: Resolver, reader: Stage, given: str | dict[str, Any]
+    resolver: Resolver, reader: Stage, entry: str | dict[str, Any]
 ) -> tuple[Input | None, Stage | None]:
     """Return the dataset and, when the reader does not join it itself, the reader it is
     read with.
     """
-    group = _group(resolver, "dataset", given, ("dataset",))
+    group = _group(resolver, "dataset", entry, ("dataset",))
     if group is None:
         return None, None
     if not reader.component.takes_dataset:
         remedy = "name it with dataset: {path: FILE, reader: NAME}"
         stage, files = _read_group(resolver, group, remedy)
-        return (None if files is None else name_inputs(files.paths)[0]), stage
+        if files is None:
+            return None, stage
+        return name_inputs(files.paths)[0], stage
     if group.options:
         why = f"the format {reader.name!r} reads its dataset itself; leave the reader out"
         resolver.add_problem(group.location, why)
@@ -359,29 +382,37 @@ def recognise(
             continue
         recognitions = _recognitions(path, readers, reader)
         for file, recognition in recognitions.items():
-            name = recognition.format
-            if name is not None:
-                files.setdefault(name, {}).setdefault(real_path(file), file)
-                times[real_path(file)] += file != path
+            if recognition.format is not None:
+                real = real_path(file)
+                files.setdefault(recognition.format, {}).setdefault(real, file)
+                times[real] += file != path
             elif file == path:
                 raise _refusal(path, recognition, remedy)
             else:
-                ignored.append(original(file).relative_to(original(path).parent).as_posix())
+                folder = original(path).parent
+                ignored.append(original(file).relative_to(folder).as_posix())
         if not recognitions:
             raise _directory_refusal(path, reader)
     if not files:
         raise _directory_refusal(paths[0], reader)
     if len(files) > 1:
-        raise _several_formats({name: [*own.values()] for name, own in files.items()})
-    ((name, own),) = files.items()
-    remarks = [
-        (path, f": given {times[real]} times; it is read once")
-        for real, path in own.items()
-        if times[real] > 1
-    ]
-    for path in filter(Path.is_file, [*own.values()][:_LOOKED_INTO]):
-        remarks += [(path, remark) for remark in repeated_keys(Beginning(path))]
-    return Recognised(name, [*own.values()], ignored, remarks)
+        raise _several_formats({name: [*of.values()] for name, of in files.items()})
+    ((name, paths_by_real),) = files.items()
+    remarks = list(_remarks_on(paths_by_real, times))
+    return Recognised(name, [*paths_by_real.values()], ignored, remarks)
+
+
+def _remarks_on(
+    paths_by_real: Mapping[Path, Path], times: Mapping[Path, int]
+) -> Iterator[tuple[Path, str]]:
+    """Yield paths that were given more than once, and keys that stand twice in an object."""
+    for real, path in paths_by_real.items():
+        if times[real] > 1:
+            yield path, f": given {times[real]} times; it is read once"
+    first_paths = islice(paths_by_real.values(), _LOOKED_INTO)
+    for path in filter(Path.is_file, first_paths):
+        for remark in repeated_keys(Beginning(path)):
+            yield path, remark
 
 
 def _recognitions(
@@ -401,9 +432,10 @@ def _recognitions(
 def _several_formats(files: Mapping[str, Sequence[Path]]) -> ConfigError:
     """Return that inputs are of several formats, with a file of each and how they are graded."""
     formats, paths = [], []
-    for name, own in files.items():
-        example = str(original(own[0]))
-        formats.append(f"{name} ({len(own):,} of them, such as {example})")
+    for name, of_format in files.items():
+        example = str(original(of_format[0]))
+        number = f"{len(of_format):,} of them"
+        formats.append(f"{name} ({number}, such as {example})")
         paths.append(f"{{path: {compact(example)}, reader: {name}}}")
     return ConfigError(
         f"the inputs are of several formats: {', '.join(formats)}; name files of one format, or "
@@ -424,8 +456,9 @@ def _refusal(path: Path, recognition: Recognition, remedy: str) -> DataError:
     remedy = remedy or recognition.command
     if remedy:
         return DataError(f"{path}: {what}", remedy)
-    # no form of JSON helps with a file that is no text
-    return DataError(f"{path}: {what}" if encoding else f"{path}: {what}; {OWN_FORM}")
+    if not encoding:  # no form of JSON helps with a file that is no text
+        what += f"; {OWN_FORM}"
+    return DataError(f"{path}: {what}")
 
 
 def _directory_refusal(path: Path, reader: str | None) -> DataError:
@@ -435,13 +468,17 @@ def _directory_refusal(path: Path, reader: str | None) -> DataError:
     if not files:
         why = "the directory holds no file"
     elif header and not (path / ROWS).is_file():
-        state = "not a regular file" if (path / ROWS).exists() else "gone"
-        state = "rows: none" if header.get("rows") is False else f"{ROWS} is {state}"
+        state = f"{ROWS} is gone"
+        if header.get("rows") is False:
+            state = "rows: none"
+        elif (path / ROWS).exists():
+            state = f"{ROWS} is not a regular file"
         why = f"a run without rows ({state}): there is nothing in it to grade again"
     elif reader is not None:  # files are read with the reader named, whatever is in them
         why = f"{reader} recognises nothing in this directory; name the files it shall read"
     else:
-        first = f"of {len(files)} files, the first is {files[0].relative_to(path)}"
+        name = files[0].relative_to(path)
+        first = f"of {len(files)} files, the first is {name}"
         looks = describe(Beginning(files[0]))
         why = f"the format is not recognised; {first}: {looks}; {OWN_FORM}"
     return DataError(f"{path}: {why}")

@@ -14,7 +14,7 @@ import msgspec
 from gradestack.api import Grader, Inputs, Reader
 from gradestack.copies.files import Folder, local_path_of
 from gradestack.gates.rules import AnyGate, BaselineGate, Limit, TaskGate, as_limit, as_share
-from gradestack.grading.plan import Metric, Stage, Success
+from gradestack.grading.plan import Duplicates, Metric, Stage, Success
 from gradestack.grading.subset import Subset
 from gradestack.interpreter import Limits, limited
 from gradestack.jsonio.paths import path_steps
@@ -60,12 +60,12 @@ def resolve(
     path_steps.cache_clear()  # a path that took too long in an earlier run is tried again
     data = document.data
     _set_engine(document, options.engine)
-    late: list[str] = []
+    deferred: list[str] = []
     for override in options.overrides:
         if _key_of(override) in _EARLY:
             apply_override(document, override)
         else:
-            late.append(override)
+            deferred.append(override)
     resolver = Resolver(document, options.registry, base, options.allow_code, options.allow_remote)
     resolver.load_plugins(data.get("plugins"))
     made = _take_objects(data)
@@ -80,8 +80,7 @@ def resolve(
             data.setdefault("engine", "serial")
             reader = made_stage("reader", "reader", samples)
             target = Target(Inputs(data=()), reader)
-        apply_late_overrides(resolver, late)
-        _refuse_slim_rows(resolver)
+        apply_late_overrides(resolver, deferred)
         return _resolve(resolver, options, made, target, limits, in_memory=samples is not None)
 
 
@@ -105,7 +104,7 @@ def _take_objects(data: dict[str, Any]) -> dict[str, Grader]:
     graders = data.get("graders")
     if not isinstance(graders, Mapping):
         return {}
-    made = {key: each for key, each in graders.items() if isinstance(each, Grader)}
+    made = {key: grader for key, grader in graders.items() if isinstance(grader, Grader)}
     data["graders"] = {**graders, **{key: {} for key in made}}
     return made
 
@@ -118,26 +117,17 @@ def apply_late_overrides(resolver: Resolver, overrides: Sequence[str]) -> None:
             resolver.has_recorded_gates = False
 
 
-def _refuse_slim_rows(resolver: Resolver) -> None:
-    """Name what has replaced them."""
-    if resolver.document.data.get("rows") == "slim":
-        del resolver.document.data["rows"]
-        resolver.add_problem(
-            ("rows",),
-            "slim rows are gone; `compressed` keeps whole rows in a small file, results.jsonl.zst",
-        )
-
-
 def _limits(resolver: Resolver) -> Limits:
     """Return the limits of a suite; a suite file may not let its patterns go on for long."""
     spec = LimitsSpec()
     with suppress(msgspec.ValidationError):  # said with the other problems
         spec = msgspec.convert(resolver.document.data.get("limits", {}), LimitsSpec)
-    values = [None if each == "none" else each for each in msgspec.structs.astuple(spec)]
+    values = [None if value == "none" else value for value in msgspec.structs.astuple(spec)]
     limits, base = Limits(*values), resolver.base
     is_trusted = base is None or base.is_open or resolver.document.is_set(_TIME)
     most = limits.seconds_per_grade
-    if not is_trusted and (most is None or most > _LONGEST_GRADE):
+    is_long = most is None or most > _LONGEST_GRADE
+    if is_long and not is_trusted:
         why = f"a suite may allow {_LONGEST_GRADE:,} seconds at most; for more, or none, pass"
         resolver.add_problem(_TIME, f"{why} --set limits.seconds_per_grade=...")
     return limits
@@ -182,32 +172,30 @@ def _resolve(
             programs = programs_of(resolver, format_reader)
         named = [*spec.exporters, *options.exporters]
         exporters = exporters_of(
-            resolver, named, format_reader, graders.values(), beside=not programs
+            resolver, named, format_reader, graders.values(), with_own=not programs
         )
     if spec.profile == "upstream" and not programs:
         _refuse_profile(resolver, reader)
     resolver.finish()
-    if target.late is not None:
-        raise target.late
+    if target.error is not None:
+        raise target.error
     if reader is None or engine is None:
         raise AssertionError  # every way to get here has said its problem
     resolver.warnings += target.remarks
     graders, remarks = graders_for(resolver, graders, reader, target.inputs)
     resolver.warnings += remarks
+    config: Mapping[str, Any]
     if in_memory:
-        config = {key: value for key, value in document.data.items() if key != "engine"}
-        config["graders"] = {
-            key: {**stage.options, "kind": stage.name} for key, stage in graders.items()
-        }
+        config = _config_in_memory(document.data, graders)
     else:
         config = config_snapshot(document.data, target.inputs, reader, graders, metrics)
-    own_ids = getattr(reader.component, "ids", None) is not None
-    # a format names its runs by its own ids: under others the same name may stand for several runs
-    has_foreign_runs = own_ids and reader.component.stack != "auto"
     origin = Path(document.origin)  # nothing in summary.json depends on where the suite lies
-    warnings = [each.replace(document.origin, origin.name, 1) for each in resolver.warnings]
+    warnings = [text.replace(document.origin, origin.name, 1) for text in resolver.warnings]
+    default_name = document.default_name or ("samples" if in_memory else origin.stem)
+    duplicates, keeps_copies = _copies_of_runs(spec, reader)
+    gates = judgement.gates
     return Suite(
-        name=spec.name or document.default_name or ("samples" if in_memory else origin.stem),
+        name=spec.name or default_name,
         profile=spec.profile,
         files=LocalFiles.load(resolver.code) if resolver.code else LocalFiles(),
         registry=resolver.registry,
@@ -217,9 +205,9 @@ def _resolve(
         graders=tuple(graders.values()),
         metrics=tuple(metrics),
         main=judgement.main,
-        gates=judgement.gates,
-        rule=judgement.gates[0] if judgement.gates else None,
-        facets=_facets(judgement.gates),
+        gates=gates,
+        rule=gates[0] if gates else None,
+        facets=_facets(gates),
         success=judgement.success,
         headline=judgement.headline,
         max_failed=judgement.max_failed,
@@ -232,9 +220,8 @@ def _resolve(
         sample_tags=frozenset(spec.sample_tags),
         unused=_unused(graders.values(), format_reader),
         limits=limits,
-        # by ids of the caller's own, records of one id are runs, whatever the format
-        duplicates=spec.duplicates or ("keep" if own_ids else reader.component.duplicates),
-        keeps_copies=has_foreign_runs or reader.component.keeps_copies,
+        duplicates=duplicates,
+        keeps_copies=keeps_copies,
         rows=options.rows or spec.rows,
         reports=reports,
         exporters=exporters,
@@ -246,11 +233,34 @@ def _resolve(
     )
 
 
+def _config_in_memory(data: Mapping[str, Any], graders: Mapping[str, Stage]) -> dict[str, Any]:
+    """Return the configuration for summary.json of samples in memory."""
+    config = {key: value for key, value in data.items() if key != "engine"}
+    entries = config["graders"] = {}
+    for key, stage in graders.items():
+        entries[key] = {**stage.options, "kind": stage.name}
+    return config
+
+
+def _copies_of_runs(spec: SuiteSpec, reader: Stage) -> tuple[Duplicates, bool]:
+    """Return the policy for records of one (id, model, run), and whether copies are told apart.
+
+    By ids of the caller's own, records of one id are runs, whatever the format. A format names its
+    runs by its own ids: under others the same name may stand for several runs.
+    """
+    component = reader.component
+    has_own_ids = getattr(component, "ids", None) is not None
+    has_foreign_runs = has_own_ids and component.stack != "auto"
+    habit: Duplicates = "keep" if has_own_ids else component.duplicates
+    return spec.duplicates or habit, has_foreign_runs or component.keeps_copies
+
+
 def _refuse_profile(resolver: Resolver, reader: Stage | None) -> None:
     """Refuse the profile ``upstream`` of a format without an original program."""
-    of = "samples in memory have" if reader is None or not reader.name else f"{reader.name!r} has"
+    name = "" if reader is None else reader.name
+    whose = f"{name!r} has" if name else "samples in memory have"
     known = ", ".join(resolver.registry.names("program")) or "none"
-    why = f"the format {of} no original program; leave the profile out (programs: {known})"
+    why = f"the format {whose} no original program; leave the profile out (programs: {known})"
     resolver.add_problem(("profile",), why)
 
 
@@ -258,12 +268,14 @@ def _check_there_is_work(
     resolver: Resolver, spec: SuiteSpec, target: Target, *, in_memory: bool
 ) -> None:
     """Refuse a suite without files to grade, or without graders."""
-    if not in_memory and not spec.target.paths and not resolver.has_problem(("target",)):
+    has_paths = in_memory or bool(spec.target.paths)
+    if not has_paths and not resolver.has_problem(("target",)):
         resolver.add_problem(("target",), "paths is missing: name the result files to grade")
-    is_told = resolver.has_problem(("stack",)) or resolver.has_problem(("graders",))
-    if not spec.graders and target.reader is not None and not is_told:
-        also = "" if in_memory else ", or a stack"
-        resolver.add_problem(("graders",), f"at least one grader is needed{also}")
+    has_problem = resolver.has_problem(("stack",)) or resolver.has_problem(("graders",))
+    if spec.graders or target.reader is None or has_problem:
+        return
+    also = "" if in_memory else ", or a stack"
+    resolver.add_problem(("graders",), f"at least one grader is needed{also}")
 
 
 def _judge(
@@ -295,9 +307,10 @@ def _judge(
 
 def _with_outcome(gate: AnyGate, key: str) -> AnyGate:
     """Return a gate per task with a grader: the outcome grader where it names none."""
-    if isinstance(gate, TaskGate | BaselineGate) and not gate.graders and gate.figure is None:
-        return msgspec.structs.replace(gate, metric_key=key)
-    return gate
+    names_one = bool(gate.graders) or gate.figure is not None
+    if names_one or not isinstance(gate, TaskGate | BaselineGate):
+        return gate
+    return msgspec.structs.replace(gate, metric_key=key)
 
 
 def _facets(gates: Iterable[AnyGate]) -> tuple[str, ...]:
@@ -308,10 +321,10 @@ def _facets(gates: Iterable[AnyGate]) -> tuple[str, ...]:
 
 def _reporters(resolver: Resolver, spec: SuiteSpec) -> tuple[Stage, ...]:
     """Return the reporters of pages and of tables."""
-    stages = [
-        resolver.stage("reporter", str(position), written, ("reports", position))
-        for position, written in enumerate(spec.reports)
-    ]
+    stages = []
+    for position, written in enumerate(spec.reports):
+        location = ("reports", position)
+        stages.append(resolver.stage("reporter", str(position), written, location))
     names = {stage.name for stage in stages if stage is not None}
     formats = (spec.tables,) if isinstance(spec.tables, str) else spec.tables
     for name in formats:
@@ -340,9 +353,11 @@ def _samples_and_runs(resolver: Resolver, spec: SuiteSpec) -> Subset:
     for name in ("max_concurrent", "setup_script"):
         if getattr(spec, name) is not None:
             resolver.warn((name,), "has no effect on recorded results")
+    tasks = None
     if spec.filter is not None or spec.tasks is not None:
         with resolver.refusals(("filter" if spec.tasks is None else "tasks",)):
-            tasks = None if spec.tasks is None else local_path_of(spec.tasks, resolver.base)
+            if spec.tasks is not None:
+                tasks = local_path_of(spec.tasks, resolver.base)
             return Subset.read(spec.filter, tasks, None)
     return Subset()
 
@@ -361,15 +376,15 @@ def _unused(graders: Iterable[Stage], reader: Stage | None) -> dict[str, str]:
     """
     components = [stage.component for stage in graders]
     compared = set[str]()
+    every_kind = _GRADERS.keys()
     for component in components:
         kinds = component.compares
-        compared |= _GRADERS.keys() if kinds is None else kinds & _GRADERS.keys()
+        compared |= every_kind if kinds is None else kinds & every_kind
     if compared & {"text", "label"}:  # one word is both
         compared |= {"text", "label"}
     is_benchmark = reader is not None and reader.component.stack != "auto"
-    if is_benchmark and (
-        compared or any("recorded" in component.needs for component in components)
-    ):
+    needs_recorded = any("recorded" in component.needs for component in components)
+    if is_benchmark and (compared or needs_recorded):
         return {}
     return {kind: name for kind, name in _GRADERS.items() if kind not in compared}
 

@@ -13,7 +13,7 @@ TEST = re.compile(r"`(test_\w+|tests/[\w./]+)`")
 PROGRAMS = ("core", "plugins", "templates")
 STARTS = {
     "plugins/gradestack_plugins/engines/dask_local.py",  # Python, on a module of ours
-    "core/gradestack/testing/__init__.py",  # Python, on our own command and a package under test
+    "core/gradestack/testing/components.py",  # Python, on our own command and a package under test
 }
 """Files that start a program."""
 RUNS_CODE = {"core/gradestack/suites/code.py"}

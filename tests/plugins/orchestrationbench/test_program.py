@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import gradestack
-from gradestack.testing.case_files import _at, _compared, _file_text
+from gradestack.testing.case_files import _compare, _file_text, _value_at
 from tests.core.outcomes import data
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "orchestration" / "worked" / "ferry_out.json"
@@ -22,8 +22,8 @@ def test_case(bench, tmp_path, case):
     tree = bench.program(**options)
     first = tree["detailed_results"][0]
     parts = {**tree["overall_statistics"], **tree["overall_statistics"]["score_details"]}
-    parts |= {"file": first, "arguments": _at(first, "detail.arguments_detail")}
-    assert list(_compared("native file", case["native"], parts)) == []
+    parts |= {"file": first, "arguments": _value_at(first, "detail.arguments_detail")}
+    assert list(_compare("native file", case["native"], parts)) == []
 
 
 def test_its_figures_stand_beside_ours(tmp_path):

@@ -221,6 +221,12 @@ class Report:
         return self.summary["metrics"]  # type: ignore[no-any-return]
 
     @property
+    def main_grader(self) -> str:
+        """Key of the grader whose averages ``metrics`` begins with; "" where it is not recorded."""
+        rule = as_text(self.summary.get("pass_rule"))
+        return rule.rpartition(" score ")[0]
+
+    @property
     def aggregates(self) -> Mapping[str, Mapping[str, Mapping[str, JSON]]]:
         """Grader key -> aggregator key -> metrics."""
         return self.metrics["aggregates"]  # type: ignore[no-any-return]

@@ -29,7 +29,7 @@ OWN = {
     "plugins/gradestack_plugins/engines/memory.py",
     "plugins/gradestack_plugins/judges/grader.py",  # a text of the distribution
     "plugins/gradestack_plugins/readers/jsonl_form.py",
-    "plugins/gradestack_plugins/reporters/commands.py",
+    "plugins/gradestack_plugins/reporters/new_plugin.py",
 }
 """Files that read what the program itself, its distribution or the system wrote."""
 

@@ -337,7 +337,8 @@ def _model_lines(report: Report) -> list[str]:
             word = outcome["words"]["passed"]
             line += f"  {word} {_share(counts[model])}"
         lines.append(line)
-    return ["", "Results by model:", *_first_models(lines)]
+    of_grader = f", avg of {report.main_grader}" if report.main_grader else ""
+    return ["", f"Results by model{of_grader}:", *_first_models(lines)]
 
 
 def _cause_lines(report: Report) -> list[str]:

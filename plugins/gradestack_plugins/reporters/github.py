@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ ANNOTATIONS, SUMMARY = "annotations.txt", "step_summary.md"
 
 @attrs.frozen(kw_only=True)
 class GithubReporter(Reporter):
-    """Writes what a step of GitHub Actions shows.
+    """Writes the files that a step of GitHub Actions shows.
 
     ``annotations.txt`` to print, ``step_summary.md`` for its summary.
 
@@ -40,15 +41,15 @@ class GithubReporter(Reporter):
 
     @override
     def write(self, report: Report, out: Path) -> Iterable[Path]:
-        lines = [*_gates(report)][: self.max_annotations]
-        lines += _samples(report, self.max_annotations - len(lines))
+        lines = list(islice(_gate_lines(report), self.max_annotations))
+        lines += _sample_lines(report, self.max_annotations - len(lines))
         annotations, summary = out / ANNOTATIONS, out / SUMMARY
         annotations.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
         MarkdownReporter(max_samples=self.max_samples).write_page(report, summary)
         return (annotations, summary)
 
 
-def _gates(report: Report) -> Iterator[str]:
+def _gate_lines(report: Report) -> Iterator[str]:
     for gate in map(as_map, as_list(report.summary.get("gates"))):
         if gate.get("passed") is not True:
             text = brief(as_text(gate.get("text")), 300)
@@ -56,38 +57,40 @@ def _gates(report: Report) -> Iterator[str]:
 
 
 def gate_verdict(gate: Mapping[str, Any]) -> str:
-    """Return what became of a gate, and the figure it compared with what people should
-    know of it.
-    """
+    """Return the outcome of a gate, the figure it compared, and the notes on that figure."""
     actual, notes = gate_texts(gate)
-    return brief("; ".join([f"{as_text(gate.get('outcome'))}, actual: {actual}", *notes]), 300)
+    outcome = as_text(gate.get("outcome"))
+    return brief("; ".join([f"{outcome}, actual: {actual}", *notes]), 300)
 
 
-def _samples(report: Report, most: int) -> Iterator[str]:
-    entries = [
-        entry
-        for entry in index_of(report).entries
-        if verdict(entry) not in ("passed", "skipped", "graded")
-    ]
-    chosen = worst(entries, most) if most > 0 else []
-    rows = rows_at(report, (entry.position for entry in chosen)) if chosen else ()
+def _sample_lines(report: Report, most: int) -> Iterator[str]:
+    failed = [entry for entry in index_of(report).entries if verdict(entry) not in _NO_FAILURES]
+    chosen = worst(failed, most) if most > 0 else []
+    rows = rows_at(report, [entry.position for entry in chosen]) if chosen else ()
     for entry, row in zip(chosen, rows, strict=True):
-        name = " ".join(
-            filter(None, (name_of(entry.id), entry.model, f"run {entry.run}" if entry.run else ""))
-        )
-        yield ci_command("error", brief(name, 200), brief(_why(as_map(row.get("grade"))), 500))
+        run = f"run {entry.run}" if entry.run else ""
+        name = " ".join(filter(None, (name_of(entry.id), entry.model, run)))
+        why = f"{report.main_grader} {_why(as_map(row.get('grade')))}".lstrip()
+        yield ci_command("error", brief(name, 200), brief(why, 500))
+
+
+_NO_FAILURES = frozenset({"passed", "skipped", "graded"})
+
+
+def reason_texts(grade: Mapping[str, Any]) -> list[str]:
+    """Return the reasons of a grade and of its items, each as ``code: message``."""
+    return [
+        f"{as_text(reason.get('code'))}: {as_text(reason.get('message'))}"
+        for reason in all_reasons(grade)
+    ]
 
 
 def _why(grade: Mapping[str, Any]) -> str:
-    told = [
-        f"{as_text(each.get('code'))}: {as_text(each.get('message'))}"
-        for each in all_reasons(grade)
-    ]
-    fault = as_map(grade.get("fault"))
-    state = as_text(grade.get("state"))
-    found = as_text(fault.get("message")) or "; ".join(told[:3]) or as_text(grade.get("rationale"))
+    fault, state = as_map(grade.get("fault")), as_text(grade.get("state"))
+    reasons = "; ".join(reason_texts(grade)[:3])
+    why = as_text(fault.get("message")) or reasons or as_text(grade.get("rationale"))
     score = f"score {grade.get('score')}" if state == "graded" else state
-    return f"{score}: {found}" if found else score
+    return f"{score}: {why}" if why else score
 
 
 def ci_command(name: str, title: object, message: object) -> str:
@@ -96,5 +99,6 @@ def ci_command(name: str, title: object, message: object) -> str:
     >>> print(ci_command("error", "a: b", "50%"))
     ::error title=a%3A b::50%25
     """
-    head, body = (terminal_line(each).replace("%", "%25") for each in (title, message))
-    return f"::{name} title={head.replace(':', '%3A').replace(',', '%2C')}::{body}"
+    head = terminal_line(title).replace("%", "%25").replace(":", "%3A").replace(",", "%2C")
+    body = terminal_line(message).replace("%", "%25")
+    return f"::{name} title={head}::{body}"

@@ -14,9 +14,8 @@ from typing_extensions import override
 from gradestack import Declarations, Report, Reporter, terminal_line
 from gradestack.jsonio import as_list, as_map, as_number, as_text, is_number
 from gradestack_plugins.pages.environment import check_limits
-from gradestack_plugins.pages.index import all_reasons
 from gradestack_plugins.pages.text import brief
-from gradestack_plugins.reporters.github import gate_verdict
+from gradestack_plugins.reporters.github import gate_verdict, reason_texts
 
 PAGE = "junit.xml"
 _GATES = "gates"
@@ -25,7 +24,7 @@ _LONGEST = 2000  # characters of the reasons of one case
 
 @attrs.frozen
 class _Case:
-    """What one grader says of one sample."""
+    """One grader's grade of one sample."""
 
     result: str
     """``passed``, ``failure``, ``error`` or ``skipped``."""
@@ -56,28 +55,26 @@ class JunitReporter(Reporter):
 
     @override
     def write(self, report: Report, out: Path) -> Iterable[Path]:
-        counts: dict[str, Counter[str]] = {
-            str(key): Counter() for key in as_map(report.metrics.get("by_metric"))
-        }
+        keys = as_map(report.metrics.get("by_metric"))
+        counts: dict[str, Counter[str]] = {str(key): Counter() for key in keys}
         for key, case in _cases(report):
             counts.setdefault(key, Counter())[case.result] += 1
-        every = sum(each.total() for each in counts.values()) <= self.max_cases
-        gates = [_gate(as_map(gate)) for gate in as_list(report.summary.get("gates"))]
+        gates = [_gate_case(as_map(gate)) for gate in as_list(report.summary.get("gates"))]
         of_gates = Counter(gate.result for gate in gates)
-        total, path = sum(counts.values(), of_gates), out / PAGE
+        total = sum(counts.values(), of_gates)
+        is_whole = total.total() - of_gates.total() <= self.max_cases
+        path = out / PAGE
         with path.open("w", encoding="utf-8", newline="\n") as file:
-            file.write('<?xml version="1.0" encoding="UTF-8"?>\n')
             name = xml_text(brief(report.name, 200))
+            file.write('<?xml version="1.0" encoding="UTF-8"?>\n')
             file.write(f'<testsuites name="{name}" {_attributes(total, "failures", "errors")}>\n')
-            for key, found in counts.items():
-                listed = (
-                    case
-                    for of, case in _cases(report)
-                    if of == key and (every or case.result != "passed")
-                )
-                file.writelines(
-                    _suite(key, found, listed, _properties(report, key, found, every=every))
-                )
+            for key, of_grader in counts.items():
+                cases = (case for grader, case in _cases(report) if grader == key)
+                listed = (case for case in cases if is_whole or case.result != "passed")
+                figures = _figures(report, key)
+                if not is_whole:
+                    figures["passed cases left out"] = of_grader["passed"]
+                file.writelines(_suite(key, of_grader, listed, _properties(figures)))
             if gates:
                 file.writelines(_suite(_GATES, of_gates, gates, ()))
             file.write("</testsuites>\n")
@@ -85,67 +82,50 @@ class JunitReporter(Reporter):
 
 
 def _cases(report: Report) -> Iterator[tuple[str, _Case]]:
-    decides, declared = (
-        as_text(as_map(report.summary.get("outcome")).get("grader")),
-        Declarations(report.header),
-    )
+    """Yield the case of each grade, with the key of its grader."""
+    outcome = as_text(as_map(report.summary.get("outcome")).get("grader"))
+    declared = Declarations(report.header)
     for row in report.rows() if report.has_rows else ():
-        sample, run, model = (
-            as_map(row.get("sample")),
-            row.get("run"),
-            as_text(row.get("model_name")),
-        )
+        sample, run = as_map(row.get("sample")), row.get("run")
+        model = as_text(row.get("model_name"))
         name = str(sample.get("id"))
+        name = name if run is None else f"{name} run {run}"
         for key, grade in as_map(row.get("grades")).items():
-            verdict, means = row.get("passed") if key == decides else None, declared.score(str(key))
-            case = name if run is None else f"{name} run {run}"
-            yield (
-                str(key),
-                _judged(
-                    case, model, as_map(grade), verdict, "higher" if means is None else means.better
-                ),
-            )
+            verdict, score = row.get("passed") if key == outcome else None, declared.score(str(key))
+            better = "higher" if score is None else score.better
+            yield str(key), _case_of(name, model, as_map(grade), verdict, better)
 
 
-def _judged(name: str, model: str, grade: Mapping[str, Any], verdict: object, better: str) -> _Case:
+def _case_of(
+    name: str, model: str, grade: Mapping[str, Any], verdict: object, better: str
+) -> _Case:
     state, rationale = as_text(grade.get("state")), as_text(grade.get("rationale"))
-    fault = as_map(grade.get("fault"))
-    told = [
-        f"{as_text(each.get('code'))}: {as_text(each.get('message'))}"
-        for each in all_reasons(grade)
-    ]
-    short = (
-        as_text(fault.get("message"))
-        or as_text(fault.get("code"))
-        or rationale
-        or next(iter(told), state)
-    )
-    if state != "graded":
-        result = "skipped" if state == "skipped" else "error"
-    else:
-        own = grade.get("passed") if verdict is None else verdict
+    fault, reasons = as_map(grade.get("fault")), reason_texts(grade)
+    why = as_text(fault.get("message")) or as_text(fault.get("code")) or rationale
+    short = why or next(iter(reasons), state)
+    if state == "graded":
         score = as_number(grade.get("score"))
-        if own is None and score is not None:
-            own = better == "neither" or (score <= 0 if better == "lower" else score >= 1)
-        passed = own is True
-        result, short = (
-            "passed" if passed else "failure",
-            f"score {score}: {short}" if short else f"score {score}",
-        )
-    return _Case(
-        result,
-        name,
-        model,
-        brief(short, 300),
-        "\n".join(brief(each, 300) for each in told)[:_LONGEST],
-    )
+        passed = grade.get("passed") if verdict is None else verdict
+        if passed is None and score is not None:
+            passed = _is_passing(score, better)
+        result = "passed" if passed is True else "failure"
+        short = f"score {score}: {short}" if short else f"score {score}"
+    else:
+        result = "skipped" if state == "skipped" else "error"
+    listed = "\n".join(brief(reason, 300) for reason in reasons)
+    return _Case(result, name, model, brief(short, 300), listed[:_LONGEST])
 
 
-def _gate(gate: Mapping[str, Any]) -> _Case:
-    result, text = (
-        "passed" if gate.get("passed") is True else "failure",
-        brief(as_text(gate.get("text")), 300),
-    )
+def _is_passing(score: float, better: str) -> bool:
+    """Return whether a score passes where its grader has no verdict of its own."""
+    if better == "neither":
+        return True
+    return score <= 0 if better == "lower" else score >= 1
+
+
+def _gate_case(gate: Mapping[str, Any]) -> _Case:
+    result = "passed" if gate.get("passed") is True else "failure"
+    text = brief(as_text(gate.get("text")), 300)
     return _Case(result, text, "", gate_verdict(gate), "")
 
 
@@ -158,11 +138,8 @@ def _suite(
     yield "</testsuite>\n"
 
 
-_NUMBERS = {
-    "failures": "failure",
-    "errors": "error",
-    "skipped": "skipped",
-}  # attribute -> result of a case
+_NUMBERS = {"failures": "failure", "errors": "error", "skipped": "skipped"}
+"""Attribute -> result of a case."""
 
 
 def _attributes(counts: Counter[str], *names: str) -> str:
@@ -170,16 +147,19 @@ def _attributes(counts: Counter[str], *names: str) -> str:
     return f'tests="{counts.total()}" {shown} time="0"'
 
 
-def _properties(report: Report, key: str, counts: Counter[str], *, every: bool) -> Iterator[str]:
-    figures: dict[str, Any] = {**as_map(as_map(report.metrics.get("by_metric")).get(key))}
+def _figures(report: Report, key: str) -> dict[str, Any]:
+    """Return the averages of a grader, and the figures of its aggregators with their intervals."""
+    by_metric = as_map(report.metrics.get("by_metric"))
+    figures: dict[str, Any] = {**as_map(by_metric.get(key))}
     for name, metrics in as_map(report.aggregates.get(key)).items():
-        figures |= {f"{name}.{figure}": value for figure, value in as_map(metrics).items()}
-        intervals = {f"{name}.{figure}": as_map(value) for figure, value in as_map(metrics).items()}
-        for figure, interval in intervals.items():
-            if figure.endswith("_interval") and as_number(interval.get("low")) is not None:
-                figures[figure] = f"{interval['low']} to {interval.get('high')}"
-    if not every:
-        figures["passed cases left out"] = counts["passed"]
+        for figure, value in as_map(metrics).items():
+            path, interval = f"{name}.{figure}", as_map(value)
+            has_ends = figure.endswith("_interval") and as_number(interval.get("low")) is not None
+            figures[path] = f"{interval['low']} to {interval.get('high')}" if has_ends else value
+    return figures
+
+
+def _properties(figures: Mapping[str, Any]) -> Iterator[str]:
     yield "<properties>\n"
     for name, value in figures.items():
         if is_number(value) or (isinstance(value, str) and name.endswith("_interval")):
@@ -196,10 +176,8 @@ def _case(key: str, case: _Case) -> str:
     if case.result == "passed":
         return f"{head}/>\n"
     kind = f' type="{case.result}"' if case.result != "skipped" else ""
-    body = (
-        f"<{case.result} "
-        f'message="{xml_text(case.short)}"{kind}>{xml_text(case.reasons)}</{case.result}>'
-    )
+    message, reasons = xml_text(case.short), xml_text(case.reasons)
+    body = f'<{case.result} message="{message}"{kind}>{reasons}</{case.result}>'
     return f"{head}>{body}</testcase>\n"
 
 

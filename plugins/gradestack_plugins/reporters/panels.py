@@ -1,8 +1,9 @@
-"""What every run shows on pages: sentences that its metrics say in their documents' words."""
+"""Panels of every run: the documents' words, and the original programs' figures."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from itertools import chain
 from typing import Any
 
 from gradestack import Report
@@ -12,32 +13,25 @@ from gradestack_plugins.pages import blocks
 
 @blocks.panel("In the benchmark's words")
 def statements(about: Report) -> Iterable[blocks.Block] | None:
-    """The sentences that metrics say of their figures; None without any."""
-    texts = [
-        text
-        for metrics in about.aggregates.values()
-        for figures in metrics.values()
-        for text in as_list(figures.get("statements"))
-        if isinstance(text, str)
-    ]
+    """The sentences of metrics about their figures; None without any."""
+    metrics = [figures for of_grader in about.aggregates.values() for figures in of_grader.values()]
+    listed = chain.from_iterable([as_list(figures.get("statements")) for figures in metrics])
+    texts = [text for text in listed if isinstance(text, str)]
     return [blocks.Words(text) for text in dict.fromkeys(texts)] or None
 
 
 @blocks.panel("As the original program computes it")
 def programs(about: Report) -> Iterable[blocks.Block] | None:
-    """What the original programs compute of the same files, beside our figures; None without one."""
+    """The figures of the original programs of the same files, beside ours; None without one."""
     shown = []
     for entry in map(as_map, as_list(about.summary.get("programs"))):
         title = as_text(entry.get("title"))
         of = f", {as_text(entry['input'])}" if "input" in entry else ""
-        rows = {
-            as_text(figure.get("label")): [
-                as_number(figure.get("value")),
-                _figure_of(about, as_text(figure.get("figure"))),
-                as_text(figure.get("why")),
-            ]
-            for figure in map(as_map, as_list(entry.get("figures")))
-        }
+        rows: dict[str, list[blocks.Cell]] = {}
+        for figure in map(as_map, as_list(entry.get("figures"))):
+            value, ours = figure.get("value"), _figure_of(about, as_text(figure.get("figure")))
+            label, why = as_text(figure.get("label")), as_text(figure.get("why"))
+            rows[label] = [as_number(value), ours, why]
         if rows:
             columns = ["the program", "gradestack", "why they may differ"]
             shown.append(blocks.Table(columns, rows, title=f"As {title} computes it{of}"))
@@ -48,11 +42,11 @@ def _figure_of(report: Report, path: str) -> float | None:
     """Return our figure at a path ``GRADER.AGGREGATOR.FIGURE``; None where there is none."""
     grader, _, rest = path.partition(".")
     metric, _, figure = rest.partition(".")
-    found: Any = as_map(report.aggregates.get(grader)).get(metric)
-    if not isinstance(found, Mapping):
+    value: Any = as_map(report.aggregates.get(grader)).get(metric)
+    if not isinstance(value, Mapping):
         return None
-    if figure in found:
-        return as_number(found[figure])
+    if figure in value:
+        return as_number(value[figure])
     for step in figure.split("."):
-        found = as_map(found).get(step)
-    return as_number(found)
+        value = as_map(value).get(step)
+    return as_number(value)

@@ -13,7 +13,7 @@ import yaml
 import gradestack
 from gradestack import ConfigError, PluginError
 from gradestack.cli import commands
-from gradestack_plugins.reporters.commands import component_lines, describe_lines
+from gradestack_plugins.reporters.describe import component_lines, describe_lines
 
 HEAVY = {
     "yaml",

@@ -1,4 +1,4 @@
-"""The grader ``combined``: a weighted mean of what other graders of the suite say of a sample."""
+"""The grader ``combined``: a weighted mean of the scores of other graders of the suite."""
 
 from __future__ import annotations
 
@@ -47,47 +47,57 @@ class Combined(Grader):
 
     @override
     def grade(self, sample: Sample) -> Grade:
-        return skipped(
-            "no_parts", "it combines grades of a suite's other graders, and there are none"
-        )
+        message = "it combines grades of a suite's other graders, and there are none"
+        return skipped("no_parts", message)
 
     @override
     def combine(self, grades: Mapping[str, Grade]) -> Grade:
         items, reasons = list[Item](), list[Reason]()
         for key, grade in grades.items():
-            found = grade.score
-            if grade.outcome is Outcome.MISSING:
-                return grade
-            if grade.outcome is Outcome.FAILED:
-                said = grade.fault.message or grade.fault.code if grade.fault else "it failed"
-                return failed(
-                    Fault(category="grading", code="part_failed", message=f"{key}: {said}")
-                )
-            if found is None:
-                if self.skipped == "leave_out":
-                    continue
-                said = grade.reasons[0].message or grade.reasons[0].code if grade.reasons else ""
-                return skipped("part_skipped", f"{key} has no grade{': ' * bool(said)}{said}")
-            if not 0 <= found <= 1:
-                why = (
-                    f"{key}: its score {found:g} is no share; a combination is of scores "
-                    "between 0 and 1"
-                )
-                return failed(Fault(category="grading", code="part_no_share", message=why))
-            items.append(
-                Item(id=key, score=found, reasons=grade.reasons, parts={"weight": self.of[key]})
-            )
-            if found < 1:
-                reasons.append(Reason(code="part_below_1", subject=key, expected=1.0, actual=found))
+            if grade.score is None and self.skipped == "leave_out" and _is_skipped(grade):
+                continue
+            problem = _part_problem(key, grade)
+            if problem is not None:
+                return problem
+            score, weight = grade.score, self.of[key]
+            parts = {"weight": weight}
+            items.append(Item(id=key, score=score, reasons=grade.reasons, parts=parts))
+            if score is not None and score < 1:
+                about = Reason(code="part_below_1", subject=key, expected=1.0, actual=score)
+                reasons.append(about)
         if not items:
             return skipped("parts_skipped", f"none of {', '.join(self.of)} has a grade")
-        parts = {item.id: item.score for item in items}
-        mean = math.fsum(self.of[key] * score for key, score in parts.items() if score is not None)
-        mean = min(1.0, mean / math.fsum(self.of[key] for key in parts))
+        scores = {item.id: item.score for item in items}
+        weighted = [self.of[key] * score for key, score in scores.items() if score is not None]
+        weights = [self.of[key] for key in scores]
+        mean = min(1.0, math.fsum(weighted) / math.fsum(weights))
         return Grade(
             score=mean,
             passed=mean >= self.pass_at,
-            parts=parts,
+            parts=scores,
             items=tuple(items),
             reasons=tuple(reasons),
         )
+
+
+def _is_skipped(grade: Grade) -> bool:
+    return grade.outcome not in {Outcome.MISSING, Outcome.FAILED}
+
+
+def _part_problem(key: str, grade: Grade) -> Grade | None:
+    """Return the grade of a combination of which one part has no share; None of one that has."""
+    score = grade.score
+    if grade.outcome is Outcome.MISSING:
+        return grade
+    if grade.outcome is Outcome.FAILED:
+        fault = grade.fault
+        why = (fault.message or fault.code) if fault else "it failed"
+        return failed(Fault(category="grading", code="part_failed", message=f"{key}: {why}"))
+    if score is None:
+        first = grade.reasons[0] if grade.reasons else Reason(code="")
+        why = first.message or first.code
+        return skipped("part_skipped", f"{key} has no grade{': ' * bool(why)}{why}")
+    if not 0 <= score <= 1:
+        why = f"its score {score:g} is no share; a combination is of scores between 0 and 1"
+        return failed(Fault(category="grading", code="part_no_share", message=f"{key}: {why}"))
+    return None

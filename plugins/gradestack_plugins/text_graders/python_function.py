@@ -12,7 +12,7 @@ from functools import partial
 from numbers import Real
 from pathlib import Path
 from types import ModuleType
-from typing import Any, ClassVar
+from typing import Any
 
 import attrs
 from typing_extensions import override
@@ -20,15 +20,12 @@ from typing_extensions import override
 from gradestack import ConfigError, Fault, Grade, Grader, Sample, failed, load_file, suggest
 
 _NUMBERS: Any = Real
-"""What a score may be; numpy's numbers are, too."""
+"""Types of a score; numpy's numbers are among them."""
 _STARRED = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
 class FunctionSample(Sample, frozen=True, kw_only=True, eq=False):
-    """What the function is handed.
-
-    The sample, and its reference under the name letta-evals functions know.
-    """
+    """The sample as the function gets it, with the reference under letta-evals' name."""
 
     @property
     def ground_truth(self) -> str | list[str] | None:
@@ -41,16 +38,16 @@ class FunctionSample(Sample, frozen=True, kw_only=True, eq=False):
 
 @attrs.frozen(kw_only=True)
 class Function(Grader):
-    """Grades with a function.
+    """Grades with a function of the sample, or of the sample and its submission.
 
-    Of the sample alone, or of the sample and its submission, the text of an extractor.
+    The submission is the text of an extractor.
 
     The required positional parameters of ``function`` decide.
     """
 
-    version: ClassVar[str] = "2"
-    runs_code: ClassVar[bool] = True
-    metrics: ClassVar[tuple[str, ...]] = ("mean",)
+    version = "2"
+    runs_code = True
+    metrics = ("mean",)
 
     function: Callable[..., Any]
     parameters: int = attrs.field(init=False, repr=False)
@@ -115,73 +112,60 @@ def _imported(file: Path | None, module: str | None) -> ModuleType:
     except ConfigError as error:
         raise ValueError(str(error)) from error
     except (Exception, SystemExit) as error:
-        raise ValueError(
-            f"module {module!r} cannot be imported: {type(error).__name__}: {error}"
-        ) from error
+        why = f"{type(error).__name__}: {error}"
+        raise ValueError(f"module {module!r} cannot be imported: {why}") from error
 
 
-def _function(module: ModuleType, name: str, place: object) -> Callable[..., Any]:
-    found = getattr(module, name, None)
-    if found is None:
-        known = [
-            each
-            for each, value in vars(module).items()
-            if callable(value) and not each.startswith("_")
-        ]
-        also = suggest(name, known) or f"; there are: {', '.join(known) or 'none'}"
-        raise ValueError(f"{place} has no function {name!r}{also}")
-    if not callable(found):
-        # an option's
-        raise ValueError(f"{name!r} of {place} is {type(found).__name__}, not a function")
-    if inspect.iscoroutinefunction(found):
-        raise ValueError(f"{name!r} of {place} is asynchronous; a plain function is needed")
-    return found  # type: ignore[no-any-return]
+def _function(module: ModuleType, name: str, source: object) -> Callable[..., Any]:
+    function = getattr(module, name, None)
+    if function is None:
+        callables = [key for key, value in vars(module).items() if callable(value)]
+        known = [key for key in callables if not key.startswith("_")]
+        hint = suggest(name, known) or f"; there are: {', '.join(known) or 'none'}"
+        raise ValueError(f"{source} has no function {name!r}{hint}")
+    if not callable(function):
+        problem = f"is {type(function).__name__}, not a function"
+        raise ValueError(f"{name!r} of {source} {problem}")
+    if inspect.iscoroutinefunction(function):
+        raise ValueError(f"{name!r} of {source} is asynchronous; a plain function is needed")
+    return function  # type: ignore[no-any-return]
 
 
 def _parameters(function: Callable[..., Any]) -> int:
-    """Return how many parameters a function must be given: 1 or 2."""
+    """Return the number of parameters that a function requires: 1 or 2."""
     name = getattr(function, "__name__", type(function).__name__)
     try:
         parameters = inspect.signature(function).parameters.values()
     except ValueError as error:  # some built-in ones do not say
-        raise ValueError(
-            f"what {name!r} takes cannot be told; wrap it in a function of your own"
-        ) from error
-    required = [
-        each for each in parameters if each.default is each.empty and each.kind not in _STARRED
-    ]
-    positional = [each for each in required if each.kind is not each.KEYWORD_ONLY]
-    if len(required) > len(positional) or not 1 <= len(positional) <= 2:
-        given = ", ".join(each.name for each in required) or "none"
-        raise ValueError(
-            f"{name!r} must take one parameter, the sample, or two, the sample and its submission; "
-            f"those without a default are: {given}"
-        )
-    return len(positional)
+        problem = f"what {name!r} takes cannot be told"
+        raise ValueError(f"{problem}; wrap it in a function of your own") from error
+    plain = [parameter for parameter in parameters if parameter.kind not in _STARRED]
+    required = [parameter for parameter in plain if parameter.default is parameter.empty]
+    by_name = [parameter for parameter in required if parameter.kind is parameter.KEYWORD_ONLY]
+    if by_name or len(required) not in {1, 2}:
+        names = ", ".join([parameter.name for parameter in required]) or "none"
+        rule = "must take one parameter, the sample, or two, the sample and its submission"
+        raise ValueError(f"{name!r} {rule}; those without a default are: {names}")
+    return len(required)
 
 
 def as_grade(returned: Any) -> Grade:
-    """Return what a function returned as a grade; a failed one when it cannot be understood."""
+    """Return the grade of a function's return; a failed one when it cannot be understood."""
     if isinstance(returned, Grade):
         return returned
     if returned is None:
-        return _bad(
-            "returned_nothing",
-            "the function returned nothing; a number, True, False or a Grade is expected",
-        )
+        expected = "a number, True, False or a Grade is expected"
+        return _bad("returned_nothing", f"the function returned nothing; {expected}")
     score: Any = returned
     rationale = metadata = None
-    if isinstance(returned, Mapping) or hasattr(returned, "score"):
-        held = isinstance(returned, Mapping)
-        names = ("score", "rationale", "metadata")
-        score, rationale, metadata = [
-            returned.get(n) if held else getattr(returned, n, None) for n in names
-        ]
+    names = ("score", "rationale", "metadata")
+    if isinstance(returned, Mapping):
+        score, rationale, metadata = [returned.get(name) for name in names]
+    elif hasattr(returned, "score"):
+        score, rationale, metadata = [getattr(returned, name, None) for name in names]
     if not isinstance(score, _NUMBERS):
-        return _bad(
-            "bad_return",
-            f"the function returned {type(returned).__name__} without a number as score",
-        )
+        kind = type(returned).__name__
+        return _bad("bad_return", f"the function returned {kind} without a number as score")
     if not 0 <= score <= 1:
         return _bad("bad_return", f"the function returned a score outside 0 to 1: {score}")
     return Grade(

@@ -6,10 +6,11 @@ import math
 import re
 import warnings
 from collections.abc import Iterable
+from contextlib import suppress
 from fractions import Fraction
 from functools import lru_cache
 from itertools import zip_longest
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import attrs
 from typing_extensions import override
@@ -86,15 +87,14 @@ class ExactMatch(TextGrader):
     skipped.
     """
 
-    verdict_labels: ClassVar[tuple[str, str]] = ("exact match", "no exact match")
+    verdict_labels = ("exact match", "no exact match")
 
     @override
     def compare(self, text: str, reference: str) -> Grade:
         if text.strip() == reference.strip():
             return _right("equal to the ground truth")
-        return _wrong(
-            "different_text", "not equal to the ground truth", reference.strip(), text.strip()
-        )
+        why = "not equal to the ground truth"
+        return _wrong("different_text", why, reference.strip(), text.strip())
 
 
 @attrs.frozen(kw_only=True)
@@ -113,16 +113,16 @@ class Contains(TextGrader):
 
 @lru_cache(maxsize=1024)
 def _compiled(pattern: str) -> re.Pattern[str] | str:
+    """Return a compiled pattern, or why it is none."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter(
-                "ignore"
-            )  # what a pattern may come to mean in a later Python is no concern here
+            # that a pattern may mean something else in a later Python is no concern here
+            warnings.simplefilter("ignore")
             return re.compile(pattern)
-    except (re.error, OverflowError, RecursionError) as error:
-        return (
-            f"{type(error).__name__}: {error}" if isinstance(error, RecursionError) else str(error)
-        )
+    except RecursionError as error:
+        return f"RecursionError: {error}"
+    except (re.error, OverflowError) as error:
+        return str(error)
 
 
 @attrs.frozen(kw_only=True)
@@ -148,6 +148,9 @@ class RegexMatch(TextGrader):
         return _wrong("no_match", "the pattern matches nowhere", reference, text)
 
 
+_NOT_PRINTABLE = re.compile("[^ -~\r\n]")
+
+
 class AsciiPrintableOnly(TextGrader):
     """1.0 when every character of the submission is printable ASCII (code points 32 to 126), else
     0.0.
@@ -155,19 +158,17 @@ class AsciiPrintableOnly(TextGrader):
     Carriage returns and line feeds are ignored; a tab is not. No reference is needed.
     """
 
-    compares: ClassVar[frozenset[str] | None] = frozenset()
+    compares = frozenset[str]()
 
     @override
     def grade(self, sample: Sample) -> Grade:
         if sample.text is None:
             return _NO_SUBMISSION
-        for place, character in enumerate(sample.text):
-            if not 32 <= ord(character) <= 126 and character not in "\r\n":
-                return _wrong(
-                    "not_printable",
-                    f"U+{ord(character):04X} at character {place} is not printable ASCII",
-                )
-        return _right("printable ASCII only")
+        odd = _NOT_PRINTABLE.search(sample.text)
+        if odd is None:
+            return _right("printable ASCII only")
+        why = f"U+{ord(odd[0]):04X} at character {odd.start()} is not printable ASCII"
+        return _wrong("not_printable", why)
 
 
 _FENCED = re.compile(r"```[^\n`]*\n(?P<inside>.*?)```", re.DOTALL)
@@ -200,13 +201,13 @@ class JsonEqual(TextGrader):
             return _broken("truth_not_json", f"the ground truth is {problem}")
         fenced = _FENCED.search(text) if self.allow_fence else None
         try:
-            found = loads(fenced["inside"] if fenced else text)
+            submitted = loads(fenced["inside"] if fenced else text)
         except JsonProblem as problem:
             return _wrong("not_json", f"the submission is {problem}", actual=text)
-        different = first_difference(wanted, found)
-        if different is None:
+        difference = first_difference(wanted, submitted)
+        if difference is None:
             return _right("equal JSON")
-        pointer, expected, actual = different
+        pointer, expected, actual = difference
         where = f"at {pointer}" if pointer else "at the top"
         return _wrong("different_value", f"differs {where}", expected, actual, pointer)
 
@@ -222,19 +223,20 @@ def first_difference(expected: JSON, actual: JSON) -> tuple[str, JSON, JSON] | N
     waiting: list[tuple[str, Any, Any]] = [("", expected, actual)]
     while waiting:
         pointer, one, other = waiting.pop()
-        parts: list[tuple[str, Any, Any]] = []
         if _kind(one) is not _kind(other):
             return pointer, one, other
         if isinstance(one, dict):
-            parts = [
-                (pointer + pointer_to(k), one.get(k, ABSENT), other.get(k, ABSENT))
-                for k in one | other
-            ]
+            keys = list(one | other)
+            pairs = [(one.get(key, ABSENT), other.get(key, ABSENT)) for key in keys]
+            steps = [pointer_to(key) for key in keys]
         elif isinstance(one, list):
-            pairs = enumerate(zip_longest(one, other, fillvalue=ABSENT))
-            parts = [(f"{pointer}/{place}", *pair) for place, pair in pairs]
+            pairs = list(zip_longest(one, other, fillvalue=ABSENT))
+            steps = [f"/{index}" for index in range(len(pairs))]
         elif one != other:
             return pointer, one, other
+        else:
+            continue
+        parts = [(pointer + step, *pair) for step, pair in zip(steps, pairs, strict=True)]
         waiting += reversed(parts)
     return None
 
@@ -245,6 +247,7 @@ _WHOLE = re.compile(_NUMBER)
 _INSIDE = re.compile(rf"(?<![0-9A-Za-z_.,])(?:{_NUMBER})(?![0-9A-Za-z_])")
 _LONGEST = 1000
 _LARGEST_EXPONENT = 1000
+_TOLERANCE: Any = [attrs.validators.ge(0), attrs.validators.lt(math.inf)]
 
 
 @attrs.frozen(kw_only=True)
@@ -268,28 +271,22 @@ class NumericClose(TextGrader):
             always read whole.
     """
 
-    rel_tol: float = attrs.field(
-        default=1e-9, validator=[attrs.validators.ge(0), attrs.validators.lt(math.inf)]
-    )
-    abs_tol: float = attrs.field(
-        default=0.0, validator=[attrs.validators.ge(0), attrs.validators.lt(math.inf)]
-    )
+    rel_tol: float = attrs.field(default=1e-9, validator=_TOLERANCE)
+    abs_tol: float = attrs.field(default=0.0, validator=_TOLERANCE)
     number: Literal["whole", "first", "last"] = "whole"
 
     @override
     def compare(self, text: str, reference: str) -> Grade:
         wanted = read_number(reference)
         if wanted is None:
-            return _broken(
-                "truth_not_a_number", f"the ground truth is no number: {_shown(reference)}"
-            )
+            why = f"the ground truth is no number: {_shown(reference)}"
+            return _broken("truth_not_a_number", why)
         numbers = [text] if self.number == "whole" else _INSIDE.findall(text) or [""]
-        found = read_number(numbers[-1 if self.number == "last" else 0])
-        if found is None:
+        number = read_number(numbers[-1 if self.number == "last" else 0])
+        if number is None:
             return _wrong("not_a_number", "the submission holds no number", actual=text)
-        if abs(found - wanted) <= max(
-            Fraction(repr(self.abs_tol)), Fraction(repr(self.rel_tol)) * abs(wanted)
-        ):
+        absolute, relative = Fraction(repr(self.abs_tol)), Fraction(repr(self.rel_tol))
+        if abs(number - wanted) <= max(absolute, relative * abs(wanted)):
             return _right("within the tolerance")
         return _wrong("too_far", "outside the tolerance", reference.strip(), text.strip())
 
@@ -304,11 +301,9 @@ def read_number(text: str) -> Fraction | None:
         return None
     mantissa, _, exponent = text.replace(",", "").lower().partition("e")
     power = int(exponent or 0)
-    return (
-        Fraction(mantissa.removesuffix(".")) * Fraction(10) ** power
-        if abs(power) <= _LARGEST_EXPONENT
-        else None
-    )
+    if abs(power) > _LARGEST_EXPONENT:
+        return None
+    return Fraction(mantissa.removesuffix(".")) * Fraction(10) ** power
 
 
 @attrs.frozen(kw_only=True)
@@ -327,7 +322,7 @@ class OneOf(TextGrader):
         ignore_case: Compare in lower case.
     """
 
-    alternatives: ClassVar[bool] = True
+    alternatives = True
 
     values: tuple[str, ...] | None = None
     separator: str | None = None
@@ -355,9 +350,8 @@ class OneOf(TextGrader):
             return _wrong("empty_ground_truth", _EMPTY)
         if self._folded(sample.text) in map(self._folded, accepted):
             return _right("one of the accepted texts")
-        return _wrong(
-            "not_accepted", "none of the accepted texts", " | ".join(accepted), sample.text
-        )
+        shown = " | ".join(accepted)
+        return _wrong("not_accepted", "none of the accepted texts", shown, sample.text)
 
     def _folded(self, text: str) -> str:
         return text.strip().lower() if self.ignore_case else text.strip()
@@ -368,12 +362,9 @@ class OneOf(TextGrader):
         if self.separator is not None:
             return tuple(piece for piece in truth.split(self.separator) if piece.strip())
         if truth.strip().startswith("["):
-            try:
-                return tuple(
-                    item if isinstance(item, str) else compact(item) for item in loads(truth)
-                )
-            except JsonProblem:
-                pass
+            with suppress(JsonProblem):
+                items = loads(truth)
+                return tuple([item if isinstance(item, str) else compact(item) for item in items])
         return (truth,) if truth else ()
 
 
@@ -389,10 +380,10 @@ class Label(Grader):
     reference.
     """
 
-    needs: ClassVar[frozenset[str]] = frozenset({"expected"})
-    compares: ClassVar[frozenset[str] | None] = frozenset({"calls", "label"})
-    metrics: ClassVar[tuple[str, ...]] = ("classification", "mean")
-    verdict_labels: ClassVar[tuple[str, str]] = ("correct", "wrong")
+    needs = frozenset({"expected"})
+    compares = frozenset({"calls", "label"})
+    metrics = ("classification", "mean")
+    verdict_labels = ("correct", "wrong")
 
     @override
     def grade(self, sample: Sample) -> Grade:
@@ -443,15 +434,13 @@ class Tool(TextGrader):
         if self.function in BUILT_IN:
             return
         if ":" in self.function:
-            raise ValueError(
-                f"{self.function!r} is Python code: it needs --allow-code on the command line, or "
-                "as a grader of its "
-                "own `kind: python_function` with `file` or `module` and `name`"
-            )
-        known = f"; there are: {', '.join(BUILT_IN)}"
-        raise ValueError(
-            f"no text grader is called {self.function!r}{suggest(self.function, BUILT_IN)}{known}"
-        )
+            needed = "it needs --allow-code on the command line"
+            other = "`kind: python_function` with `file` or `module` and `name`"
+            problem = f"{self.function!r} is Python code: {needed}"
+            raise ValueError(f"{problem}, or as a grader of its own {other}")
+        hint, known = suggest(self.function, BUILT_IN), ", ".join(BUILT_IN)
+        problem = f"no text grader is called {self.function!r}{hint}"
+        raise ValueError(f"{problem}; there are: {known}")
 
     @override
     def grade(self, sample: Sample) -> Grade | float:

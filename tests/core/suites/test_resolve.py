@@ -1,10 +1,14 @@
 """Suites: from YAML to components ready to run, with stacks, overrides and datasets."""
 
+import sys
+
 import pytest
 
 import gradestack
-from gradestack import ConfigError, DataError, load_suite
+from gradestack import Component, ConfigError, DataError, PluginError, load_suite
+from gradestack.hooks import KINDS
 from gradestack.python_api import files_suite
+from gradestack.registry import Plugin
 from gradestack.suites.spec import RunOptions
 from tests.core.outcomes import data
 from tests.core.toy_components import BASE
@@ -35,6 +39,29 @@ def test_what_a_suite_comes_to(load, tmp_path, case):
         "warnings": list(suite.warnings),
     }
     assert {name: found[name] for name in case["is"]} == case["is"]
+
+
+def test_a_component_that_the_suite_does_not_name_is_never_loaded(
+    tmp_path, monkeypatch, registry, write_lines, record
+):
+    """A plugin whose module raises breaks the suites that name a component of it, no others."""
+    (tmp_path / "module_that_raises.py").write_text("raise OSError('no licence')")
+    monkeypatch.syspath_prepend(tmp_path)
+    offers = [Component(kind, "broken", "module_that_raises:X", "Broken") for kind in KINDS]
+    registry = registry.extended(Plugin("broken", "gradestack-broken", "1", tuple(offers)))
+    suite = {
+        "target": {"paths": str(write_lines([record("a")])), "reader": "jsonl"},
+        "graders": {"q": "toy"},
+        "metrics": {"m": "mean"},
+        "reports": ["markdown"],
+        "engine": "serial",
+    }
+    load_suite(suite, registry=registry)
+    with pytest.raises(ConfigError, match="unknown grader 'brokn'"):
+        load_suite({**suite, "graders": {"q": "brokn"}}, registry=registry)
+    assert "module_that_raises" not in sys.modules
+    with pytest.raises(PluginError, match="no licence"):
+        load_suite({**suite, "graders": {"q": "broken"}}, registry=registry)
 
 
 def test_paths_are_taken_from_the_suite_file(load, tmp_path, monkeypatch, toys):

@@ -203,7 +203,7 @@ def _make_reporter(registry: Registry, name: str, options: dict[str, Any]) -> Re
     try:
         reporter: Reporter = structure(options, target, folder_of_runs())
     except Problems as problems:
-        texts = [text for _, text in problems.found]
+        texts = [text for _, text in problems.listed]
         what = f"reporter {name!r} does not take the options of this run; name it with --format"
         raise DataError(what, *texts) from problems
     return reporter

@@ -7,7 +7,7 @@ import re
 import shlex
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
 from itertools import chain, islice
@@ -116,10 +116,9 @@ def recognise_file(
         ConfigError: Two readers are equally sure.
     """
     path, head = beginning.path, beginning.head
-    confidences: dict[str, float] = {
-        name: ask_reader(reader.sniff, path, head, otherwise=0.0)
-        for name, reader in readers.items()
-    }
+    confidences: dict[str, float] = {}
+    for name, reader in readers.items():
+        confidences[name] = ask_reader(reader.sniff, path, head, otherwise=0.0)
     highest = max(confidences.values(), default=0.0)
     if highest <= 0.0:
         return _explain(beginning, readers) if explain else Recognition(None)
@@ -133,30 +132,40 @@ def _explain(beginning: Beginning, readers: Mapping[str, type[Reader]]) -> Recog
     """Return the format nearest to a file of no known one, and a command to try."""
     path = beginning.path
     if _is_suite(beginning):
-        return Recognition(None, command=f"try: {shlex.join(['gradestack', 'run', str(path)])}")
-    objects = _objects_in(beginning.values) or _objects_in([ask_reader(loads, beginning.text)])
+        command = shlex.join(["gradestack", "run", str(path)])
+        return Recognition(None, command=f"try: {command}")
+    objects = _objects_in(beginning.values)
+    if not objects:
+        objects = _objects_in([ask_reader(loads, beginning.text)])
     if not objects and _NO_TABLE.match(beginning.text):
         return Recognition(None)
-    nearest: list[tuple[str, str]] = [
-        (name, why)
-        for name, reader in readers.items()
-        if issubclass(reader, RecordReader)
-        for record in objects[:1]
-        if (why := ask_reader(reader.complaint, record))
-    ]
+    nearest, difference = _nearest_format(objects[:1], readers)
     command = ""
     for name, reader in readers.items():
-        if hasattr(reader, "advice") and (
-            advice := ask_reader(reader.advice, path, beginning.head, objects)
-        ):
-            why, remedy, columns = advice
-            command = _working_command(beginning, name, reader, columns)
-            if why or not nearest:  # else the nearest one says what to do
-                command = command or remedy
-            if why or (columns is not None and not nearest):
-                nearest.insert(0, (name, why or "no column is mapped"))
-    closest, why = nearest[0] if nearest else (None, "")
-    return Recognition(None, nearest=closest, difference=why, command=command)
+        if not hasattr(reader, "advice"):
+            continue
+        advice = ask_reader(reader.advice, path, beginning.head, objects)
+        if not advice:
+            continue
+        why, remedy, columns = advice
+        command = _working_command(beginning, name, reader, columns)
+        if why or nearest is None:  # else the nearest one says what to do
+            command = command or remedy
+        if why or (columns is not None and nearest is None):
+            nearest, difference = name, why or "no column is mapped"
+    return Recognition(None, nearest=nearest, difference=difference, command=command)
+
+
+def _nearest_format(
+    records: Sequence[Mapping[str, Any]], readers: Mapping[str, type[Reader]]
+) -> tuple[str | None, str]:
+    """Return the first reader that nearly knows a record, and why it refuses the record."""
+    for name, reader in readers.items():
+        for record in records if issubclass(reader, RecordReader) else ():
+            why = ask_reader(reader.complaint, record)  # type: ignore[attr-defined]
+            if why:
+                return name, why
+    return None, ""
 
 
 def _objects_in(values: list[Any]) -> list[dict[str, Any]]:
@@ -185,8 +194,9 @@ def _working_command(
         make_reader = partial(reader, columns=mapping) if mapping else reader
         if _reads_first_records(beginning, make_reader):
             flags = [f"--map={field}={column}" for field, column in mapping.items()]
-            command = ["gradestack", "grade", str(beginning.path), *flags]
-            return f"try: {shlex.join(command if mapping else [*command, '--reader', name])}"
+            command = ["gradestack", "grade", str(beginning.path)]
+            command += flags or ["--reader", name]
+            return f"try: {shlex.join(command)}"
     return ""
 
 
@@ -195,8 +205,8 @@ def _reads_first_records(beginning: Beginning, make_reader: Callable[[], Reader]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, beginning.path.name)
         path.write_bytes(_first_lines(beginning))
-        given = Input(path=path, name=path.stem, shown=path.name)
-        samples = ask_reader(_first_samples, make_reader, Inputs(data=(given,)))
+        copied = Input(path=path, name=path.stem, shown=path.name)
+        samples = ask_reader(_first_samples, make_reader, Inputs(data=(copied,)))
     return bool(samples) and all(map(_has_answer, samples))
 
 
@@ -264,7 +274,8 @@ def _json_form(beginning: Beginning) -> str:
         return f"it is {layout} of {kind}{_keys_of(first.value)}"
     if _EVENT.match(text):
         return "it is a stream of events, pieces of answers: record whole answers"
-    start = line.strip()[: 2 * _CHARACTERS].decode(errors="replace")[:_CHARACTERS]
+    beginning_of_line = line.strip()[: 2 * _CHARACTERS]
+    start = beginning_of_line.decode(errors="replace")[:_CHARACTERS]
     if not beginning.is_whole and beginning.head.find(b"\n") < 0:
         return f"its first line is longer than {_HEAD >> 10} KB and begins with {start!r}"
     if not start.startswith(("{", "[")):
@@ -292,8 +303,9 @@ def repeated_keys(beginning: Beginning) -> Iterator[str]:
             json.loads(text, object_pairs_hook=objects.append)
         for pairs in objects:
             counts = Counter(key for key, _ in pairs)
-            if key := next((key for key in counts if counts[key] > 1), ""):
-                where = "" if beginning.is_list else f":{element.line}"
-                what = f"the key {key[:_CHARACTERS]!r} stands twice in one object"
-                yield f"{where}: {what}; the last one counts"
-                return
+            for key in counts:
+                if counts[key] > 1:
+                    where = "" if beginning.is_list else f":{element.line}"
+                    what = f"the key {key[:_CHARACTERS]!r} stands twice in one object"
+                    yield f"{where}: {what}; the last one counts"
+                    return

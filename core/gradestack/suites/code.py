@@ -71,10 +71,10 @@ def key_of(reference: str) -> str:
 def by_key(graders: Iterable[tuple[str, Any]], advice: str) -> dict[str, Any]:
     """Return graders by key."""
     keyed: dict[str, Any] = {}
-    for key, each in graders:
+    for key, grader in graders:
         if key in keyed:
             raise ConfigError(f"two graders are called {key!r}; {advice}")
-        keyed[key] = each
+        keyed[key] = grader
     return keyed
 
 
@@ -205,12 +205,14 @@ class LocalFiles(msgspec.Struct, frozen=True):
     @classmethod
     def load(cls, paths: Iterable[Path]) -> LocalFiles:
         """Load files; see ``load_file``."""
-        modules = [load_file(path) for path in paths]
-        loaded = [Path(str(module.__file__)) for module in modules]
-        files = set[str]()
-        for path in loaded:
-            files.update(_code_of(path).values())
-        return cls(tuple(loaded), {file: LOCAL_CODE[file] for file in sorted(files)})
+        loaded, files = [], set[str]()
+        for path in paths:
+            module = load_file(path)
+            file = Path(str(module.__file__))
+            loaded.append(file)
+            files.update(_code_of(file).values())
+        digests = {file: LOCAL_CODE[file] for file in sorted(files)}
+        return cls(tuple(loaded), digests)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _load_again, (self.paths, self.digests)
@@ -281,8 +283,9 @@ def file_plugin(path: Path) -> Plugin:
     By its hooks, components else as classes.
     """
     module = load_file(path)
-    hooks = [value for value in vars(module).values() if hasattr(value, f"{NAME}_impl")]
-    if hooks or hasattr(module, "gradestack_components"):
+    has_hooks = hasattr(module, "gradestack_components")
+    has_hooks |= any(hasattr(value, f"{NAME}_impl") for value in vars(module).values())
+    if has_hooks:
         plugin = discover([(path.name, module)], limit="").plugins[-1]
         if plugin.error:
             raise ConfigError(f"{path.name}: {plugin.error}")

@@ -73,8 +73,8 @@ class Resolver:
     warnings: list[str] = attrs.field(init=False, factory=list)
     notes: list[str] = attrs.field(init=False, factory=list)
     """What was decided by the data."""
-    asked: str = attrs.field(init=False, default="")
-    """Options for the stack or graders that were asked for, on a command line."""
+    command_options: str = attrs.field(init=False, default="")
+    """Options of a command line that name the suite's stack or graders."""
     code: dict[Path, None] = attrs.field(init=False, factory=dict)
     """Files of the user's own that are in use, in the order they were met."""
     stacks: dict[str, Mapping[str, Any]] = attrs.field(init=False, factory=dict)
@@ -138,7 +138,7 @@ class Resolver:
         try:
             return structure(data, kind, self.base)
         except Problems as problems:
-            for below, message in problems.found:
+            for below, message in problems.listed:
                 self.add_problem((*location, *below), message)
             return kind(**problems.sound) if kind is SuiteSpec else None
 
@@ -725,6 +725,7 @@ def _remarks(resolver: Resolver, reader: Any, inputs: Inputs) -> list[str]:
     with guarded(name_of(reader)):
         notes, doubts = recognise(inputs)
     for note in notes:
-        options = resolver.asked if note.startswith("The same as: ") else ""
+        is_command = note.startswith("The same as: ")
+        options = resolver.command_options if is_command else ""
         resolver.notes.append(f"{note}{options}")
     return [*remarks, *doubts]

@@ -124,7 +124,8 @@ def show_location(location: Location) -> str:
     """Return a location as people write it: ``graders.partial.paths[0]``."""
     text = ""
     for step in location:
-        text += f"[{step}]" if isinstance(step, int) else f".{step}"
+        shown = f"[{step}]" if isinstance(step, int) else f".{step}"
+        text += shown
     return text.removeprefix(".")
 
 
@@ -153,14 +154,15 @@ class Document(msgspec.Struct):
         """Return ``file:line: path`` of a value, or of the nearest thing around it that
         has a line.
         """
+        shown = show_location(location)
         for length in range(len(location), 0, -1):
-            if location[:length] in self.overrides:
-                flag = _FLAGS.get(location[0])
-                return flag if flag and length == 1 else f"--set {show_location(location)}"
-            if location[:length] in self.lines:
-                line = self.lines[location[:length]]
-                return f"{self.origin}:{line}: {show_location(location)}"
-        return f"{self.origin}: {show_location(location) or 'top level'}"
+            around = location[:length]
+            if around in self.overrides:
+                flag = _FLAGS.get(location[0]) if length == 1 else None
+                return flag or f"--set {shown}"
+            if around in self.lines:
+                return f"{self.origin}:{self.lines[around]}: {shown}"
+        return f"{self.origin}: {shown or 'top level'}"
 
     def is_set(self, location: Location) -> bool:
         """Return whether a value, or something around it, was set on the command line."""
@@ -190,10 +192,11 @@ def read_yaml(path: Path) -> Document:
     except RecursionError:
         raise ConfigError(f"{path}: not valid YAML: nested too deeply") from None
     except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark
-        line = "" if mark is None else f":{mark.line + 1}"
+        place, mark = str(path), error.problem_mark
+        if mark is not None:
+            place += f":{mark.line + 1}"
         why = _NAMES.sub(r"\1", str(error.problem))
-        raise ConfigError(f"{path}{line}: not valid YAML: {why}") from error
+        raise ConfigError(f"{place}: not valid YAML: {why}") from error
     if data is None:
         raise ConfigError(f"{path}: the file is empty")
     if not isinstance(data, dict):
@@ -230,7 +233,8 @@ def apply_override(document: Document, assignment: str) -> None:
             raise ConfigError(f"{shown}: {why}")
     last = _key(at, steps[-1])
     if isinstance(at, list) and not _is_in(last, at):
-        raise ConfigError(f"{shown}: {show_location(location)} has no entry {steps[-1]!r}")
+        of_list = show_location(location)
+        raise ConfigError(f"{shown}: {of_list} has no entry {steps[-1]!r}")
     at[last] = value
     document.overrides.add((*location, last))
 
@@ -269,5 +273,5 @@ def typed_texts(assignments: Iterable[str]) -> frozenset[str]:
 
 
 def _key(at: Any, step: str) -> str | int:
-    is_position = isinstance(at, list) and step.isdecimal() and len(step) < _LONGEST_POSITION
-    return int(step) if is_position else step
+    is_number = step.isdecimal() and len(step) < _LONGEST_POSITION
+    return int(step) if is_number and isinstance(at, list) else step

@@ -90,8 +90,9 @@ class FigurePaths:
         if parts is None or self.declaration(parts):
             return parts
         grader, metric, rest = parts
-        names = [figure.name for figure in self.stage(parts).component.figures]
-        why = f"{grader}.{metric} declares no figure {rest!r}{hint_of(rest, names)}"
+        figures = self.stage(parts).component.figures
+        hint = hint_of(rest, [figure.name for figure in figures])
+        why = f"{grader}.{metric} declares no figure {rest!r}{hint}"
         self.resolver.add_problem(location, why)
         return None
 
@@ -107,7 +108,9 @@ class FigurePaths:
         names = [name]
         if name.startswith("models."):
             _, _, *steps = name.split(".")  # a model's name may hold dots
-            names += [".".join(steps[start:]) for start in range(len(steps))]
+            while steps:
+                names.append(".".join(steps))
+                del steps[0]
         figures = stage.component.figures
         declared = (declared_figure(figures, metric, name, stage.name) for name in names)
         return next(filter(None, declared), None)
@@ -125,9 +128,12 @@ class Compared(NamedTuple):
         """Return that it can never be so much; "" where it can."""
         if self.low <= value <= self.high:
             return ""
-        why = f"{self.name} is from {self.low:g} to {self.high:g}, got {value:g}"
-        is_percentage = self.high == 1 and value > 0
-        return f'{why}; write "{value:g}%" or {value / 100:g}' if is_percentage else why
+        bounds = f"from {self.low:g} to {self.high:g}"
+        why = f"{self.name} is {bounds}, got {value:g}"
+        if self.high != 1 or value <= 0:
+            return why
+        share = value / 100
+        return f'{why}; write "{value:g}%" or {share:g}'
 
 
 class GateReader:
@@ -270,7 +276,8 @@ class GateReader:
         first, *steps = written.split(".")
         is_native = first == NATIVE and first not in self.paths.known
         if is_native and isinstance(gate, FigureGate):
-            if len(steps) > 1 and gate.confidence is None and gate.per is None:
+            is_plain = gate.confidence is None and gate.per is None
+            if is_plain and len(steps) > 1:
                 return NativeGate(op=gate.op, value=gate.value, figure=".".join(steps))
             why = (
                 "expected native.FILE.PATH, such as native.stability.metrics.stability_at_k, "
@@ -331,11 +338,14 @@ class GateReader:
         name = f"the score of {' and '.join(keys)}"
         if not graders:
             return Compared(name)
-        ranges = [grader.score_range or (-math.inf, math.inf) for grader in graders]
+        anything = (-math.inf, math.inf)
+        ranges = [grader.score_range or anything for grader in graders]
         lows, highs = zip(*ranges, strict=True)
         return Compared(name, min(lows), max(highs), graders[0].better)
 
 
 def _path_of(figure: str | Sequence[str | int] | None) -> str:
     """Return the path of a figure as text, which a suite may have as a list of its parts."""
-    return figure if isinstance(figure, str) else ".".join(map(str, figure or ()))
+    if isinstance(figure, str):
+        return figure
+    return ".".join(map(str, figure or ()))

@@ -49,29 +49,30 @@ class HeadlineReader:
         first = stacks[0] if stacks else Declared()
         kinds = [_entry(written).get("kind") for written in self.spec.graders.values()]
         is_letta = first.letta or "tool" in kinds
-        rules = gates[:1] if is_letta and self.spec.gate is not None else ()
-        success = self._success(rules, stacks)
-        main = next(iter(self.graders), "") if success is None else success.grader
-        own = self.spec.headline
+        has_rule = is_letta and self.spec.gate is not None
+        success = self._success(gates[:1] if has_rule else (), stacks)
+        main = next(iter(self.graders), "")
+        if success is not None:
+            main = success.grader
+        written = self.spec.headline
         figures = first.figures
-        if own.figures is not None:
-            figures = self._own_figures(own.figures)
+        if written.figures is not None:
+            figures = self._own_figures(written.figures)
         figures = figures or (self._average(main),)
         passed, failed = Grader.verdict_labels
         if success is not None and success.rule is None:
             figures = self._with_corrected(main, figures)
             passed, failed = self.graders[main].component.verdict_labels
-        return success, Headline(
-            figures=figures,
-            passed=own.passed or passed,
-            failed=own.failed or failed,
-            letta=own.letta or is_letta,
-        )
+        passed, failed = written.passed or passed, written.failed or failed
+        letta = written.letta or is_letta
+        return success, Headline(figures=figures, passed=passed, failed=failed, letta=letta)
 
     def _all_declared(self, reader: Stage | None) -> list[Declared]:
         """Return the outcomes and headlines that the named stack and the format's own declare."""
-        names = [self.spec.stack, None if reader is None else reader.component.stack]
-        stacks = map(self._declared, filter(None, dict.fromkeys(names)))
+        names = {self.spec.stack: None}
+        if reader is not None:
+            names[reader.component.stack] = None
+        stacks = map(self._declared, filter(None, names))
         return [stack for stack in stacks if stack is not None]
 
     def _success(self, rules: Sequence[AnyGate], stacks: Sequence[Declared]) -> Success | None:
@@ -113,48 +114,54 @@ class HeadlineReader:
 
     def _declared(self, name: str) -> Declared | None:
         """Return the outcome and headline that a stack declares; None where no grader of it is in use."""
-        try:
-            fragment = self.resolver.stacks.get(name) or stack_for(self.resolver.registry, name)
-        except GradestackError:  # a broken stack that was not asked for
-            return None
-        theirs = fragment.get("graders") or {}
-        keys = {key: self._key_in_use(name, key, entry) for key, entry in theirs.items()}
+        stack = self.resolver.stacks.get(name)
+        if stack is None:
+            try:
+                stack = stack_for(self.resolver.registry, name)
+            except GradestackError:  # a broken stack that was not asked for
+                return None
+        entries = stack.get("graders") or {}
+        keys = {key: self._key_in_use(name, key, entry) for key, entry in entries.items()}
         if not any(keys.values()):
             return None
-        headline = fragment.get("headline") or {}
-        metrics = {key: self.paths.metrics.get(used, {}) for key, used in keys.items()}
+        headline = stack.get("headline") or {}
+        metrics = {key: self.paths.metrics.get(own_key, {}) for key, own_key in keys.items()}
         figures = []
         for label, path in headline.get("figures", {}).items():
             grader, metric, rest = split_path(path, metrics)
             if metric:
-                used = keys[grader]
-                shown = self._label(label, theirs[grader], (used, metric, rest))
-                figures.append(Figure(label=shown, grader=used, metric=metric, name=rest))
-        outcome = fragment.get("outcome")
+                own_path = keys[grader], metric, rest
+                shown = self._label(label, entries[grader], own_path)
+                figures.append(_figure_at(own_path, shown))
+        outcome = stack.get("outcome")
         own_outcome = NONE if outcome == NONE else keys.get(outcome)
         return Declared(own_outcome or None, headline.get("letta", False), tuple(figures))
 
     def _key_in_use(self, stack: str, key: str, entry: Any) -> str:
         """Return the suite's key of a stack's grader; "" where it is not in use."""
         kind = _entry(entry).get("kind")
-        same = [own for own, stage in self.graders.items() if stage.name == kind]
-        if stack == self.spec.stack and key in self.graders:
-            same.append(key)
-        return key if key in same else next(iter(same), "")
+        keys = [own_key for own_key, stage in self.graders.items() if stage.name == kind]
+        is_named = stack == self.spec.stack and key in self.graders
+        if is_named or key in keys:
+            return key
+        return next(iter(keys), "")
 
     def _label(self, label: str, theirs: Any, path: Path) -> str:
         """Return a stack's label of a figure; of a grader with other options the figure's own."""
         grader, metric, _ = path
-        if _entry(theirs) == _entry(self.spec.graders.get(grader)):
+        written = self.spec.graders.get(grader)
+        if _entry(theirs) == _entry(written):
             return label
         if metric == "mean":
-            return str(self.graders[grader].component.label) or label
+            own_label = self.graders[grader].component.label
+            return str(own_label) or label
         declared = self.paths.declaration(path)
         return label if declared is None else declared.label
 
     def _with_corrected(self, main: str, figures: tuple[Figure, ...]) -> tuple[Figure, ...]:
         """Return figures of a headline, before them that which corrects the outcome's share."""
-        path, label, share = self.graders[main].component.corrected or ("", "", "")
+        corrected = self.graders[main].component.corrected
+        path, label, share = corrected or ("", "", "")
         metric, _, name = path.partition(".")
         for key in self._metrics_named(metric, main):
             first = Figure(label=label, grader=main, metric=key, name=name, corrects=share)
@@ -167,9 +174,13 @@ class HeadlineReader:
         for label, path in written.items():
             parts = self.paths.find(path, ("headline", "figures", label))
             if parts is not None:
-                grader, metric, name = parts
-                figures.append(Figure(label=label, grader=grader, metric=metric, name=name))
+                figures.append(_figure_at(parts, label))
         return tuple(figures)
+
+
+def _figure_at(path: Path, label: str) -> Figure:
+    grader, metric, name = path
+    return Figure(label=label, grader=grader, metric=metric, name=name)
 
 
 def _entry(written: Any) -> Mapping[str, Any]:

@@ -67,11 +67,11 @@ class Problems(Exception):
     """
 
     def __init__(
-        self, found: list[tuple[Location, str]], sound: dict[str, Any] | None = None
+        self, listed: list[tuple[Location, str]], sound: dict[str, Any] | None = None
     ) -> None:
-        self.found = found
+        self.listed = listed
         self.sound = sound or {}
-        super().__init__("; ".join(message for _, message in found))
+        super().__init__("; ".join(message for _, message in listed))
 
 
 class Field(NamedTuple):
@@ -134,11 +134,11 @@ def class_schema(kind: type, *more: str) -> Schema:
     return {**schema, "required": required} if required else schema
 
 
-def _class_schema(kind: Any, given: Container[Any]) -> Schema:
-    """Return the JSON Schema of a class as far as the given options need it."""
+def _class_schema(kind: Any, names: Container[Any]) -> Schema:
+    """Return the JSON Schema of a class, with the types of the named options alone."""
     properties, required = dict[str, Any](), list[str]()
     for name, field in (fields_of(kind) or {}).items():
-        properties[name] = type_schema(field.kind) if name in given else {}
+        properties[name] = type_schema(field.kind) if name in names else {}
         default = _default_data(field.default)
         if default is attrs.NOTHING:
             required.append(name)
@@ -159,7 +159,7 @@ def find_problems(
 ) -> Iterator[tuple[Location, str]]:
     """Yield all that is wrong with a value, each problem with its location."""
     choices = schema.get("anyOf", [schema])
-    choices = [choice for choice in choices if _fits(value, choice)]
+    choices = [choice for choice in choices if _is_of_type(value, choice)]
     if not choices:
         yield location, _mismatch(value, schema)
         return
@@ -178,7 +178,7 @@ _CLASSES: Mapping[str, Any] = {
 }
 
 
-def _fits(value: Any, schema: Schema) -> bool:
+def _is_of_type(value: Any, schema: Schema) -> bool:
     """Return whether a value is of the type of a schema, whatever its entries are."""
     if "enum" in schema:
         words = [word for word in schema["enum"] if type(word) is type(value)]
@@ -319,22 +319,24 @@ class _Conversion:
         return kind(**arguments) if len(self.problems) == before else None
 
     def arguments(
-        self, given: Mapping[str, Any], fields: Mapping[str, Field], location: Location
+        self, data: Mapping[str, Any], fields: Mapping[str, Field], location: Location
     ) -> dict[str, Any]:
         """Return the arguments that a class is made with."""
-        names = [name for name in fields if name in given]
-        return {
-            name: self.convert(given[name], fields[name].kind, (*location, name)) for name in names
-        }
+        arguments = {}
+        for name, field in fields.items():
+            if name in data:
+                arguments[name] = self.convert(data[name], field.kind, (*location, name))
+        return arguments
 
 
 def _member_of(value: Any, members: Sequence[Any]) -> Any:
     """Return the type of a union that a value is of."""
     origins = {member: get_origin(member) or member for member in members}
     exact = [member for member in members if type(value) is origins[member]]
-    candidates = [*exact, *members]
-    problems = (find_problems(value, type_schema(kind)) for kind in candidates)
-    return next(kind for kind, found in zip(candidates, problems, strict=True) if not any(found))
+    for kind in (*exact, *members):
+        if not any(find_problems(value, type_schema(kind))):
+            return kind
+    raise AssertionError  # a problem was found before
 
 
 def _text_of(error: Exception) -> str:

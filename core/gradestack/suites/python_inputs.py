@@ -23,11 +23,8 @@ class MemoryReader(Reader):
 
     samples: Iterator[Sample | BadRecord] = attrs.field(repr=False)
     empty_answers = True
-    taken: list[Sample | BadRecord] = attrs.field(init=False, repr=False, factory=list)
-    """The first of them, which are read once more.
-
-    What comes only once is looked at before it is graded.
-    """
+    first: list[Sample | BadRecord] = attrs.field(init=False, repr=False, factory=list)
+    """The first samples, which are read twice: before they are graded a stack is chosen by them."""
 
     def plan(self, inputs: Inputs, index: Any) -> Iterable[Shard]:
         """Return the one shard."""
@@ -36,11 +33,11 @@ class MemoryReader(Reader):
 
     def read(self, shard: Shard, index: Any) -> Iterator[Sample | BadRecord]:
         """Yield the samples."""
-        yield from self.taken
-        for each in self.samples:
-            if len(self.taken) < FIRST:
-                self.taken.append(each)
-            yield each
+        yield from self.first
+        for sample in self.samples:
+            if len(self.first) < FIRST:
+                self.first.append(sample)
+            yield sample
 
 
 def graders_by_key(graders: Any, registry: Registry) -> dict[str, Any]:
@@ -54,11 +51,9 @@ def graders_by_key(graders: Any, registry: Registry) -> dict[str, Any]:
         named = ((_name_of(grader), grader) for grader in several)
         graders = by_key(named, "give a mapping of keys to graders")
     try:
-        return {key: _ready(each, registry) for key, each in graders.items()}
-    except (
-        TypeError,
-        ValueError,
-    ) as error:  # options that are wrong; or other parameters than a sample
+        return {key: _ready(grader, registry) for key, grader in graders.items()}
+    # options that are wrong; or other parameters than a sample
+    except (TypeError, ValueError) as error:
         raise ConfigError(f"graders: {error}") from error
 
 
@@ -96,13 +91,10 @@ def as_samples(
     is_path = paths_of(samples) is not None
     is_several = hasattr(samples, "columns") or isinstance(samples, Iterable)
     if is_one or is_path or not is_several:
-        got = (
-            f"{type(samples).__name__}; one sample goes into a list, files are graded by "
-            "gradestack.grade_files"
-        )
-        raise ConfigError(
-            f"samples: expected a list of samples or mappings, or a data frame, got {got}"
-        )
+        expected = "a list of samples or mappings, or a data frame"
+        advice = "one sample goes into a list, files are graded by gradestack.grade_files"
+        kind = type(samples).__name__
+        raise ConfigError(f"samples: expected {expected}, got {kind}; {advice}")
     return _samples(samples, registry, columns)
 
 
@@ -118,12 +110,12 @@ def _samples(
         yield from reader.rows(samples)
         return
     parse = None
-    for ordinal, each in enumerate(samples):
-        if isinstance(each, Sample):
-            yield each
+    for ordinal, sample in enumerate(samples):
+        if isinstance(sample, Sample):
+            yield sample
             continue
         parse = parse or registry.load("reader", "jsonl")().record
-        yield parse(each, file="memory", ordinal=ordinal)
+        yield parse(sample, file="memory", ordinal=ordinal)
 
 
 def paths_of(data: Any) -> list[str] | None:

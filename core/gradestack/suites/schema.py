@@ -93,13 +93,13 @@ def suite_schema(registry: Registry) -> dict[str, Any]:
     properties["min_graded"] = {"anyOf": _LIMIT[1:3]}
     reader = {"$ref": "#/properties/reader"}
     named = {"path": {"type": "string"}, "reader": reader}
-    own = {
+    with_reader = {
         "type": "object",
         "properties": named,
         "required": ["path"],
         "additionalProperties": False,
     }
-    paths = [{"type": "string"}, own]
+    paths = [{"type": "string"}, with_reader]
     target["paths"] = {"anyOf": [*paths, {"type": "array", "items": {"anyOf": paths}}]}
     options_alone = {"type": "object", "not": {"required": ["kind"]}}  # the format is recognised
     properties["reader"] = _component(registry, "reader")

@@ -26,39 +26,41 @@ def config_snapshot(
     Input paths by their short names, others cut to their last part.
     """
     config = {key: data[key] for key in data if key not in _NO_RESULT_DEPENDS_ON}
-    target = dict(config.get("target") or {})
-    target.pop("reader", None)
-    shares = [
-        (_entry({**stage.options, "kind": stage.name}, stage), own.data)
-        for stage, own in reader.shares(inputs)
-    ]
-    if reader.parts:
-        config.pop("reader", None)
-        target["paths"] = paths = list[Any]()
-        for entry, own in shares:
-            paths += [{"path": given.shown, "reader": entry} for given in own]
-    else:
-        config["reader"], own = shares[0]
-        target["paths"] = [given.shown for given in own]
-    config["target"] = target
+    _set_inputs(config, inputs, reader)
     aggregators = {metric.stage.key: metric.stage for metric in metrics}
     for section, stages in (("graders", graders), ("metrics", aggregators)):
         written = config.get(section)
         if isinstance(written, Mapping):
-            entries = {str(key): entry for key, entry in written.items()}
-            config[section] = {
-                key: _entry(entry, stages.get(key)) for key, entry in entries.items()
-            }
+            entries = config[section] = {}
+            for key, entry in written.items():
+                entries[str(key)] = _entry(entry, stages.get(str(key)))
     if inputs.dataset is not None:
         config["dataset"] = inputs.dataset.shown
     for section in ("reports", "exporters"):
         if isinstance(config.get(section), list):
-            config[section] = [_entry(written) for written in config[section]]
+            config[section] = [_entry(entry) for entry in config[section]]
     if isinstance(config.get("tasks"), str):
         config["tasks"] = Path(config["tasks"]).name
     if "plugins" in config:
         config["plugins"] = [Path(file).name for file in config["plugins"]]
     return config
+
+
+def _set_inputs(config: dict[str, Any], inputs: Inputs, reader: Stage) -> None:
+    """Set the paths by their short names, and the reader as it was made."""
+    paths: list[Any] = []
+    for stage, share in reader.shares(inputs):
+        entry = _entry({**stage.options, "kind": stage.name}, stage)
+        shown = [file.shown for file in share.data]
+        if reader.parts:
+            config.pop("reader", None)
+            paths += [{"path": path, "reader": entry} for path in shown]
+        else:
+            config["reader"] = entry
+            paths += shown
+    target = {**(config.get("target") or {}), "paths": paths}
+    target.pop("reader", None)
+    config["target"] = target
 
 
 def _entry(written: Any, stage: Stage | None = None) -> Any:

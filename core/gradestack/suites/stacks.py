@@ -21,9 +21,10 @@ def lay_stack(resolver: Resolver, target: Target) -> None:
     the suite has no graders.
     """
     data, reader = resolver.document.data, target.reader
-    resolver.asked = _asked(data)
-    is_bare = data.get("stack") is None and not data.get("graders")
-    if is_bare and reader is not None:
+    resolver.command_options = _command_options(data)
+    has_stack = data.get("stack") is not None
+    has_graders = bool(data.get("graders"))
+    if reader is not None and not has_stack and not has_graders:
         data["stack"] = reader.component.stack
         if data["stack"] is None:
             why = _without_stack(resolver, reader, target.inputs.data)
@@ -45,7 +46,7 @@ def lay_stack(resolver: Resolver, target: Target) -> None:
         resolver.notes += stack.get("notes", ())
 
 
-def _asked(data: Mapping[str, Any]) -> str:
+def _command_options(data: Mapping[str, Any]) -> str:
     """Return the options of a command line that asks for the stack, or the graders, of a suite."""
     stack, graders = data.get("stack"), data.get("graders")
     if isinstance(stack, str):
@@ -89,11 +90,10 @@ def _merge(data: dict[str, Any], stack: Mapping[str, Any]) -> None:
     Options merge per entry unless the entry names its own kind.
     """
     for section in ("graders", "metrics"):
-        own = data.get(section) or {}
-        theirs = stack.get(section) or {}
-        merged: dict[str, Any] = copy.deepcopy(dict(theirs))
-        if isinstance(own, Mapping):  # else it is refused with its location later
-            for key, entry in own.items():
+        written = data.get(section) or {}
+        merged: dict[str, Any] = copy.deepcopy(dict(stack.get(section) or {}))
+        if isinstance(written, Mapping):  # else it is refused with its location later
+            for key, entry in written.items():
                 merged[key] = _over(merged.get(key), entry)
             if merged:
                 data[section] = merged

@@ -67,7 +67,7 @@ def check_component(component: Component) -> None:
     try:
         made = structure({}, target)
     except Problems as problems:
-        assert problems.found, f"{shown}: refuses no options without saying why"
+        assert problems.listed, f"{shown}: refuses no options without saying why"
     else:
         assert _pickled(made) == made, f"{shown}: does not survive pickling"
 

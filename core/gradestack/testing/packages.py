@@ -254,7 +254,7 @@ def _make_part(
         made = structure({}, Registry.loaded(component, plugin))
     except Problems as problems:
         texts = []
-        for location, text in problems.found:
+        for location, text in problems.listed:
             texts.append(f"{show_location(location)} {text}")
         return attrs.evolve(part, made=_make_up(target), lacks="; ".join(texts))
     except (Exception, SystemExit):  # noqa: BLE001 - said by the check of the component

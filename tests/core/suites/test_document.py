@@ -238,7 +238,7 @@ class Needy:
 def problems(given, kind=Options):
     with pytest.raises(Problems) as caught:
         structure(given, kind)
-    return caught.value.found
+    return caught.value.listed
 
 
 def test_right_values_are_taken_as_they_are():

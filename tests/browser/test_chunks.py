@@ -94,7 +94,7 @@ def test_a_sample_beside_the_page_is_read_when_it_is_looked_at(opened):
             },
             [
                 "paired by name and arguments",
-                "closest call: no. 1 g",
+                "closest call: no. 1",
                 "0.250 s",
                 "Arguments are no object {no",
             ],
@@ -291,6 +291,6 @@ def test_the_worst_samples_stay_in_the_page(opened):
     tab.wait("document.querySelector('#one .inside') !== null")
     tab.visit(path.as_uri(), scripts=False)
     assert tab.run("document.querySelectorAll('noscript tr .what').length") == 5
-    assert "5 of 24 samples, failures first" in tab.run("document.body.innerText")
+    assert "5 of 24 runs, failures first" in tab.run("document.body.innerText")
     assert tab.run("document.getElementById('list').checkVisibility()") is False
     tab.emulate()

@@ -96,7 +96,7 @@ def test_buttons_have_names_and_are_not_printed(opened):
         "[...document.querySelectorAll('[data-save]')].map(one => one.getAttribute('aria-label'))"
     )
     assert len(names) == len(set(names)) == 12
-    assert {"Save tasks as CSV", "Save the samples listed as JSON", "Save figures as CSV"} <= set(
+    assert {"Save tasks as CSV", "Save the runs listed as JSON", "Save figures as CSV"} <= set(
         names
     )
     shown = (

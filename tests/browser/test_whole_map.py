@@ -69,8 +69,12 @@ def test_of_more_trials_there_is_a_bar(fake, tab, tmp_path):
         "[...document.querySelectorAll('#map tr')].map(one => one.innerText.replace(/\\s+/g, "
         "' ').trim())"
     )
-    assert tab.run(lines) == ["in every trial 67", "in some 67", "in none 67"]
-    assert "Of 201 tasks 67 succeed in every trial, 67 in some, 67 in none." in tab.run(
+    assert tab.run(lines) == [
+        "solved in every trial 67",
+        "solved in some 67",
+        "solved in none 67",
+    ]
+    assert "Of 201 tasks 67 solved in every trial, 67 in some, 67 in none." in tab.run(
         "document.querySelector('.sub').textContent"
     )
 

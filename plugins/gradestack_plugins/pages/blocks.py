@@ -202,6 +202,8 @@ class Interval(msgspec.Struct, frozen=True):
     """Left end of the axis."""
     high: float = 1.0
     """Its right end."""
+    has_axis: bool = True
+    """Whether they are drawn; figures of different units are not."""
 
 
 class Matrix(msgspec.Struct, frozen=True):

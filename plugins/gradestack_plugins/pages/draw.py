@@ -181,6 +181,9 @@ def _draw_interval(block: blocks.Interval) -> Shape:
         ends = f"{block.low} to {block.high}"
         raise ValueError(f"the axis of an interval block must grow, got {ends}")
     rows = [draw_figure(each, block.low, block.high) for each in block.figures[:_MOST_ROWS]]
+    if not block.has_axis:
+        for row in rows:
+            row.at = None
     step = (block.high - block.low) / 4
     marks = [block.low + place * step for place in range(5)]
     is_share = any(figure.unit == "share" for figure in block.figures)

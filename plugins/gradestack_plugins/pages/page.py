@@ -239,7 +239,7 @@ class _Maker:
             word = self._words["lost"]
             what = f"failed ({word})" if self._success is not None else "scored below 1"
             blocks = [Words(f"No run {what}.")]
-        yield Section(self._why(), blocks, id="failures")
+        yield Section("Failed runs by cause", blocks, id="failures")
         skipped = skipped_section(failures, PLACES)
         if skipped is not None:
             yield skipped

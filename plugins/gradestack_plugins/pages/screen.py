@@ -103,7 +103,9 @@ class Screen(msgspec.Struct, frozen=True):
         ]
         on_axis = [figure for figure in figures if _is_on_axis(figure)]
         others = [figure for figure in figures if not _is_on_axis(figure)]
-        held = [Interval(part) for part in (on_axis, others) if part]
+        held = [Interval(on_axis)] if on_axis else []
+        if others:
+            held.append(Interval(others, has_axis=False))
         return Section("Results", held, id="estimates") if held else None
 
     def _sentence(self) -> Text:

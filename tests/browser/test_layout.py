@@ -11,7 +11,10 @@ from tests.core.outcomes import some_of
 EXAMPLES = Path(__file__).parents[2] / "examples"
 MIDDLES = """(found => found.map(one => one.getBoundingClientRect()).map(box => (box.left + box.right) / 2))(
   [...document.querySelectorAll(%s)])"""
-LABELS, GRID = MIDDLES % "'#estimates .ticks span'", MIDDLES % "'#estimates .row:first-child .estimate .grid'"
+LABELS, GRID = (
+    MIDDLES % "'#estimates .ticks span'",
+    MIDDLES % "'#estimates .row:first-child .estimate .grid'",
+)
 CUT = """[...document.querySelectorAll('#estimates .num')].filter(one => one.scrollWidth > one.clientWidth)
   .map(one => one.textContent)"""
 LONG = "a_tool_with_a_long_name_" + "y" * 60

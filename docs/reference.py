@@ -44,7 +44,7 @@ MODULES = {
     "gradestack_plugins.tables.frame": "Tables of a run.",
     "gradestack_plugins.judges.contract": "Graders that ask a model.",
     "gradestack_plugins.judges.journal": "Replies on record.",
-    "gradestack_plugins.judges.session": "Asking for what is not on record.",
+    "gradestack_plugins.judges.session": "Ask for missing replies.",
 }
 WRITTEN_BY = "<!-- Written by `make reference` from docstrings; do not edit. -->"
 REGION = re.compile(r"(<!-- generated: (\w+) -->\n).*?(\n<!-- end -->)", re.DOTALL)

@@ -58,7 +58,7 @@ class GradestackError(Exception):
 
 
 class ConfigError(GradestackError):
-    """A suite, option or command line that cannot be honoured (exit code 2)."""
+    """A suite, option or command line that is wrong (exit code 2)."""
 
     exit_code = 2
 
@@ -115,7 +115,8 @@ def writing(shown: object) -> Iterator[None]:
     except OSError as error:
         kind = DataError if storage_failed(error) else ConfigError
         name, why = error.filename or shown, error.strerror or error
-        raise kind(f"{name}: cannot be written: {why}") from error
+        advice = "" if kind is DataError else "; choose another place"
+        raise kind(f"{name}: cannot be written: {why}{advice}") from error
 
 
 class PluginError(GradestackError):

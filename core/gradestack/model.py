@@ -204,7 +204,7 @@ class ExpectedCall(
     raw_arguments: str | None = None
     """The argument text, where it is no object."""
     names: tuple[str, ...] = ()
-    """Tools of which any will do, in place of ``name``."""
+    """Tools, each of which is right, in place of ``name``."""
     rules: Mapping[str, Rule] | None = None
     """Arguments that are not simply compared; a rule alone decides its key."""
     optional: bool = False

@@ -296,13 +296,13 @@ def grade_files(
     ``graders`` are names of installed ones or ``FILE.py:NAME``; by default those of ``stack``, and
     that is by default the format's own. ``columns`` says which column or path each field stands in,
     for the reader ``records``, which it stands for as well; ``{"id": PLACE}`` alone is for any
-    reader, as ``ids`` is: where ids of tasks stand, or ``input`` for those made of the first
+    reader, as ``ids`` is: the field or path of the task id, or ``input`` for those made of the first
     question and the tools. ``records`` is the path to the list of records in one JSON document.
     ``dataset`` is a file with expectations, joined by id; ``profile`` is ``documented`` (default)
     or ``upstream``. All other options are those of ``run``.
 
     Raises:
-        ConfigError: Options or output that cannot be honoured.
+        ConfigError: Options or output that are wrong.
         DataError: No record could be read.
         PluginError: A plugin it uses is broken.
     """
@@ -482,7 +482,7 @@ def grade(
         registry: Plugins to use; default: all installed ones.
 
     Raises:
-        ConfigError: A grader, metric or gate that cannot be honoured.
+        ConfigError: A grader, metric or gate that is wrong.
         DataError: There was no sample.
         PluginError: A plugin in use is broken.
 
@@ -563,8 +563,8 @@ def stream(
         reader: Name of the files' format; default: recognised.
         columns: Field -> column or path; columns that are not named are recognised.
         records: Path to the list of records in one JSON document.
-        ids: Where the ids of tasks stand.
-        no_merge: Take model calls logged one by one each by itself.
+        ids: Field or path of the task id.
+        no_merge: Take each logged model call separately.
         dataset: File with expectations, joined by id; its rows that no record answers come last, as
             missing.
         overrides: ``PATH=VALUE`` assignments for files, as ``--set`` takes them.
@@ -577,7 +577,7 @@ def stream(
         Each sample with its grades by grader key, in input order.
 
     Raises:
-        ConfigError: A grader that cannot be honoured.
+        ConfigError: A grader that is wrong.
         DataError: An input that cannot be read, or holds no sample.
         PluginError: A plugin in use is broken.
 

@@ -80,7 +80,7 @@ def compare(
         registry: Plugins to use; default: all installed ones.
 
     Raises:
-        ConfigError: Fewer than two things to compare, or options that cannot be honoured.
+        ConfigError: Fewer than two things to compare, or options that are wrong.
         DataError: A run cannot be read or keeps no rows, or the runs cannot be compared.
         PluginError: The aggregator of a figure raises.
 

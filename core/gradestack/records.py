@@ -111,7 +111,7 @@ class RecordReader(Reader):
     """
 
     ids: str | None = attrs.field(default=None, validator=optional(_check_place))
-    """Where the ids of tasks stand.
+    """Field or path of the task id.
 
     A key of a record, a path such as ``$.metadata.task``, or ``input``.
     """

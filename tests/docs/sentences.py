@@ -105,18 +105,26 @@ def _is_prose(line):
     return len(words) >= 4 and len(FUNCTION_WORDS & set(words)) >= 2
 
 
-def list_messages(source):
-    """List the lines of a Python module's texts that are prose, docstrings left out."""
+def list_texts(source):
+    """List the texts of a Python module, ``CODE`` in place of values, docstrings left out."""
     tree = ast.parse(source)
     skipped = _docstrings(tree)
     for node in ast.walk(tree):
         if isinstance(node, ast.JoinedStr):
             skipped |= {id(part) for part in node.values}
-    lines = []
+    texts = []
     for node in ast.walk(tree):
         if isinstance(node, (ast.Constant, ast.JoinedStr)) and id(node) not in skipped:
-            lines += _text_of(node).splitlines()
-    return [" ".join(line.split()) for line in lines if _is_prose(line)]
+            texts.append(_text_of(node))
+    return texts
+
+
+def list_messages(source):
+    """List the lines of a Python module's texts that are prose."""
+    lines = []
+    for text in list_texts(source):
+        lines += [" ".join(line.split()) for line in text.splitlines()]
+    return [line for line in lines if _is_prose(line)]
 
 
 def measure(sentences):

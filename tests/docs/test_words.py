@@ -8,10 +8,15 @@ import click
 import pytest
 import yaml
 
+from gradestack.cli.commands import cli
 from tests.docs.sentences import (
     FENCE,
+    list_help_sentences,
+    list_messages,
     list_sentences,
+    list_texts,
     measure,
+    split_sentences,
 )
 
 ROOT = Path(__file__).parents[2]
@@ -75,6 +80,23 @@ def test_sentences_of_pages_are_short(page):
     _check(list_sentences(_text_of(page)))
 
 
+def test_sentences_of_help_are_short():
+    sentences = []
+    for _, command in _commands(cli):
+        sentences += list_help_sentences(command)
+    assert len(sentences) > 100
+    _check(sentences)
+
+
+def test_sentences_of_messages_are_short():
+    sentences = []
+    for path in _source_files(".py"):
+        for message in list_messages(path.read_text(encoding="utf-8")):
+            sentences += split_sentences(message)
+    assert len(sentences) > 500
+    _check(sentences)
+
+
 def test_sentences_of_the_reference_are_short():
     for name in sorted(GENERATED):
         mean, _ = measure(list_sentences((ROOT / name).read_text(encoding="utf-8")))
@@ -105,9 +127,20 @@ def _find_words(name, text):
 
 def test_no_page_uses_a_word_of_the_list():
     found = []
-    for page in _written_pages():
+    for page in [*_written_pages(), *sorted(ROOT / name for name in GENERATED)]:
         text = " ".join(FENCE.sub("", _text_of(page)).split())
         found += _find_words(_name(page), text)
+    assert found == []
+
+
+def test_no_source_uses_a_word_of_the_list():
+    """In texts of the program and in templates; the reference holds the docstrings of users."""
+    found = []
+    for path in _source_files(".py", ".html", ".js", ".md", ".txt"):
+        source = path.read_text(encoding="utf-8")
+        texts = list_texts(source) if path.suffix == ".py" else [" ".join(source.split())]
+        for text in texts:
+            found += _find_words(_name(path), text)
     assert found == []
 
 

@@ -98,9 +98,9 @@ def _dataset_warnings(suite: Suite, merged: Merged) -> Iterator[str]:
     """Yield a warning about tasks and rows of a dataset that have no counterpart."""
     tasks, rows = merged.unmatched
     problems = {
-        "task(s) without a row in it": tasks,
-        "row(s) of it without a run": rows,
-        "id(s) of several rows, of which the last counts": merged.contradicted,
+        "task(s) have no row in it": tasks,
+        "row(s) of it have no run": rows,
+        "id(s) have several rows, the last of which counts": merged.contradicted,
     }
     texts = []
     for problem, ids in problems.items():

@@ -438,9 +438,9 @@ def _several_formats(files: Mapping[str, Sequence[Path]]) -> ConfigError:
         formats.append(f"{name} ({number}, such as {example})")
         paths.append(f"{{path: {compact(example)}, reader: {name}}}")
     return ConfigError(
-        f"the inputs are of several formats: {', '.join(formats)}; name files of one format, or "
-        "read all as one with --reader NAME, or name the reader of each in a suite: "
-        f"target: {{paths: [{', '.join(paths)}]}}"
+        f"the inputs are of several formats: {', '.join(formats)}",
+        "name files of one format, or read all as one with --reader NAME",
+        f"or name the reader of each in a suite: target: {{paths: [{', '.join(paths)}]}}",
     )
 
 

@@ -60,8 +60,8 @@ ADVICE: Final = {
     ),
     "execution_success_rate": (
         "Few calls would run as made. See whether the tool or its arguments fail more often, and "
-        "work on that first; "
-        "check that the output format of the calls is the one the model was trained on."
+        "work on that first. "
+        "Check that the output format of the calls is the one the model was trained on."
     ),
     "processing_errors": (
         "Some records or replies could not be processed and count as wrong. See the first error, "

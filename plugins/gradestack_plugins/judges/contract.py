@@ -2,7 +2,7 @@
 
 Neither opens a socket.
 
-`gradestack judge` sends the requests whose replies are not on record; `run` and `grade` read the
+`gradestack judge` sends the requests without a stored reply; `run` and `grade` read the
 record alone.
 """
 
@@ -239,7 +239,7 @@ class Judged(Grader):
 
     @abc.abstractmethod
     def verdict(self, sample: Sample, replies: Sequence[Reply | None]) -> Grade:
-        """Return the grade by the replies to ``requests``, in their order; None is not on record.
+        """Return the grade by the replies to ``requests``, in their order; None is a missing reply.
 
         Never raises, whatever a reply says.
         """

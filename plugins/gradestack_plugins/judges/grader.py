@@ -452,7 +452,7 @@ class LettaJudge(LabelledJudge):
 
     The model is asked for ``score`` and ``rationale``, as JSON. A score is a number in [0, 1] in a
     whole reply (in one fence or none); else the grade is failed with the codes of ``judged``,
-    ``malformed`` for anything else. What is not on record is ``not_judged``.
+    ``malformed`` for anything else. A missing reply is ``not_judged``.
 
     Attributes:
         prompt: The rubric; ``{name}`` is replaced for each name of ``rubric_vars`` by what the

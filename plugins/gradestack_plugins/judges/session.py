@@ -85,7 +85,7 @@ def judge(
     say: Say = lambda _: None,
     **reading: Any,
 ) -> None:
-    """Ask a model for the judgements that are not on record; what ``gradestack judge`` does.
+    """Ask a model for the judgements that are missing, as ``gradestack judge`` does.
 
     ``suite`` is a suite, or with ``rubric`` and ``judgements`` a list of result files, read as
     ``reading`` says. ``ask`` sends requests: the one thing with a network, which what a rubric
@@ -93,7 +93,7 @@ def judge(
     command's options say.
 
     Raises:
-        ConfigError: Suite, rubric or options that cannot be honoured, or a server that refuses
+        ConfigError: Suite, rubric or options that are wrong, or a server that refuses
             them.
         DataError: Judgements are missing at the end, or replies have no verdict.
     """
@@ -189,7 +189,7 @@ def _ask_missing(  # noqa: C901
         return ""
     if offline and number:
         many = "1 judgement" if number == 1 else f"{number:,} judgements"
-        unasked = f"{many} of {key} not on record, and --offline asks nothing"
+        unasked = f"{many} of {key} have no stored verdict, and --offline does not ask"
         return "; ".join(filter(None, [unasked, _without_verdict(key, codes, total)]))
     if not (number or part.exists()):
         return _without_verdict(key, codes, total)

@@ -217,7 +217,7 @@ class SweBench(VerdictReader):
 
     The verdict is ``resolved``. Every instance of a report of a run counts, also those that were
     not handed in, have no patch or ended in an error: the benchmark divides by
-    ``total_instances``. Instances that it counts and does not name are runs under made-up ids.
+    ``total_instances``. Instances that it counts and does not name are runs with numbered ids.
     Predictions (``instance_id``, ``model_patch``) beside a report are the answers of its runs.
     """
 

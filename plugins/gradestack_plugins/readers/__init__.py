@@ -6,7 +6,7 @@ _TABLE = """
 reader jsonl .jsonl:JsonLines gradestack's own JSON Lines form of samples
 grader recorded .recorded:Recorded The recorded grade
 command formats .formats:formats List the formats that are read, each with an example of a file's name.
-stack auto .stacks:auto By what the data expects: calls, texts, labels, a recorded verdict; without
+stack auto .stacks:auto By the reference data: calls, texts, labels, a recorded verdict; without
     any, trajectory
 stack exact_match .stacks:exact_match Answers equal to the expected text
 stack classification .stacks:classification Labels, or names of tools: accuracy, F1 by class,

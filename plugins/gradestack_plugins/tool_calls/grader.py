@@ -68,9 +68,9 @@ class ToolCalls(Grader):
 
         s(e, a) = equal leaves / leaves of either      0 unless the names agree; 1 where neither has any
 
-    A leaf is a scalar, or an empty list or object, at its JSON pointer. The matching M uses every
-    call once, and has the largest sum of shares; of several, the one whose calls come first in
-    order of the expected ones. Then::
+    A leaf is a scalar, or an empty list or object, at its JSON pointer. The matching M pairs
+    calls one to one so that the total credit is largest. Of several such matchings it is the one
+    whose calls come first, in order of the expected calls. Then::
 
         TP = sum of s over M        precision = TP / calls made        recall = TP / calls expected
         score = F1 = 2 precision recall / (precision + recall)

@@ -35,7 +35,7 @@ Count = Literal["attempted", "executed"]
 ASSISTANT: Final = "assistant"
 """Whose calls are judged unless somebody else is named: tools and policies are the agent's."""
 SUB_AGENT: Final = "sub_agent"
-"""Why a run is in no rate of runs: it is a part of another."""
+"""Why a run is not counted in rates of runs: it is a part of another."""
 
 
 def sub_agent_grade(sample: Sample) -> Grade | None:
@@ -46,7 +46,7 @@ def sub_agent_grade(sample: Sample) -> Grade | None:
     parent = sample.facets.get("subagent_of")
     if parent is None:
         return None
-    return skipped(SUB_AGENT, f"a sub-agent of {parent}: in no rate of runs")
+    return skipped(SUB_AGENT, f"a sub-agent of {parent}: not counted in rates of runs")
 
 
 def is_of_sub_agent(grade: Grade) -> bool:

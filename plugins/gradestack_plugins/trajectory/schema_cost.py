@@ -41,7 +41,7 @@ _encode: Final = msgspec.json.Encoder().encode
 class Unusable(ValueError):
     """A schema, or a check against it, that is not done; the code says why, the message of what.
 
-    ``schema_unusable``: it is no JSON Schema; ``not_expressible``: it asks for what is not done
+    ``schema_unusable``: it is not a JSON Schema; ``not_expressible``: it asks for what is not done
     here, references elsewhere or patterns that look around; ``schema_too_large``: it takes too much
     time or memory.
     """

@@ -67,7 +67,7 @@ def violations(
     try:
         text = json_bytes(schema)
     except (TypeError, ValueError, RecursionError) as error:
-        raise Unusable("schema_unusable", "it is no JSON, or nested too deeply") from error
+        raise Unusable("schema_unusable", "it is not JSON, or nested too deeply") from error
     validator, cost = _validator(text, strict_integers=strict_integers, mapped=mapped)
     try:
         cost.check(value)

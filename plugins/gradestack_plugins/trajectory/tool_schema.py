@@ -72,8 +72,9 @@ class ToolSchema(Grader):
     by tool; reasons are the keywords, with a pointer into the arguments. Skipped without recorded
     calls or tools, without any call, and where all are unchecked.
 
-    With the preset ``mcp_bench/tool_accuracy`` the score is the share of known tools' calls that
-    keep their schema, 0 where no tool is known; ``parts`` are that benchmark's four rates.
+    With the preset ``mcp_bench/tool_accuracy`` the score is the share of calls of known
+    tools that fit their schema, 0 where no tool is known; ``parts`` are that benchmark's four
+    rates.
 
     Attributes:
         strict_integers: 1.0 is no integer; by the standard it is one.

@@ -165,7 +165,7 @@ def test_several_formats_at_once_are_refused(place, registry):
         r"jsonl \(3 of them, such as .*a\.jsonl\), numbers \(1 of them, such as .*x\.numbers\)"
     )
     with pytest.raises(
-        ConfigError, match=f"the inputs are of several formats: {formats}; "
+        ConfigError, match=f"the inputs are of several formats: {formats}\n  - "
     ) as said:
         recognise(expand(["runs", "x.numbers"], Folder(place)), registry, None)
     target = yaml.safe_load(str(said.value).partition(" in a suite: ")[2])

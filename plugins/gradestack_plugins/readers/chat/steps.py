@@ -154,7 +154,7 @@ def put_together(samples: Iterable[Sample]) -> Joined:
         calls += made - (kept[run.steps[run.shared - 1]][3] if run.shared else 0)
     what = f"{len(steps):,} model calls put together into {_several(len(runs), 'conversation')}"
     return Joined(
-        changes, f"{what} with {_several(calls, 'tool call')}; to grade each by itself: --no-merge"
+        changes, f"{what} with {_several(calls, 'tool call')}; to grade each separately: --no-merge"
     )
 
 

@@ -184,6 +184,12 @@ class Adk(DocumentReader):
     def is_record(cls, value: Mapping[str, Any]) -> bool:
         return "name" in value and _are_legacy(value.get("data"))
 
+    @classmethod
+    @override
+    def is_own(cls, value: Mapping[str, Any]) -> bool:
+        is_case = at(value, "eval_id") is not None
+        return is_case or cls.is_record(value) or not _OF_RESULTS.isdisjoint(value)
+
     @override
     def samples_of_record(
         self, record: dict[str, Any], source: Source, made: str

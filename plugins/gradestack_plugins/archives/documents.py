@@ -1,6 +1,4 @@
-"""DocumentReader: records that lie in a list inside of one JSON document, or one such document or
-record a line.
-"""
+"""DocumentReader: records in a list inside of a JSON document, or one record a line."""
 
 from __future__ import annotations
 
@@ -50,8 +48,13 @@ class DocumentReader(WholeDocuments):
 
     @classmethod
     def is_record(cls, value: Mapping[str, Any]) -> bool:
-        """Return whether an object is one record by itself."""
+        """Return whether an object is surely a record of the format."""
         return False
+
+    @classmethod
+    def is_own(cls, value: Mapping[str, Any]) -> bool:
+        """Return whether an object may be a record of the format, where that is named."""
+        return True
 
     @abc.abstractmethod
     def samples_of_record(
@@ -80,67 +83,76 @@ class DocumentReader(WholeDocuments):
     def read(self, shard: Shard, index: Any) -> Iterator[Sample | BadRecord]:
         stem, whole = shard.extra
         part = Range(shard.start, shard.end, shard.first_line, shard.first_row)
-        for found in read_document(shard.input) if whole else self.elements(shard.input, part):
-            source = Source(
-                file=shard.input.shown, ordinal=found.ordinal, line=None if whole else found.line
-            )
-            if found.problem is not None:
-                yield BadRecord(source=source, reason=found.problem)
-            else:
-                yield from self._of_value(
-                    self.joined(found.value, shard.input.path), source, stem, whole=whole
-                )
+        for element in read_document(shard.input) if whole else self.elements(shard.input, part):
+            line = None if whole else element.line
+            source = Source(file=shard.input.shown, ordinal=element.ordinal, line=line)
+            if element.problem is not None:
+                yield BadRecord(source=source, reason=element.problem)
+                continue
+            value = self.joined(element.value, shard.input.path)
+            yield from self._samples_of_value(value, source, stem, is_whole=whole)
 
     def joined(self, value: Any, path: Path) -> Any:
         """Return a document with what it names in files beside it."""
         return value
 
-    def _of_value(
-        self, value: Any, source: Source, stem: str, *, whole: bool
+    def _samples_of_value(
+        self, value: Any, source: Source, stem: str, *, is_whole: bool
     ) -> Iterator[Sample | BadRecord]:
-        records, alone = self.records_in(value), f"{stem}:{source.ordinal}"
+        """Yield the samples of a document, or of a record by itself."""
+        records = self.records_in(value)
+        alone = f"{stem}:{source.ordinal}"
         if records is None:
-            yield from self.guarded(partial(self._checked, alone), value, source)
+            yield from self.guarded(partial(self._samples_of_own, alone), value, source)
             return
-        made = stem if whole else alone
+        made = stem if is_whole else alone
         for number, record in enumerate(records):
-            place = replace(source, ordinal=number) if whole else source
-            yield from self.guarded(partial(self._checked, f"{made}:{number}"), record, place)
+            place = replace(source, ordinal=number) if is_whole else source
+            read = partial(self._samples_of_object, f"{made}:{number}")
+            yield from self.guarded(read, record, place)
 
-    def _checked(self, made: str, record: Any, source: Source) -> Iterable[Sample]:
+    def _samples_of_own(self, made: str, value: Any, source: Source) -> Iterable[Sample]:
+        if isinstance(value, dict) and not self.is_own(value):
+            raise ValueError("it is of another form, and not read")
+        return self._samples_of_object(made, value, source)
+
+    def _samples_of_object(self, made: str, record: Any, source: Source) -> Iterable[Sample]:
         if not isinstance(record, dict):
-            # what makes a bad record
             raise ValueError(f"expected an object, found {compact(record)[:60]}")
         return self.samples_of_record(record, source, made)
 
 
 def named(
-    value: Any, made: str, cluster: str | None = None, trace: Any = NOTHING, facets: Any = NOTHING
+    identifier: Any,
+    made: str,
+    cluster: str | None = None,
+    trace: Mapping[str, str] = NOTHING,
+    facets: Mapping[str, Any] = NOTHING,
 ) -> Identity:
-    """Return the identity of a record whose id is text or a whole number.
-
-    A made-up one of any other.
-    """
-    if (isinstance(value, str) and value) or (
-        isinstance(value, int) and not isinstance(value, bool)
-    ):
-        return Identity(str(value), None, cluster, trace, facets, NOTHING)
+    """Return the identity of a record: its id, a text or a whole number, else a made-up one."""
+    is_number = isinstance(identifier, int) and not isinstance(identifier, bool)
+    if is_number or (isinstance(identifier, str) and identifier):
+        return Identity(str(identifier), None, cluster, trace, facets, NOTHING)
     return Identity(made, None, cluster, trace, {**facets, "id_made": True}, {"id_made": 1})
 
 
-_camel: Final = partial(re.sub, "_(.)", lambda found: found[1].upper())
-_spellings: Final = cache(
-    lambda keys: tuple(name for key in keys for name in dict.fromkeys((key, _camel(key))))
-)
-"""Names in snake and in camel case."""
+_camel: Final = partial(re.sub, "_(.)", lambda letter: letter[1].upper())
 
 
-def at(value: Any, *keys: str) -> Any:
-    """Return what stands under the first of some names that an object has, in snake or in camel
-    case; None without.
+@cache
+def _spellings(keys: tuple[str, ...]) -> tuple[str, ...]:
+    """Return keys in snake and in camel case."""
+    return tuple(name for key in keys for name in dict.fromkeys((key, _camel(key))))
+
+
+def at(holder: Any, *keys: str) -> Any:
+    """Return the first value under some keys of an object, in snake or in camel case.
+
+    None where there is none.
     """
-    if value and isinstance(value, dict):
+    if isinstance(holder, dict):
         for name in _spellings(keys):
-            if (found := value.get(name)) is not None:
-                return found
+            value = holder.get(name)
+            if value is not None:
+                return value
     return None

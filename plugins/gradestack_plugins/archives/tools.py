@@ -9,7 +9,16 @@ import attrs
 from msgspec import Struct, field
 from typing_extensions import override
 
-from gradestack import Expectation, ExpectedCall, Message, Sample, Source, Usage, replace
+from gradestack import (
+    Expectation,
+    ExpectedCall,
+    Message,
+    Sample,
+    Source,
+    ToolCall,
+    Usage,
+    replace,
+)
 from gradestack.jsonio import as_amount, as_list, as_map, compact
 from gradestack_plugins.archives.documents import DocumentReader, at, named
 from gradestack_plugins.readers.chat import dialect, parse_arguments
@@ -26,7 +35,7 @@ _NUMBERS: Final = (int, float)
 _SCALARS: Final = (str, *_NUMBERS)
 _MODEL: Final = "gradestack: model of the run"
 _READ_TURN: Final = frozenset({"role", "content", "tools_called", "toolsCalled"})
-"""Keys of a turn of deepeval's that are read."""
+"""Keys of a turn that are read."""
 _FAILURES: Final = {0: "none", 1: "assertion", 2: "error"}
 
 
@@ -38,7 +47,7 @@ class _Prompt(Struct, frozen=True):
 
 
 class _Test(Struct, frozen=True):
-    """The test that a row is a run of."""
+    """The test of a row."""
 
     vars: Object = None
     description: Any = None
@@ -46,7 +55,7 @@ class _Test(Struct, frozen=True):
 
 
 class _Row(Struct):
-    """A row of promptfoo's, its keys in snake case."""
+    """A row of promptfoo, its keys in snake case."""
 
     test_idx: Any = None
     prompt: _Prompt = _Prompt()
@@ -63,7 +72,7 @@ class _Row(Struct):
 
 
 class _Metric(Struct):
-    """What one metric says of a test case of deepeval's."""
+    """The result of a metric on a test case."""
 
     name: Text = None
     score: Any = None
@@ -71,7 +80,7 @@ class _Metric(Struct):
 
 
 class _Case(Struct):
-    """A test case of deepeval's, its keys in snake case."""
+    """A test case of deepeval, its keys in snake case."""
 
     name: Any = None
     input: Any = None
@@ -97,12 +106,12 @@ class Promptfoo(DocumentReader):
 
     A document with ``results.results`` (or ``results``), or one row a line.
 
-    A sample per row. The id is ``testIdx``, the model ``provider.id``; what the user says is the
-    prompt as it was sent, or the only variable. The answer is ``response.output``: text, calls in
+    A sample per row. The id is ``testIdx``, the model ``provider.id``; the question is the prompt
+    as it was sent, or the only variable. The answer is ``response.output``: text, calls in
     OpenAI's form, messages, or the JSON text of blocks and items that are calls. ``success``,
     ``score`` and named scores are recorded, also of rows that ended in an error (``failureReason``
     2), which promptfoo counts as not passed. Results of calls are not recorded. Rows of version 2
-    have no ``testIdx``: those of the same variables are one test.
+    have no ``testIdx``: rows with the same variables are one test.
     """
 
     example_file = "results.json"
@@ -115,74 +124,97 @@ class Promptfoo(DocumentReader):
     @classmethod
     @override
     def records_in(cls, value: Any) -> list[Any] | None:
-        held = value.get("results") if isinstance(value, dict) else None
-        summary = held if isinstance(held, dict) else as_map(value)
-        found = summary.get("results")
-        if not isinstance(found, list):
+        results = as_map(value).get("results")
+        summary = results if isinstance(results, dict) else as_map(value)
+        rows = summary.get("results")
+        if not isinstance(rows, list):
             return None
         if {"stats", "table"} <= summary.keys():
-            tests = dict[str, int]()
-            numbers = [tests.setdefault(compact(at(each, "vars")), len(tests)) for each in found]
-            old = zip(numbers, found, strict=True)
-            return [
-                {"testIdx": number, **each} if isinstance(each, dict) else each
-                for number, each in old
-            ]
-        rows = (each for each in found[: cls.sniffed] if isinstance(each, dict))
-        return found if "evalId" in value or any(map(cls.is_record, rows)) else None
+            return _number_tests(rows)
+        looked_at = [row for row in rows[: cls.sniffed] if isinstance(row, dict)]
+        return rows if "evalId" in value or any(map(cls.is_record, looked_at)) else None
 
     @classmethod
     @override
     def is_record(cls, value: Mapping[str, Any]) -> bool:
         return "testIdx" in value and "promptIdx" in value
 
+    @classmethod
+    @override
+    def is_own(cls, value: Mapping[str, Any]) -> bool:
+        return "testIdx" in value or {"prompt", "response"} <= value.keys()
+
     @override
     def samples_of_record(
         self, record: dict[str, Any], source: Source, made: str
     ) -> Iterable[Sample]:
-        row, wrong = convert_record({in_snake(key): each for key, each in record.items()}, _Row)
-        prompt, test, provider = row.prompt, row.test_case, row.provider
+        row, wrong = convert_record(_in_snake(record), _Row)
+        test = row.test_case
         talk = Conversation()
         talk.results = False
         talk.remarks |= wrong
-        asked = _asked(prompt.raw, row.vars or test.vars or {})
-        talk.read([*asked, *_answer(row.response.get("output"))])
-        tokens, reason = at(row.response, "token_usage"), row.failure_reason
+        question = _question(row.prompt.raw, row.vars or test.vars or {})
+        talk.read([*question, *_answer(row.response.get("output"))])
+        talk.remark_amounts([row.cost, row.latency_ms])
+        reason = row.failure_reason
         failure = _FAILURES.get(reason) if isinstance(reason, int) else None
-        facets = {
-            "prompt": prompt.label,
+        about = {
+            "prompt": row.prompt.label,
             "description": test.description,
             "failure_reason": failure,
-            **{key: each for key, each in test.metadata.items() if isinstance(each, _SCALARS)},
         }
-        facets = {key: each for key, each in facets.items() if each is not None}
+        facets = {**_known(about), **_scalars(test.metadata)}
         verdicts = {**row.named_scores, "success": row.success, "score": row.score}
-        model = provider.get("id") if isinstance(provider, dict) else provider
-        talk.remark_amounts([row.cost, row.latency_ms])
+        tokens = at(row.response, "token_usage")
+        usage = _with_amounts(usage_of(tokens), row.cost, _seconds_of(row.latency_ms))
+        model = row.provider.get("id") if isinstance(row.provider, dict) else row.provider
         sample = log_sample(
             named(row.test_idx, made, facets=facets),
             talk,
             source,
             model=text_or_none(model),
-            usage=_usage(tokens, as_amount(row.cost), as_amount(row.latency_ms)),
+            usage=usage,
             agent_usage=tokens,
-            recorded={key: each for key, each in verdicts.items() if isinstance(each, _NUMBERS)},
+            recorded={
+                name: score for name, score in verdicts.items() if isinstance(score, _NUMBERS)
+            },
             ended="error" if failure == "error" else None,
         )
-        return (sample,)
+        return [sample]
 
 
-def _asked(raw: Any, given: dict[str, Any]) -> list[Any]:
-    sent = decoded(raw)
+def _in_snake(record: Mapping[str, Any]) -> dict[str, Any]:
+    return {in_snake(key): value for key, value in record.items()}
+
+
+def _known(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _scalars(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if isinstance(value, _SCALARS)}
+
+
+def _number_tests(rows: list[Any]) -> list[Any]:
+    """Return rows of version 2 with the number of their test, whose variables are the same."""
+    numbers: dict[str, int] = {}
+    numbered = []
+    for row in rows:
+        number = numbers.setdefault(compact(at(row, "vars")), len(numbers))
+        numbered.append({"testIdx": number, **row} if isinstance(row, dict) else row)
+    return numbered
+
+
+def _question(prompt: Any, variables: Mapping[str, Any]) -> list[Any]:
+    """Return the messages of a prompt; without a prompt the only variable is the question."""
+    sent = decoded(prompt)
     if dialect.of_entries(sent) is not None:
         return list(sent)
-    values = list(given.values())
-    said = raw if isinstance(raw, str) and raw else values[0] if len(values) == 1 else None
-    return (
-        []
-        if said is None
-        else [{"role": "user", "content": said if isinstance(said, str) else compact(said)}]
-    )
+    values = list(variables.values())
+    text = prompt if isinstance(prompt, str) and prompt else values[0] if len(values) == 1 else None
+    if text is None:
+        return []
+    return [{"role": "user", "content": text if isinstance(text, str) else compact(text)}]
 
 
 def _answer(output: Any) -> list[Any]:
@@ -190,59 +222,65 @@ def _answer(output: Any) -> list[Any]:
 
     Providers write calls into its text as JSON, too, one a line.
     """
-    if isinstance(output, dict) and (
-        "tool_calls" in output or "function_call" in output or unread_in(output)
-    ):
+    if output is None:
+        return []
+    keys = {"tool_calls", "function_call"}
+    if isinstance(output, dict) and (keys & output.keys() or unread_in(output)):
         return [{**output, "role": "assistant"}]
-    if isinstance(output, list):
-        if output and all(
-            isinstance(each, dict) and isinstance(each.get("function"), dict) for each in output
-        ):
+    if isinstance(output, list) and output:
+        if all(isinstance(as_map(each).get("function"), dict) for each in output):
             return [{"role": "assistant", "tool_calls": output}]
         if dialect.of_entries(output) is not None:
             return output
         if any(map(_is_unread, output)):
             return [{"role": "assistant", "content": output}]
-    if output is None:
-        return []
-    text, blocks = output if isinstance(output, str) else compact(output), list[Any]()
-    for line in [text] if isinstance(decoded(text), dict | list) else text.splitlines():
-        held = decoded(line)
-        entries = held if isinstance(held, list) else [held]
-        found = [_call(each) or (each if _is_unread(each) else None) for each in entries]
-        blocks += found if all(found) else [{"type": "text", "text": line}]
-    calls = any(block.get("type") != "text" for block in blocks)
-    return [{"role": "assistant", "content": blocks if calls else text}]
+    text = output if isinstance(output, str) else compact(output)
+    is_document = isinstance(decoded(text), dict | list)
+    lines = [text] if is_document else text.splitlines()
+    blocks = [block for line in lines for block in _blocks_of(line)]
+    has_calls = any(block.get("type") != "text" for block in blocks)
+    return [{"role": "assistant", "content": blocks if has_calls else text}]
+
+
+def _blocks_of(line: str) -> list[dict[str, Any]]:
+    """Return the calls that a line is as JSON, else its text."""
+    value = decoded(line)
+    blocks = []
+    for entry in value if isinstance(value, list) else [value]:
+        call = _call_block(entry)
+        if call is None and not _is_unread(entry):
+            return [{"type": "text", "text": line}]
+        blocks.append(call or entry)
+    return blocks
 
 
 def _is_unread(block: Any) -> bool:
     """Return whether a block is a call in a form that is not decoded."""
-    return _call(block) is None and unread_part(block) is not None
+    return _call_block(block) is None and unread_part(block) is not None
 
 
-def _call(block: Any) -> dict[str, Any] | None:
+def _call_block(block: Any) -> dict[str, Any] | None:
     function = at(block, "function")
     if isinstance(function, dict):
-        what = {
-            "id": at(block, "id"),
-            "name": at(function, "name"),
-            "input": at(function, "arguments"),
-        }
-        return {"type": "tool_use", **what}
+        name, arguments = at(function, "name"), at(function, "arguments")
+        return {"type": "tool_use", "id": at(block, "id"), "name": name, "input": arguments}
     return block if type_of(block) in ("tool_use", "function_call") else None
 
 
-def _usage(tokens: Any, cost: float | None, milliseconds: float | None) -> Usage | None:
-    """Return tokens, cost and time of the request.
+def _seconds_of(milliseconds: Any) -> float | None:
+    amount = as_amount(milliseconds)
+    return None if amount is None else amount / 1000
 
-    Of an answer out of promptfoo's own cache only what it says.
+
+def _with_amounts(usage: Usage | None, cost: Any, seconds: float | None) -> Usage | None:
+    """Return tokens with cost and time of the request; None where none of them is known.
+
+    An answer from promptfoo's own cache has its own amounts alone.
     """
-    found, seconds = usage_of(tokens), None if milliseconds is None else milliseconds / 1000
-    return (
-        replace(found or Usage(), cost_usd=cost, seconds=seconds)
-        if found or cost or seconds
-        else None
-    )
+    price = as_amount(cost)
+    if usage is None and not price and not seconds:
+        return None
+    return replace(usage or Usage(), cost_usd=price, seconds=seconds)
 
 
 @attrs.frozen(kw_only=True)
@@ -252,8 +290,8 @@ class DeepEval(DocumentReader):
 
     Keys are in camel or in snake case; a file holds a document, a list of test cases, or one a
     line. A sample per test case: the id is ``name``, calls are ``toolsCalled``, executed where they
-    have an ``output``; expected are ``expectedTools`` (one without parameters: its arguments are
-    not compared) and ``expectedOutput``. ``success`` and the scores of ``metricsData`` are
+    have an ``output``; expected are ``expectedTools`` (the arguments of a tool without parameters
+    are not compared) and ``expectedOutput``. ``success`` and the scores of ``metricsData`` are
     recorded; a metric that failed is a remark. Conversational test cases have their calls in
     ``turns``. Of a traced case without ``toolsCalled`` calls, model and usage are those of the
     trace's spans. Else the model is that of the run's ``hyperparameters``.
@@ -261,156 +299,166 @@ class DeepEval(DocumentReader):
 
     example_file = ".deepeval/.latest_test_run.json"
     marks = (
-        *(
-            ("testCases", each)
-            for each in ("actualOutput", "toolsCalled", "conversationalTestCases")
-        ),
+        *(("testCases", key) for key in ("actualOutput", "toolsCalled", "conversationalTestCases")),
         ("test_cases", "actual_output"),
     )
 
     @classmethod
     @override
     def records_in(cls, value: Any) -> list[Any] | None:
-        found = at(value, "test_run_data") or value
-        cases = [at(found, "test_cases"), at(found, "conversational_test_cases")]
-        held = [each for listed in cases for each in as_list(listed)]
-        looked_at = (each for each in held[: cls.sniffed] if isinstance(each, dict))
-        known = at(found, "test_file", "test_passed") is not None or any(
-            map(cls.is_record, looked_at)
-        )
-        if not known or not any(isinstance(each, list) for each in cases):
+        test_run = at(value, "test_run_data") or value
+        lists = [at(test_run, "test_cases"), at(test_run, "conversational_test_cases")]
+        if not any(isinstance(listed, list) for listed in lists):
             return None
-        model = at(at(found, "hyperparameters"), "model")
-        return (
-            [{_MODEL: model, **each} if isinstance(each, dict) else each for each in held]
-            if model
-            else held
-        )
+        cases = [case for listed in lists for case in as_list(listed)]
+        looked_at = [case for case in cases[: cls.sniffed] if isinstance(case, dict)]
+        is_test_run = at(test_run, "test_file", "test_passed") is not None
+        if not is_test_run and not any(map(cls.is_record, looked_at)):
+            return None
+        model = at(at(test_run, "hyperparameters"), "model")
+        if not model:
+            return cases
+        return [{_MODEL: model, **case} if isinstance(case, dict) else case for case in cases]
 
     @classmethod
     @override
     def is_record(cls, value: Mapping[str, Any]) -> bool:
-        own = (
-            at(value, "metrics_data", "retrieval_context", "tools_called", "expected_tools")
-            is not None
-        )
+        has_metrics = at(value, "metrics_data") is not None
         if at(value, "input") is None:
-            return isinstance(value.get("turns"), list) and at(value, "metrics_data") is not None
-        return (
-            own
-            and bool({"actualOutput", "actual_output"} & value.keys())
-            and "messages" not in value
-        )
+            return isinstance(value.get("turns"), list) and has_metrics
+        keys = ("retrieval_context", "tools_called", "expected_tools")
+        is_case = has_metrics or at(value, *keys) is not None
+        return is_case and _has_answer(value) and "messages" not in value
+
+    @classmethod
+    @override
+    def is_own(cls, value: Mapping[str, Any]) -> bool:
+        return _has_answer(value) or isinstance(value.get("turns"), list)
 
     @override
     def samples_of_record(
         self, record: dict[str, Any], source: Source, made: str
     ) -> Iterable[Sample]:
-        case, wrong = convert_record({in_snake(key): each for key, each in record.items()}, _Case)
+        case, wrong = convert_record(_in_snake(record), _Case)
         talk = Conversation()
         talk.remarks |= wrong
-        for turn in case.turns:
-            _take(turn, at(turn, "tools_called"), talk)
-        if not case.turns:
-            if case.input is not None:
-                asked = Message(role="user", content=case.input)
-                talk.ask(asked, talk.text_of(case.input, "\n") or "")
-            spans = as_list(at(case.trace, "tool_spans")) if case.tools_called is None else []
-            answer = {"role": "assistant", "content": case.actual_output}
-            _take(answer, spans or case.tools_called, talk)
-        scores: dict[str, Any] = {}
-        for metric in case.metrics_data:
-            if metric.name is not None and metric.score is not None:
-                scores[metric.name] = metric.score
-            if metric.error:
-                talk.remark("metric_error")
-        if case.success is not None:
-            scores["success"] = case.success
-        details = case.additional_metadata or case.metadata or {}
-        facets = {key: each for key, each in details.items() if isinstance(each, _SCALARS)}
-        facets |= {"tags": case.tags} if case.tags else {}
+        _read_turns(case, talk)
         models, spent = _requests(case.trace)
         talk.remark_amounts([case.token_cost, case.completion_time])
         cost, seconds = as_amount(case.token_cost), as_amount(case.completion_time)
         if cost is not None or seconds is not None:
             cost = spent.get("cost_usd") if cost is None else cost
             spent = {**spent, "cost_usd": cost, "seconds": seconds}
-        tools = case.expected_tools
-        due = None if tools is None else tuple([_due(*each) for each in enumerate(tools)])
+        facets = _scalars(case.additional_metadata or case.metadata or {})
+        facets |= {"tags": case.tags} if case.tags else {}
         sample = log_sample(
             named(case.name, made, facets=facets),
             talk,
             source,
             model=text_or_none(models.pop() if len(models) == 1 else case.model),
             usage=Usage(**spent) if spent else None,
-            recorded=scores,
-            expected=Expectation(calls=due, text=case.expected_output),
+            recorded=_scores(case, talk),
+            expected=Expectation(calls=_expected_calls(case), text=case.expected_output),
         )
         return [sample]
 
 
+def _has_answer(value: Mapping[str, Any]) -> bool:
+    return "actualOutput" in value or "actual_output" in value
+
+
+def _read_turns(case: _Case, talk: Conversation) -> None:
+    """Read the turns of a test case, or its question and its answer."""
+    for turn in case.turns:
+        _read_turn(turn, at(turn, "tools_called"), talk)
+    if case.turns:
+        return
+    if case.input is not None:
+        asked = Message(role="user", content=case.input)
+        talk.ask(asked, talk.text_of(case.input, "\n") or "")
+    spans = as_list(at(case.trace, "tool_spans")) if case.tools_called is None else []
+    answer = {"role": "assistant", "content": case.actual_output}
+    _read_turn(answer, spans or case.tools_called, talk)
+
+
+def _scores(case: _Case, talk: Conversation) -> dict[str, Any]:
+    """Return the scores of metrics and the verdict; a metric that failed is remarked."""
+    scores: dict[str, Any] = {}
+    for metric in case.metrics_data:
+        if metric.name is not None and metric.score is not None:
+            scores[metric.name] = metric.score
+        if metric.error:
+            talk.remark("metric_error")
+    if case.success is not None:
+        scores["success"] = case.success
+    return scores
+
+
 def _requests(trace: Any) -> tuple[set[str], dict[str, Any]]:
-    """Return the models that a traced test case asked, and what they used."""
-    asked = [each for each in as_list(at(trace, "llm_spans")) if isinstance(each, dict)]
-    spent: dict[str, Any] = {"requests": len(asked)} if asked else {}
-    for side in ("input", "output") if asked else ():
-        counts = [as_amount(at(each, f"{side}_token_count")) for each in asked]
-        prices = [as_amount(at(each, f"cost_per_{side}_token")) for each in asked]
-        total = as_amount(sum(count or 0 for count in counts))
-        spent |= {f"{side}_tokens": int(total)} if total else {}
+    """Return the models that a traced test case asked, and their usage."""
+    spans = [span for span in as_list(at(trace, "llm_spans")) if isinstance(span, dict)]
+    models = {span["model"] for span in spans if isinstance(span.get("model"), str)}
+    if not spans:
+        return models, {}
+    spent: dict[str, Any] = {"requests": len(spans)}
+    for side in ("input", "output"):
+        counts = [as_amount(at(span, f"{side}_token_count")) or 0 for span in spans]
+        prices = [as_amount(at(span, f"cost_per_{side}_token")) or 0 for span in spans]
+        total = as_amount(sum(counts))
+        if total:
+            spent[f"{side}_tokens"] = int(total)
         if any(prices):
-            costs = sum(
-                (count or 0) * (price or 0) for count, price in zip(counts, prices, strict=True)
-            )
+            costs = sum(count * price for count, price in zip(counts, prices, strict=True))
             spent["cost_usd"] = spent.get("cost_usd", 0.0) + costs
-    return {each["model"] for each in asked if isinstance(each.get("model"), str)}, spent
+    return models, spent
 
 
-def _due(number: int, tool: Any) -> ExpectedCall:
-    """Return an expected call; one without parameters is not compared by them."""
-    called = {"name": tool.strip()} if isinstance(tool, str) else as_map(tool)
-    name, given = called.get("name"), at(called, "input_parameters", "input")
-    if not isinstance(name, str):
-        what = f"expected.calls[{number}]: expected a call with a name, got {compact(tool)[:60]}"
-        raise ValueError(what)
-    if given is None:
-        return ExpectedCall(name=name, arguments=None)
-    arguments, text = parse_arguments(given)
-    return ExpectedCall(
-        name=name, arguments=arguments, raw_arguments=text if arguments is None else None
-    )
+def _expected_calls(case: _Case) -> tuple[ExpectedCall, ...] | None:
+    """Return the expected calls; the arguments of a tool without parameters are not compared."""
+    if case.expected_tools is None:
+        return None
+    calls = []
+    for number, tool in enumerate(case.expected_tools):
+        called = {"name": tool.strip()} if isinstance(tool, str) else as_map(tool)
+        name, parameters = called.get("name"), at(called, "input_parameters", "input")
+        if not isinstance(name, str):
+            found = compact(tool)[:60]
+            raise ValueError(f"expected.calls[{number}]: expected a call with a name, got {found}")
+        arguments, text = (None, None) if parameters is None else parse_arguments(parameters)
+        raw = text if arguments is None else None
+        calls.append(ExpectedCall(name=name, arguments=arguments, raw_arguments=raw))
+    return tuple(calls)
 
 
-def _take(turn: Mapping[str, Any], made: Any, talk: Conversation) -> None:
+def _read_turn(turn: Mapping[str, Any], made: Any, talk: Conversation) -> None:
+    """Read the calls of a turn with their results, and its message."""
     content = turn.get("content")
-    tools = [each for each in as_list(made) if isinstance(each, dict)]
-    for _ in (each for each in as_list(made) if each and not isinstance(each, dict)):
-        talk.remark_unread("entry of `toolsCalled`")
+    tools = [tool for tool in as_list(made) if isinstance(tool, dict)]
+    for tool in as_list(made):
+        if tool and not isinstance(tool, dict):
+            talk.remark_unread("entry of `toolsCalled`")
     if tools or (made == [] and content is None):
         talk.step += 1
         talk.text = None
-        calls = []
-        for each in tools:
-            call = talk.made(
-                "function",
-                None,
-                each.get("name"),
-                parse_arguments(at(each, "input_parameters", "input")),
-            )
-            output, failed = each.get("output"), text_or_none(each.get("error"))
-            if output is not None or failed is not None:
-                problem = error_form(output)
-                finish(
-                    call, output, failed or (problem and problem.message), problem and problem.type
-                )
-            calls.append(call)
-        results = [
-            Message(role="tool", content=call.result, name=call.name)
-            for call in calls
-            if call.status
-        ]
-        talk.turns[-1] += [Message(role="assistant", tool_calls=tuple(calls)), *results]
+        calls = [_made_call(tool, talk) for tool in tools]
+        talk.add(Message(role="assistant", tool_calls=tuple(calls)))
+        for call in calls:
+            if call.status:
+                talk.add(Message(role="tool", content=call.result, name=call.name))
     if turn.get("role") == "assistant":
         talk.remark_unread_keys(dict(turn), _READ_TURN)
     if content is not None:
         talk.read([{"role": turn.get("role"), "content": content}])
+
+
+def _made_call(tool: dict[str, Any], talk: Conversation) -> ToolCall:
+    arguments = parse_arguments(at(tool, "input_parameters", "input"))
+    call = talk.made("function", None, tool.get("name"), arguments)
+    output, error = tool.get("output"), text_or_none(tool.get("error"))
+    if output is not None or error is not None:
+        form = error_form(output)
+        if form is None:
+            finish(call, output, error)
+        else:
+            finish(call, output, error or form.message, form.type)
+    return call

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Any
 
-import attrs
 import msgspec
 
 from gradestack import (
@@ -39,17 +38,14 @@ from gradestack_plugins.readers.chat.unread import NOT_DECODED, NOT_READ, not_re
 from gradestack_plugins.readers.declared import Items, convert_record
 
 _FAILED = "Error during inference:"
-"""How a result begins for which the model could not be asked."""
+"""The beginning of a result where the model could not be asked."""
 _FAILED_CALLS = ("Error during execution:", '{"error"', "{'error'")
-"""How the answers of functions begin that went wrong."""
+"""Beginnings of the results of functions that failed."""
 _MOST_SUMMED = 1_000_000
 
 
 class BfclRun(msgspec.Struct, frozen=True):
-    """What the grader of this family knows beside the general fields.
-
-    The failure its score file lists.
-    """
+    """What the grader of this family knows beside the general fields: the listed failure."""
 
     failure: Mapping[str, JSON] | None = None
 
@@ -66,97 +62,109 @@ class Result(msgspec.Struct):
     inference_log: Items = None
 
 
-@attrs.define(eq=False)
 class Reply:
-    """What a model answered, step by step."""
+    """Reads the answers of a model, step by step.
 
-    question: Question
-    calls: list[ToolCall] = attrs.field(factory=list)
-    text: str | None = None
-    remarks: Counter[str] = attrs.field(factory=Counter)
-    step: int = 0
-    _names: Mapping[str, str] = attrs.field(init=False)
+    Attributes:
+        calls: The calls so far.
+        text: The last answer that is no call.
+        remarks: What was left out, by kind.
+    """
 
-    def __attrs_post_init__(self) -> None:
-        self._names = spellings(self.question.tools)
+    def __init__(self, question: Question) -> None:
+        self.question = question
+        self.calls: list[ToolCall] = []
+        self.text: str | None = None
+        self.remarks: Counter[str] = Counter()
+        self._step = 0
+        self._names = spellings(question.tools)
+        self._parameters = parameter_names(question.tools)
 
     @property
     def is_read(self) -> bool:
         """Whether all calls were decoded."""
-        return not any(self.remarks[kind] for kind in self.remarks if kind.startswith(NOT_READ))
+        return not any(kind.startswith(NOT_READ) for kind in +self.remarks)
 
-    def take(
+    def read_answer(
         self, answer: Any, turn: int, results: list[Any], reasoning: str | None = None
     ) -> list[Message]:
-        """Take up one answer of the model and return its messages.
+        """Read one answer of the model and return its messages.
 
-        Each call is given the result of its place.
+        Args:
+            answer: A text, or objects of calls.
+            turn: The turn of the question.
+            results: The results of its calls, in order.
+            reasoning: The reasoning before it.
         """
-        made = list(self._made(answer, turn))
-        answered = [_answered(call, result) for call, result in zip(made, results, strict=False)]
-        made[: len(answered)] = answered
-        if len(results) > len(made):
-            self.remarks["result_without_call"] += len(results) - len(made)
-        self.calls += made
-        self.step += 1
-        said = None if made else (answer if isinstance(answer, str) else text_of(answer)) or None
-        self.text = said if said is not None else self.text
-        spoken = Message(
-            role="assistant", content=said, tool_calls=tuple(made), reasoning=reasoning
-        )
+        calls = list(self._calls_of(answer, turn))
+        for index, result in enumerate(results[: len(calls)]):
+            calls[index] = _with_result(calls[index], result)
+        if len(results) > len(calls):
+            self.remarks["result_without_call"] += len(results) - len(calls)
+        self.calls += calls
+        self._step += 1
+        said = None
+        if not calls:
+            said = (answer if isinstance(answer, str) else text_of(answer)) or None
+        self.text = self.text if said is None else said
+        made = tuple(calls)
+        spoken = Message(role="assistant", content=said, tool_calls=made, reasoning=reasoning)
+        answered = calls[: len(results)]
         return [spoken, *(Message(role="tool", content=call.result) for call in answered)]
 
-    def _made(self, answer: Any, turn: int) -> Iterator[ToolCall]:
+    def _calls_of(self, answer: Any, turn: int) -> Iterator[ToolCall]:
         if isinstance(answer, str):
-            yield from self._of_text(answer, turn)
+            yield from self._calls_of_text(answer, turn)
             return
         for entry in as_list(answer):
-            if not isinstance(entry, dict):
-                self.remarks[not_read("entry of a result that is no object")] += bool(entry)
-                continue
-            yield from self._of_entry(entry, turn)
+            if isinstance(entry, dict):
+                yield from self._calls_of_entry(entry, turn)
+            elif entry:
+                self.remarks[not_read("entry of a result that is no object")] += 1
 
-    def _of_text(self, answer: str, turn: int) -> Iterator[ToolCall]:
+    def _calls_of_text(self, answer: str, turn: int) -> Iterator[ToolCall]:
         """Yield the calls of a text, in any form that a handler of BFCL decodes."""
-        names = parameter_names(self.question.tools)
-        found = calls_of_text(answer, names)
-        if found is None and is_not_decoded(answer, names):
+        written = calls_of_text(answer, self._parameters)
+        if written is None and is_not_decoded(answer, self._parameters):
             self.remarks[NOT_DECODED] += 1
-        for call in found or ():
+        for call in written or ():
             if isinstance(call, dict):
-                yield from self._of_entry(call, turn)
+                yield from self._calls_of_entry(call, turn)
                 continue
             raw = call.text if call.arguments is None else None
             self.remarks["arguments_not_literal"] += raw is not None
             yield self._call(call.name, call.arguments, raw, turn)
 
-    def _of_entry(self, entry: dict[str, Any], turn: int) -> Iterator[ToolCall]:
+    def _calls_of_entry(self, entry: dict[str, Any], turn: int) -> Iterator[ToolCall]:
         """Yield the calls of an object: ``{NAME: ARGUMENTS}``, or a name beside arguments."""
-        found, _ = call_of(entry)
-        if found is not entry and "arguments" in found and "name" not in entry.keys() - {"name"}:
-            entry = {found["name"]: found["arguments"]}
-        elif (kind := unread_part(entry)) is not None:
-            self.remarks[not_read(kind)] += 1
-            return
-        for name, given in entry.items():
-            arguments, raw = parse_arguments(given)
+        call, _ = call_of(entry)
+        has_name = (
+            call is not entry and "arguments" in call and "name" not in entry.keys() - {"name"}
+        )
+        if has_name:
+            entry = {call["name"]: call["arguments"]}
+        else:
+            unread = unread_part(entry)
+            if unread is not None:
+                self.remarks[not_read(unread)] += 1
+                return
+        for name, recorded in entry.items():
+            arguments, raw = parse_arguments(recorded)
             self.remarks["arguments_undecodable"] += arguments is None
             yield self._call(name, arguments, raw, turn)
 
     def _call(
         self, name: str, arguments: dict[str, JSON] | None, raw: str | None, turn: int
     ) -> ToolCall:
-        name = self._names.get(name, name)
-        return ToolCall(
-            name=name, arguments=arguments, raw_arguments=raw, turn=turn, step=self.step
-        )
+        call = ToolCall(name=self._names.get(name, name), arguments=arguments, raw_arguments=raw)
+        return replace(call, turn=turn, step=self._step)
 
 
-def _answered(call: ToolCall, result: Any) -> ToolCall:
-    wrong = isinstance(result, str) and result.lstrip().startswith(_FAILED_CALLS)
-    return replace(
-        call, result=result, error=result if wrong else None, status="error" if wrong else "ok"
-    )
+def _with_result(call: ToolCall, result: Any) -> ToolCall:
+    has_failed = isinstance(result, str) and result.lstrip().startswith(_FAILED_CALLS)
+    if has_failed:
+        return replace(call, result=result, error=result, status="error")
+    return replace(call, result=result, status="ok")
 
 
 def sample_of(
@@ -170,6 +178,14 @@ def sample_of(
 ) -> Sample:
     """Return the sample of one result.
 
+    Args:
+        record: The result as recorded.
+        source: Its place.
+        side: Questions, possible answers and scores.
+        model: The name of the model.
+        category: The category of its file.
+        scored: The path of its file, under which the scores are found.
+
     Raises:
         ValueError: It has no id by which it is joined with its question, or no result.
     """
@@ -178,61 +194,57 @@ def sample_of(
     question = find(side.questions, identifier)
     reply = Reply(question or Question())
     reply.remarks.update(wrong)
-    broken = answer if isinstance(answer, str) and answer.startswith(_FAILED) else None
-    turns = () if broken else _turns(result, reply)
-    expected, known = expected_of(side, identifier, category)
-    reply.remarks["ground_truth_unusable"] += not known
+    has_failed = isinstance(answer, str) and answer.startswith(_FAILED)
+    turns = () if has_failed else _turns(result, reply)
+    expected, is_known = expected_of(side, identifier, category)
+    reply.remarks["ground_truth_unusable"] += not is_known
     reply.remarks["question_missing"] += bool(side.questions) and question is None
-    failure, recorded = _verdict(side, scored, identifier)
-    status, error = Status.OK, None
-    if broken is not None:
-        status, error = (
-            Status.FAILED,
-            Fault(category="target", code="inference_error", message=broken),
-        )
     amounts = [result.input_token_count, result.output_token_count, result.latency]
     reply.remarks[IMPOSSIBLE_AMOUNT] += impossible_amounts(amounts)
-    return Sample(
+    failure, recorded = _verdict(side, scored, identifier)
+    sample = Sample(
         id=identifier,
         model=model,
         input=asked(question),
         turns=turns,
-        calls=tuple(reply.calls) if broken is None and reply.is_read else None,
+        calls=tuple(reply.calls) if reply.is_read and not has_failed else None,
         text=reply.text,
         tools=question.tools if question else None,
         expected=expected,
         recorded=recorded,
-        status=status,
-        error=error,
         usage=_usage(result),
         facets={"category": category},
-        remarks={kind: number for kind, number in reply.remarks.items() if number},
+        remarks=dict(+reply.remarks),
         source=source,
         native=BfclRun(failure),
     )
+    if not has_failed:
+        return sample
+    fault = Fault(category="target", code="inference_error", message=str(answer))
+    return replace(sample, status=Status.FAILED, error=fault)
 
 
 def expected_of(side: SideFiles, identifier: str, category: str) -> tuple[Expectation, bool]:
-    """Return what is expected, and whether that could be read.
+    """Return the expectation of an entry, and whether its ground truth could be read.
 
-    Where nothing must be called, that is a reference.
+    Of a question of irrelevance it is that nothing is called.
     """
-    found = find(side.answers, identifier)
-    if found is not None:
-        return found, True
-    known = identifier not in side.answers
-    return Expectation(calls=()) if "irrelevance" in category else Expectation(), known
+    expected = find(side.answers, identifier)
+    if expected is not None:
+        return expected, True
+    is_known = identifier not in side.answers
+    return Expectation(calls=()) if "irrelevance" in category else Expectation(), is_known
 
 
 def asked(question: Question | None) -> str | tuple[str, ...] | None:
-    """Return what the user asked: a text, or one per turn."""
+    """Return the user's question: a text, or one per turn."""
     if question is None:
         return None
-    said = [
-        "\n".join(text_of(each.get("content")) for each in turn if each.get("role") == "user")
-        for turn in question.turns
-    ]
-    return said[0] if len(said) == 1 else tuple(said)
+    texts = []
+    for turn in question.turns:
+        said = [text_of(each.get("content")) for each in turn if each.get("role") == "user"]
+        texts.append("\n".join(said))
+    return texts[0] if len(texts) == 1 else tuple(texts)
 
 
 def _verdict(
@@ -252,88 +264,98 @@ def _verdict(
 
 
 def _turns(result: Result, reply: Reply) -> tuple[tuple[Message, ...], ...]:
+    """Return the messages of each turn; the answers are read."""
     answer, reasoning = result.result, result.reasoning_content
-    questions = [
-        [Message(role=str(each.get("role", "")), content=each.get("content")) for each in turn]
-        for turn in reply.question.turns
-    ]
-    if not (answer and isinstance(answer, list) and all(isinstance(each, list) for each in answer)):
-        said = reply.take(answer, 0, [], reasoning if isinstance(reasoning, str) else None)
-        return ((*(questions[0] if questions else ()), *said),)
-    logged = _logged(result.inference_log or [])
-    found = []
+    questions = list(map(_messages_of, reply.question.turns))
+    is_multi_turn = bool(answer) and all(isinstance(turn, list) for turn in answer)
+    if not is_multi_turn:
+        thought = reasoning if isinstance(reasoning, str) else None
+        messages = reply.read_answer(answer, 0, [], thought)
+        return ((*_at(questions, 0), *messages),)
+    logged = _logged_results(result.inference_log or [])
+    turns = []
     for turn, steps in enumerate(answer):
-        asked_now = questions[turn] if turn < len(questions) else []
-        replies: list[Message] = []
-        for step, each in enumerate(as_list(steps)):
-            results = logged[turn][step] if turn < len(logged) and step < len(logged[turn]) else []
-            replies += reply.take(each, turn, results, _nested(reasoning, turn, step))
-        found.append((*asked_now, *replies))
-    return tuple(found)
+        messages = list(_at(questions, turn))
+        for step, said in enumerate(steps):
+            results = _at(_at(logged, turn), step)
+            thought = _at(_at(reasoning, turn), step)
+            is_thought = isinstance(thought, str) and bool(thought)
+            messages += reply.read_answer(said, turn, results, thought if is_thought else None)
+        turns.append(tuple(messages))
+    return tuple(turns)
 
 
-def _nested(value: Any, turn: int, step: int) -> str | None:
-    turns = as_list(value)
-    steps = as_list(turns[turn]) if turn < len(turns) else ()
-    said = steps[step] if step < len(steps) else None
-    return said if isinstance(said, str) and said else None
+def _messages_of(turn: Iterable[Mapping[str, Any]]) -> list[Message]:
+    return [Message(role=str(each.get("role", "")), content=each.get("content")) for each in turn]
 
 
-def _logged(log: list[Any]) -> list[list[list[Any]]]:
-    """Return what the functions answered, by turn and step, as the log of the run has it."""
-    found = []
+def _at(listed: Any, index: int) -> Any:
+    """Return an entry of a list; an empty list where there is none."""
+    entries = as_list(listed)
+    return entries[index] if index < len(entries) else []
+
+
+def _logged_results(log: list[Any]) -> list[list[list[Any]]]:
+    """Return the results of functions by turn and step, as the log of the run has them."""
+    turns = []
     for turn in log:
         if isinstance(turn, dict) and "begin_of_turn_query" in turn:
-            steps = [
-                map(as_map, as_list(each)) for key, each in turn.items() if key.startswith("step_")
-            ]
-            found.append(
-                [
-                    [each.get("content") for each in step if each.get("role") == "tool"]
-                    for step in steps
-                ]
-            )
-    return found
+            names = [name for name in turn if name.startswith("step_")]
+            turns.append([_results_in(turn[name]) for name in names])
+    return turns
+
+
+def _results_in(step: Any) -> list[Any]:
+    messages = [as_map(message) for message in as_list(step)]
+    return [each.get("content") for each in messages if each.get("role") == "tool"]
 
 
 def _usage(result: Result) -> Usage | None:
-    tokens = [_sum(result.input_token_count), _sum(result.output_token_count)]
-    seconds = _sum(result.latency)
-    if seconds is None and tokens == [None, None]:
-        return None
-    amounts = map(as_amount, tokens)
-    read, written = (None if amount is None else int(amount) for amount in amounts)
-    return Usage(input_tokens=read, output_tokens=written, seconds=seconds)
+    usage = Usage(
+        input_tokens=_count(result.input_token_count),
+        output_tokens=_count(result.output_token_count),
+        seconds=_sum(result.latency),
+    )
+    return None if usage == Usage() else usage
+
+
+def _count(value: Any) -> int | None:
+    amount = as_amount(_sum(value))
+    return None if amount is None else int(amount)
 
 
 def _sum(value: Any) -> float | None:
+    """Return a number, or the sum of the numbers in lists of them; None without any."""
     if not isinstance(value, list):
         return as_number(value)
     waiting: list[Any] = [value]
-    total, seen = None, 0
-    while waiting and seen < _MOST_SUMMED:
-        each = waiting.pop()
-        seen += 1
-        if isinstance(each, list):
-            waiting += each
-        elif (number := as_number(each)) is not None:
-            total = number if total is None else total + number
+    numbers: list[float] = []
+    for _ in range(_MOST_SUMMED):
+        if not waiting:
+            break
+        entry = waiting.pop()
+        if isinstance(entry, list):
+            waiting += entry
+            continue
+        number = as_number(entry)
+        if number is not None:
+            numbers.append(number)
+    total = None
+    for number in numbers:
+        total = number if total is None else total + number
     return total
 
 
 def question_sample(identifier: str, source: Source, side: SideFiles, category: str) -> Sample:
-    """Return the sample of a question that nothing has answered.
-
-    A reference to be joined with runs.
-    """
+    """Return the sample of a question without an answer: a reference to be joined with runs."""
     question = find(side.questions, identifier)
-    expected, known = expected_of(side, identifier, category)
+    expected, is_known = expected_of(side, identifier, category)
     return Sample(
         id=identifier,
         input=asked(question),
         tools=question.tools if question else None,
         expected=expected,
         facets={"category": category},
-        remarks={} if known else {"ground_truth_unusable": 1},
+        remarks={} if is_known else {"ground_truth_unusable": 1},
         source=source,
     )

@@ -1,7 +1,4 @@
-"""What is joined with results.
-
-Files of BFCL, the tools of questions, and possible answers as expectations.
-"""
+"""Files that are joined with results: questions with their tools, possible answers, and scores."""
 
 from __future__ import annotations
 
@@ -9,7 +6,7 @@ import ast
 import re
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice, product
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -28,67 +25,74 @@ from gradestack.jsonio import (
 from gradestack_plugins.readers.chat import schema_of
 
 TYPES = {
-    word: word for word in ("string", "integer", "number", "boolean", "array", "object", "null")
+    "string": "string",
+    "integer": "integer",
+    "number": "number",
+    "boolean": "boolean",
+    "array": "array",
+    "object": "object",
+    "null": "null",
+    "dict": "object",
+    "float": "number",
+    "tuple": "array",
 }
-TYPES |= {"dict": "object", "float": "number", "tuple": "array"}
-"""BFCL's word -> that of JSON Schema.
-
-A word that is not here (``any``) says nothing about the value.
-"""
+"""BFCL's word -> that of JSON Schema. Any other word (``any``) says nothing about the value."""
 _DEEPEST = 64
 
 
 def tools_of(functions: Any, *, texts: bool) -> tuple[ToolSpec, ...] | None:
-    """Return the tools of a question; None where it names none."""
+    """Return the tools of a question; None where it names none.
+
+    Args:
+        functions: The functions as recorded.
+        texts: Whether arguments are texts, as those of Java and JavaScript.
+    """
     if not isinstance(functions, list):
         return None
     specs = []
-    for function in functions:
-        about = as_map(function)
-        name, parameters = about.get("name"), about.get("parameters")
-        if isinstance(name, str):
-            schema = schema_of(parameters)
-            if isinstance(parameters, Mapping):
-                schema = json_schema(parameters)
-                if texts:
-                    schema["properties"] = {
-                        k: _as_text(v) for k, v in as_map(schema.get("properties")).items()
-                    }
-            specs.append(
-                ToolSpec(
-                    name=name, description=as_text(about.get("description")), parameters=schema
-                )
-            )
+    for function in map(as_map, functions):
+        name, parameters = function.get("name"), function.get("parameters")
+        if not isinstance(name, str):
+            continue
+        schema = schema_of(parameters)
+        if isinstance(parameters, Mapping):
+            schema = json_schema(parameters)
+            if texts:
+                properties = as_map(schema.get("properties"))
+                schema["properties"] = {key: _as_text(properties[key]) for key in properties}
+        about = as_text(function.get("description"))
+        specs.append(ToolSpec(name=name, description=about, parameters=schema))
     return tuple(specs)
 
 
 def _as_text(schema: Any) -> dict[str, Any]:
-    about = {key: each for key, each in as_map(schema).items() if key in {"description", "default"}}
-    return {"type": "string", **about}
+    about = as_map(schema)
+    kept = {key: about[key] for key in ("description", "default") if key in about}
+    return {"type": "string", **kept}
 
 
 def json_schema(schema: Any, depth: int = 0) -> dict[str, Any]:
     """Return a schema in BFCL's words in those of JSON Schema."""
-    found = dict(as_map(schema))
-    word = found.pop("type", None)
-    if isinstance(word, str) and word in TYPES:
-        found = {"type": TYPES[word], **found}
-    if depth < _DEEPEST:
-        for key in ("items", "additionalProperties"):
-            if isinstance(found.get(key), dict):
-                found[key] = json_schema(found[key], depth + 1)
-        if isinstance(properties := found.get("properties"), dict):
-            found["properties"] = {
-                name: json_schema(each, depth + 1) for name, each in properties.items()
-            }
-    return found
+    converted = dict(as_map(schema))
+    kind = converted.pop("type", None)
+    if isinstance(kind, str) and kind in TYPES:
+        converted = {"type": TYPES[kind], **converted}
+    if depth == _DEEPEST:
+        return converted
+    for key in ("items", "additionalProperties"):
+        if isinstance(converted.get(key), dict):
+            converted[key] = json_schema(converted[key], depth + 1)
+    properties = converted.get("properties")
+    if isinstance(properties, dict):
+        inner = {name: json_schema(each, depth + 1) for name, each in properties.items()}
+        converted["properties"] = inner
+    return converted
 
 
 def parameter_names(tools: Sequence[ToolSpec] | None) -> dict[str, tuple[str, ...]]:
     """Return the names of each tool's parameters, in order."""
-    return {
-        tool.name: tuple(as_map(as_map(tool.parameters).get("properties"))) for tool in tools or ()
-    }
+    schemas = {tool.name: as_map(tool.parameters) for tool in tools or ()}
+    return {name: tuple(as_map(schema.get("properties"))) for name, schema in schemas.items()}
 
 
 def spellings(tools: Sequence[ToolSpec] | None) -> dict[str, str]:
@@ -97,15 +101,12 @@ def spellings(tools: Sequence[ToolSpec] | None) -> dict[str, str]:
     spelled: dict[str, set[str]] = {}
     for name in own:
         spelled.setdefault(name.replace(".", "_"), set()).add(name)
-    return {
-        spelling: names.pop()
-        for spelling, names in spelled.items()
-        if len(names) == 1 and spelling not in own
-    }
+    plain = {spelling: names for spelling, names in spelled.items() if spelling not in own}
+    return {spelling: names.pop() for spelling, names in plain.items() if len(names) == 1}
 
 
 _LONGEST = 200_000
-"""No text longer than this is taken for calls."""
+"""Characters of the longest text that is parsed."""
 _FENCES = ("```json", "```python", "```")
 
 
@@ -123,19 +124,26 @@ def parse_calls(
 ) -> list[WrittenCall] | None:
     """Return the calls of a text, one or a list of them; None where it is something else."""
     inner = _stripped(text)
-    if not inner or len(inner) > _LONGEST or "(" not in inner:
+    if len(inner) > _LONGEST or "(" not in inner:
         return None
-    inner = inner if inner.startswith("[") else f"[{inner}]"
+    listed = inner if inner.startswith("[") else f"[{inner}]"
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # odd escapes are the writer's
-            tree = ast.parse(inner, mode="eval").body
+            tree = ast.parse(listed, mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
     if not isinstance(tree, ast.List):
         return None
-    found = [_call(node, inner, parameters or {}) for node in tree.elts]
-    return [call for call in found if call is not None] if all(found) else None
+    calls = []
+    for node in tree.elts:
+        name = _dotted(node.func) if isinstance(node, ast.Call) else None
+        if name is None or not isinstance(node, ast.Call):
+            return None
+        arguments = _arguments(node, (parameters or {}).get(name, ()))
+        source = ast.get_source_segment(listed, node) or name
+        calls.append(WrittenCall(name, arguments, source))
+    return calls
 
 
 def _stripped(text: str) -> str:
@@ -145,38 +153,28 @@ def _stripped(text: str) -> str:
     return inner.removesuffix("```").strip().strip("`").strip()
 
 
-def _call(node: ast.expr, text: str, parameters: Mapping[str, Sequence[str]]) -> WrittenCall | None:
-    if not isinstance(node, ast.Call) or (name := _dotted(node.func)) is None:
-        return None
-    return WrittenCall(
-        name, _arguments(node, parameters.get(name, ())), ast.get_source_segment(text, node) or name
-    )
-
-
 def _dotted(node: ast.expr) -> str | None:
     if isinstance(node, ast.Name):
         return node.id
-    if isinstance(node, ast.Attribute) and (before := _dotted(node.value)) is not None:
-        return f"{before}.{node.attr}"
-    return None
+    before = _dotted(node.value) if isinstance(node, ast.Attribute) else None
+    return f"{before}.{node.attr}" if before and isinstance(node, ast.Attribute) else None
 
 
 def _arguments(node: ast.Call, names: Sequence[str]) -> dict[str, Any] | None:
+    """Return the arguments of a call; None where one is no literal, or has no name."""
     if len(node.args) > len(names):
         return None
-    given = [
-        *zip(names, node.args, strict=False),
-        *((each.arg, each.value) for each in node.keywords),
-    ]
-    found: dict[str, Any] = {}
-    for key, value in given:
-        if key is None or key in found:
+    by_place = zip(names, node.args, strict=False)
+    by_name = [(keyword.arg, keyword.value) for keyword in node.keywords]
+    arguments: dict[str, Any] = {}
+    for name, value in [*by_place, *by_name]:
+        if name is None or name in arguments:
             return None
         try:
-            found[key] = _plain(ast.literal_eval(value))
+            arguments[name] = _plain(ast.literal_eval(value))
         except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
             return None
-    return found
+    return arguments
 
 
 def _plain(value: Any) -> Any:
@@ -187,64 +185,66 @@ def _plain(value: Any) -> Any:
     if value is None or isinstance(value, str | bool | int | float):
         return value
     if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
+        return [_plain(item) for item in value]
     if isinstance(value, dict) and all(isinstance(key, str) for key in value):
-        return {key: _plain(each) for key, each in value.items()}
+        return {key: _plain(item) for key, item in value.items()}
     raise ValueError
 
 
-_MOST_VALUES = 64
-"""Values that an object's or a list's parts may make up; beyond, they are described by a schema."""
 _LEFT_OUT = ""
-"""What stands among the values of an argument that may be absent."""
+"""The value by which an argument may be absent."""
 
 
 class Unusable(ValueError):
     """A ground truth that is none of the known forms."""
 
 
+class _SeveralValues(ValueError):
+    """A part of an argument has several values, or may be absent."""
+
+
 def expectation(
     ground_truth: Any, parameters: Mapping[str, Sequence[str]] | None = None
 ) -> Expectation:
-    """Return what a ground truth expects."""
+    """Return the expectation of a ground truth."""
     if _are_exact(ground_truth):
         exact = [ExpectedCall(name=tool, arguments=given) for tool, given in ground_truth.items()]
         return Expectation(calls=tuple(exact))
     if not isinstance(ground_truth, list):
         raise Unusable
-    if ground_truth and all(isinstance(each, str) for each in ground_truth):
+    if ground_truth and all(isinstance(entry, str) for entry in ground_truth):
         return Expectation(text=tuple(ground_truth))
-    if ground_truth and all(isinstance(each, list) for each in ground_truth):
-        turns = enumerate(ground_truth)
-        return Expectation(
-            calls=tuple(call for turn, texts in turns for call in _written(texts, turn, parameters))
-        )
-    return Expectation(calls=tuple(_allowed(each) for each in ground_truth))
+    calls: list[ExpectedCall] = []
+    if ground_truth and all(isinstance(entry, list) for entry in ground_truth):
+        for turn, texts in enumerate(ground_truth):
+            calls += _written_calls(texts, turn, parameters)
+    else:
+        calls += map(_allowed_call, ground_truth)
+    return Expectation(calls=tuple(calls))
 
 
 def _are_exact(truth: Any) -> bool:
     """Return whether a ground truth is an object of calls with their very arguments: ACEBench's."""
-    are_calls = isinstance(truth, dict) and all(isinstance(each, dict) for each in truth.values())
-    return are_calls and bool(truth)
+    values = as_map(truth).values()
+    return bool(values) and all(isinstance(value, dict) for value in values)
 
 
-def _written(
+def _written_calls(
     texts: list[Any], turn: int, parameters: Mapping[str, Sequence[str]] | None
-) -> list[ExpectedCall]:
-    found = []
+) -> Iterator[ExpectedCall]:
     for text in texts:
         calls = parse_calls(text, parameters) if isinstance(text, str) else None
         if not calls:
             raise Unusable
         for call in calls:
             raw = call.text if call.arguments is None else None
-            found.append(
-                ExpectedCall(name=call.name, arguments=call.arguments, raw_arguments=raw, turn=turn)
+            yield ExpectedCall(
+                name=call.name, arguments=call.arguments, raw_arguments=raw, turn=turn
             )
-    return found
 
 
-def _allowed(entry: Any) -> ExpectedCall:
+def _allowed_call(entry: Any) -> ExpectedCall:
+    """Return the call of an object ``{TOOL: {ARGUMENT: [VALUE, …]}}``."""
     if not isinstance(entry, dict) or len(entry) != 1:
         raise Unusable
     ((name, values),) = entry.items()
@@ -254,109 +254,80 @@ def _allowed(entry: Any) -> ExpectedCall:
     rules: dict[str, Rule] = {}
     for key, allowed in values.items():
         rule = _rule(allowed)
-        if rule.compare == "exact" and rule.any_of and rule.any_of[0] != _LEFT_OUT:
+        is_exact = rule.compare == "exact"
+        if is_exact and rule.any_of and rule.any_of[0] != _LEFT_OUT:
             arguments[key] = rule.any_of[0]
-        if len(rule.any_of) != 1 or rule.optional or rule.compare != "exact":
+        if not is_exact or rule.optional or len(rule.any_of) != 1:
             rules[key] = rule
     return ExpectedCall(name=name, arguments=arguments, rules=rules or None)
 
 
 def _rule(allowed: list[Any]) -> Rule:
     """Return the rule of an argument; ``""`` among its values says that it may be absent."""
-    optional = any(_is_left_out(each) for each in allowed)
-    given = [each for each in allowed if not _is_left_out(each)]
-    parts = [_values(each) for each in given]
-    if any(part is None or len(part) > 1 for part in parts) or any(map(_leaves_choice, given)):
-        return Rule(
-            any_of=tuple(_schema(each) for each in given), optional=optional, compare="schema"
-        )
+    optional = any(map(_is_left_out, allowed))
+    given = [value for value in allowed if not _is_left_out(value)]
+    try:
+        single = [_single_value(value) for value in given]
+    except _SeveralValues:
+        return Rule(any_of=tuple(map(_schema, given)), optional=optional, compare="schema")
     values: list[JSON] = []
-    for value in (each for part in parts if part is not None for each in part):
+    for value in single:
         if not any(type(value) is type(other) and value == other for other in values):
             values.append(value)
-    return Rule(any_of=tuple(values) if values else (_LEFT_OUT,), optional=optional)
+    return Rule(any_of=tuple(values or [_LEFT_OUT]), optional=optional)
 
 
-def _leaves_choice(allowed: Any) -> bool:
-    """Return whether a key of an object may be absent.
+def _single_value(allowed: Any) -> JSON:
+    """Return the one value of an entry, whose objects list the values of each key.
 
-    The ``""`` that says so is a value of it, too.
+    Raises:
+        _SeveralValues: A key has several values, or may be absent.
     """
     if isinstance(allowed, dict):
-        return any(
-            _is_left_out(one) for each in allowed.values() if isinstance(each, list) for one in each
-        )
-    return isinstance(allowed, list) and any(map(_leaves_choice, allowed))
+        value = {}
+        for key, choices in allowed.items():
+            listed = choices if isinstance(choices, list) else [choices]
+            if len(listed) != 1 or (listed is choices and _is_left_out(listed[0])):
+                raise _SeveralValues
+            value[key] = _single_value(listed[0])
+        return value
+    if _holds_objects(allowed):
+        items = []
+        for item in allowed:  # a comprehension is a call more before Python 3.12: half the levels
+            items.append(_single_value(item))
+        return items
+    return allowed
+
+
+def _holds_objects(allowed: Any) -> bool:
+    return isinstance(allowed, list) and any(isinstance(item, dict) for item in allowed)
 
 
 def _is_left_out(value: Any) -> bool:
     return isinstance(value, str) and not value
 
 
-def _values(allowed: Any) -> list[JSON] | None:
-    """Return the values one entry stands for; None where they are too many."""
-    if isinstance(allowed, dict):
-        keys = [_choices(each) for each in allowed.values()]
-        return _products(
-            keys,
-            lambda chosen: {k: v for k, v in zip(allowed, chosen, strict=True) if v is not _ABSENT},
-        )
-    if isinstance(allowed, list) and any(isinstance(each, dict) for each in allowed):
-        return _products([_values(each) for each in allowed], list)
-    return [allowed]
-
-
-_ABSENT = object()
-
-
-def _choices(allowed: Any) -> list[Any] | None:
-    """Return what a key of an object may be.
-
-    Its values, and nothing at all where it may be absent.
-    """
-    if not isinstance(allowed, list):
-        return [allowed]
-    found: list[Any] = []
-    for each in allowed:
-        values = [_ABSENT] if _is_left_out(each) else _values(each)
-        if values is None:
-            return None
-        found += values
-    return found
-
-
-def _products(parts: list[list[Any] | None], made: Any) -> list[JSON] | None:
-    number = 1
-    for part in parts:
-        number *= len(part) if part is not None else _MOST_VALUES + 1
-    if number > _MOST_VALUES or any(part is None for part in parts):
-        return None
-    return [made(chosen) for chosen in product(*(part for part in parts if part is not None))]
-
-
 def _schema(allowed: Any) -> dict[str, Any]:
+    """Return the JSON Schema of an entry's values."""
     if isinstance(allowed, dict):
-        lists = {key: each if isinstance(each, list) else [each] for key, each in allowed.items()}
         properties = {}
-        for key, values in lists.items():
+        required = []
+        for key, choices in allowed.items():
+            listed = choices if isinstance(choices, list) else [choices]
             schemas = []
-            for (
-                each
-            ) in values:  # a comprehension is a call more before Python 3.12: half the levels
-                if not _is_left_out(each):
-                    schemas.append(_schema(each))
+            for value in listed:  # see above
+                if not _is_left_out(value):
+                    schemas.append(_schema(value))
             properties[key] = {"anyOf": schemas or [{"const": _LEFT_OUT}]}
-        required = [key for key, values in lists.items() if not any(map(_is_left_out, values))]
-        return {
-            "type": "object",
-            "properties": properties,
-            "required": required,
-            "additionalProperties": False,
-        }
-    if isinstance(allowed, list) and any(isinstance(each, dict) for each in allowed):
-        number, items = len(allowed), []
-        for each in allowed:
-            items.append(_schema(each))
+            if not any(map(_is_left_out, listed)):
+                required.append(key)
+        schema = {"type": "object", "properties": properties, "required": required}
+        return {**schema, "additionalProperties": False}
+    if _holds_objects(allowed):
+        items = []
+        for item in allowed:
+            items.append(_schema(item))
+        number = len(items)
         return {"type": "array", "prefixItems": items, "minItems": number, "maxItems": number}
     return {"const": allowed}
 
@@ -482,14 +453,14 @@ _BASES = {
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
-    """What a question says."""
+    """The turns and the tools of a question."""
 
     turns: tuple[tuple[Mapping[str, Any], ...], ...] = ()
     tools: tuple[ToolSpec, ...] | None = None
 
 
 class Scores(msgspec.Struct, frozen=True, kw_only=True):
-    """What one score file says: which entries failed, and of how many."""
+    """The failures in a score file, and how many entries it is of."""
 
     failures: Mapping[str, Mapping[str, Any]] = msgspec.field(default_factory=dict)
     """Under the ids that entries have today."""
@@ -504,18 +475,15 @@ class Scores(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SideFiles(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that is joined with results, by id."""
+    """The files that are joined with results, by id."""
 
     questions: Mapping[str, Question] = msgspec.field(default_factory=dict)
     answers: Mapping[str, Expectation | None] = msgspec.field(default_factory=dict)
     """None where the ground truth is of no known form."""
     scores: Mapping[str, Scores] = msgspec.field(default_factory=dict)
-    """Path of a result file -> what its score file says."""
+    """Path of a result file -> its scores."""
     unusable: Sequence[str] = ()
-    """For each file with records that are none of its form.
-
-    How many, and where and what the first is.
-    """
+    """Sentences about the files that have records of another form."""
 
 
 def category_of(path: Path) -> str | None:
@@ -568,9 +536,10 @@ def id_today(identifier: str) -> str:
 
 
 def find(table: Mapping[str, Any], identifier: str) -> Any:
-    """Return what a table says of an id, of the question it is a run of, or of its id today."""
+    """Return the entry of a table under an id, that of its question, or its id today."""
     names = (identifier, base_id(identifier), id_today(identifier))
-    return next((table[name] for name in names if table.get(name) is not None), None)
+    entries = (table.get(name) for name in names)
+    return next((entry for entry in entries if entry is not None), None)
 
 
 def model_of(path: Path) -> str | None:
@@ -643,54 +612,47 @@ def beside(path: Path, data: Path | None) -> list[Path]:
 
 
 def read_side_files(files: Iterable[Path], results: Mapping[str, Path]) -> SideFiles:
-    """Return what questions and possible answers say, and the scores of result files."""
+    """Return questions and possible answers, and the scores of result files."""
     questions: dict[str, Question] = {}
     truths: dict[str, Any] = {}
     unusable: list[str] = []
     for path in files:
         classes = _Classes(path.parent / _DOCS)
-        others = _Others()
+        strangers: list[Element] = []
         named = NAME.fullmatch(path.name)
         old = category_of(path) if named is not None and named["old"] else None
-        for each in _elements(path):
-            record = with_id(each.value, old, each.ordinal)
+        for element in _elements(path):
+            record = with_id(element.value, old, element.ordinal)
             form = form_of(record)
             if form == "question":
                 questions[record["id"]] = question_of(record, classes)
             elif form == "answer":
                 truths[record["id"]] = record["ground_truth"]
             else:
-                others.add(each)
-                if isinstance(name := as_map(record).get("id"), str) and "ground_truth" in record:
+                strangers.append(element)
+                name = as_map(record).get("id")
+                if isinstance(name, str) and "ground_truth" in record:
                     truths.setdefault(name, record["ground_truth"])
-        unusable += others.told(path, "neither question nor possible answer")
-    answers = {
-        name: _expected(name, truth, find(questions, name)) for name, truth in truths.items()
-    }
-    scores = {
-        result: _scores(path, len(ids_of(Path(result))), unusable)
-        for result, path in results.items()
-    }
+        unusable += _notes_on(strangers, path, "neither question nor possible answer")
+    answers = {}
+    for name, truth in truths.items():
+        answers[name] = _expected(name, truth, find(questions, name))
+    scores = {}
+    for result, path in results.items():
+        scores[result] = _scores(path, len(ids_of(Path(result))), unusable)
     return SideFiles(questions=questions, answers=answers, scores=scores, unusable=unusable)
 
 
-class _Others:
-    """Records of a side file that nothing can be joined with."""
-
-    def __init__(self) -> None:
-        self.count, self._first = 0, ""
-
-    def add(self, found: Element) -> None:
-        line = found.line or found.ordinal + 1
-        self._first = (
-            self._first or f"line {line}: {found.problem or compact(found.value)[:_SHOWN]}"
-        )
-        self.count += 1
-
-    def told(self, path: Path, what: str) -> list[str]:
-        shown = "/".join(path.parts[-2:])
-        text = f"{shown}: {self.count} record(s) are {what}, the first on {self._first}"
-        return [text] if self.count else []
+def _notes_on(strangers: Sequence[Element], path: Path, what: str) -> list[str]:
+    """Return a sentence about the records of a side file that nothing can be joined with."""
+    if not strangers:
+        return []
+    first = strangers[0]
+    line = first.line or first.ordinal + 1
+    content = first.problem or compact(first.value)[:_SHOWN]
+    shown = "/".join(path.parts[-2:])
+    count = len(strangers)
+    return [f"{shown}: {count} record(s) are {what}, the first on line {line}: {content}"]
 
 
 class _Classes:
@@ -704,62 +666,64 @@ class _Classes:
 
         None where one of the classes is not described.
         """
-        found: list[dict[str, Any]] = []
+        functions: list[dict[str, Any]] = []
         for name in as_list(names):
             file = self._folder / f"{_CLASSES.get(as_text(name), '')}.json"
             if file not in self._known:
                 if not file.is_file():
                     return None
                 self._known[file] = list(_records(file))
-            found += self._known[file]
-        return [each for each in found if each.get("name") not in as_list(excluded)] or None
+            functions += self._known[file]
+        left_out = as_list(excluded)
+        return [each for each in functions if each.get("name") not in left_out] or None
 
 
 def question_of(record: Mapping[str, Any], classes: _Classes) -> Question:
-    """Return what a question says; its tools stand in it, or with the classes it names."""
-    turns = tuple(
-        tuple(each for each in turn if isinstance(each, dict))
-        for turn in as_list(record["question"])
-    )
+    """Return a question; its tools stand in it, or with the classes it names."""
+    turns = []
+    for turn in as_list(record["question"]):
+        turns.append(tuple([message for message in turn if isinstance(message, dict)]))
     functions = record.get("function")
     if functions is None:
-        functions = classes.functions(
-            record.get("involved_classes"), record.get("excluded_function")
-        )
-    return Question(turns=turns, tools=tools_of(functions, texts="java" in str(record["id"])))
+        excluded = record.get("excluded_function")
+        functions = classes.functions(record.get("involved_classes"), excluded)
+    tools = tools_of(functions, texts="java" in str(record["id"]))
+    return Question(turns=tuple(turns), tools=tools)
 
 
 def _expected(name: str, truth: Any, question: Question | None) -> Expectation | None:
-    if _BY_RULES.match(name) and not (
-        truth and isinstance(truth, list) and isinstance(truth[0], dict)
-    ):
+    """Return the expectation of a question; None where its ground truth is of no known form."""
+    first = truth[0] if isinstance(truth, list) and truth else None
+    if _BY_RULES.match(name) and not isinstance(first, dict):
         return None
+    tools = question.tools if question else None
     try:
-        return expectation(truth, parameter_names(question.tools if question else None))
+        return expectation(truth, parameter_names(tools))
     except (Unusable, RecursionError):
         return None
 
 
 def _scores(path: Path, entries: int, unusable: list[str]) -> Scores:
+    """Return the scores of a result file; add a sentence about records of another form."""
     failures: dict[str, Mapping[str, Any]] = {}
     total = None
-    others = _Others()
-    for each in _elements(path):
-        record = as_map(each.value)
-        if isinstance(place := record.get("id"), int):  # of 2024: from one on
+    strangers: list[Element] = []
+    for element in _elements(path):
+        record = as_map(element.value)
+        identifier = record.get("id")
+        if isinstance(identifier, int):  # of 2024: from one on
             asked = as_map(record.get("prompt")).get("id")
-            record = {**record, "id": asked or f"{category_of(path)}_{place - 1}"}
+            identifier = asked or f"{category_of(path)}_{identifier - 1}"
         if "total_count" in record and "id" not in record:
             count = record["total_count"]
             total = count if type(count) is int else None
-        elif isinstance(record.get("id"), str) and record.get("valid") is False:
-            failures[id_today(record["id"])] = {
-                key: record[key] for key in ("error", "error_type") if key in record
-            }
-        elif not isinstance(record.get("id"), str):
-            others.add(each)
-    unusable += others.told(path, "no scores")
-    return Scores(failures=failures, total=None if others.count else total, entries=entries)
+        elif not isinstance(identifier, str):
+            strangers.append(element)
+        elif record.get("valid") is False:
+            causes = {key: record[key] for key in ("error", "error_type") if key in record}
+            failures[id_today(identifier)] = causes
+    unusable += _notes_on(strangers, path, "no scores")
+    return Scores(failures=failures, total=None if strangers else total, entries=entries)
 
 
 def _elements(path: Path) -> Iterator[Element]:

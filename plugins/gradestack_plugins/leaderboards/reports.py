@@ -115,6 +115,11 @@ class Gaia2(VerdictReader):
         is_line = {"task_id", "trace_id", "score"} <= as_map(record).keys()
         return SURE if is_line and "scenario_id" in about else 0.0
 
+    @classmethod
+    @override
+    def is_own(cls, record: Any) -> bool:
+        return True
+
     @override
     def runs_of(self, records: Iterator[Record], file: Input, index: Any) -> Iterator[Run]:
         for value, source in records:

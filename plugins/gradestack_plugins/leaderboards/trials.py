@@ -150,6 +150,11 @@ class McpMark(VerdictReader):
 
     @classmethod
     @override
+    def is_own(cls, record: Any) -> bool:
+        return True
+
+    @classmethod
+    @override
     def main_of(cls, path: Path) -> Path | None:
         return path.with_name("meta.json") if path.name == "messages.json" else None
 

@@ -33,11 +33,6 @@ class VerdictReader(RunReader):
     needs_words = False
 
     @classmethod
-    @override
-    def is_own(cls, record: Any) -> bool:
-        return True
-
-    @classmethod
     def main_of(cls, path: Path) -> Path | None:
         """Return the file to whose runs a file belongs; None where it stands by itself."""
         return None

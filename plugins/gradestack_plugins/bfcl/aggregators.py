@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from itertools import chain
 from typing import Any, ClassVar, Final
@@ -15,7 +15,6 @@ from gradestack import (
     JSON,
     Aggregator,
     Figure,
-    Grade,
     Grades,
     Key,
     ratio_interval,
@@ -23,7 +22,8 @@ from gradestack import (
 )
 from gradestack_plugins.bfcl.side_files import TODAY
 
-Pair = tuple[Key, Grade]
+Pair = tuple[Key, float]
+"""A graded entry and its score."""
 
 
 @attrs.frozen(kw_only=True)
@@ -65,36 +65,40 @@ class BfclCategories(Aggregator):
 
     @override
     def compute(self, grades: Grades) -> Mapping[str, JSON]:
-        graded = [pair for pair in grades if pair[1].score is not None]
-        found = self._figures(graded)
-        models = defaultdict[str, list[Pair]](list)
-        for key, grade in graded:
-            models[key.model or ""].append((key, grade))
+        models: dict[str, list[Pair]] = {}
+        graded: list[Pair] = []
+        for key, grade in grades:
+            if grade.score is not None:
+                graded.append((key, grade.score))
+                models.setdefault(key.model or "", []).append((key, grade.score))
+        figures = self._figures(graded)
         if len(models) > 1:
-            found["models"] = {model: self._figures(pairs) for model, pairs in models.items()}
-        return found
+            figures["models"] = {model: self._figures(pairs) for model, pairs in models.items()}
+        return figures
 
     def _figures(self, graded: Iterable[Pair]) -> dict[str, JSON]:
-        categories = defaultdict[str, defaultdict[str, list[float]]](lambda: defaultdict(list))
-        for key, grade in graded:
-            if grade.score is not None:
-                category = str(key.facets.get("category", ""))
-                categories[category][key.id].append(grade.score)
-        accuracy: dict[str, Any] = {}
+        categories: dict[str, dict[str, list[float]]] = {}
+        for key, score in graded:
+            category = str(key.facets.get("category", ""))
+            categories.setdefault(category, {}).setdefault(key.id, []).append(score)
+        accuracy: dict[str, float] = {}
         intervals: dict[str, JSON] = {}
+        entries: dict[str, int] = {}
         for category in sorted(categories):
             tasks = categories[category].values()
             scores = list(chain.from_iterable(tasks))
+            entries[category] = len(scores)
             accuracy[category] = math.fsum(scores) / len(scores)
             cells = Counter[tuple[float, ...]](
-                (float(len(each)), math.fsum(each)) for each in tasks
+                (float(len(task)), math.fsum(task)) for task in tasks
             )
-            sure: Mapping[str, Any] = ratio_interval(cells, confidence=self.confidence)
-            intervals[category] = {**sure}
-        unweighted = math.fsum(accuracy.values()) / len(accuracy) if accuracy else None
-        entries = {name: sum(map(len, tasks.values())) for name, tasks in categories.items()}
-        means = {"unweighted": unweighted, **_means_of_groups(accuracy, entries)}
-        return {"accuracy": accuracy, "accuracy_interval": intervals, **means}
+            intervals[category] = {**ratio_interval(cells, confidence=self.confidence)}
+        return {
+            "accuracy": {**accuracy},
+            "accuracy_interval": intervals,
+            "unweighted": _mean(accuracy.values()),
+            **_means_of_groups(accuracy, entries),
+        }
 
 
 _SIMPLE: Final = ("simple_python", "simple_java", "simple_javascript")
@@ -125,21 +129,27 @@ def _mean(values: Iterable[float | None]) -> float | None:
 def _means_of_groups(
     accuracy: Mapping[str, float], entries: Mapping[str, int]
 ) -> dict[str, dict[str, Any]]:
-    """Return the means of groups, which categories they are without, and the overall accuracy."""
+    """Return the means of groups, the categories they lack, and the overall accuracy."""
     known = {TODAY.get(name, name): value for name, value in accuracy.items()}
     counts = {TODAY.get(name, name): number for name, number in entries.items()}
     live = [name for name in _LIVE if name in known]
-    n_live = sum(counts[name] for name in live)
+    passed = math.fsum(known[name] * counts[name] for name in live)
+    simple = _mean(map(known.get, _SIMPLE))
+    web_search, memory = _mean(map(known.get, _WEB_SEARCH)), _mean(map(known.get, _MEMORY))
     means = {
-        "non_live": _mean([_mean(map(known.get, _SIMPLE)), *map(known.get, _NON_LIVE)]),
-        "live": math.fsum(known[name] * counts[name] for name in live) / n_live if live else None,
+        "non_live": _mean([simple, *map(known.get, _NON_LIVE)]),
+        "live": passed / sum(counts[name] for name in live) if live else None,
         "irrelevance": _mean(map(known.get, _IRRELEVANCE)),
         "multi_turn": _mean(map(known.get, _MULTI_TURN)),
-        "agentic": _mean(_mean(map(known.get, names)) for names in (_WEB_SEARCH, _MEMORY)),
+        "agentic": _mean([web_search, memory]),
     }
     groups = {name: mean for name, mean in means.items() if mean is not None}
-    lacking = {name: [each for each in _GROUPS[name] if each not in known] for name in groups}
-    if len(groups) == len(_GROUPS) and not any(lacking.values()):
+    lacking: dict[str, list[str]] = {}
+    for name in groups:
+        missing = [category for category in _GROUPS[name] if category not in known]
+        if missing:
+            lacking[name] = missing
+    if len(groups) == len(_GROUPS) and not lacking:
         weighed = math.fsum(_WEIGHTS[name] * mean for name, mean in groups.items())
         groups["overall"] = weighed / sum(_WEIGHTS.values())
-    return {"groups": groups, "lacking": {name: each for name, each in lacking.items() if each}}
+    return {"groups": groups, "lacking": lacking}

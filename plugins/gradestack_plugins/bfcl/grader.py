@@ -43,18 +43,19 @@ class BfclValid(Grader):
             return skipped("no_verdict", "no BFCL score file has a verdict on the entry")
         if valid:
             return Grade(score=1.0, passed=True)
-        reason = _reason(native.failure if (native := native_of(sample, BfclRun)) else None)
+        run = native_of(sample, BfclRun)
+        reason = _reason(run.failure if run else None)
         return Grade(score=0.0, passed=False, reasons=(reason,), rationale=reason.message)
 
 
 def _reason(failure: Any) -> Reason:
+    """Return BFCL's error type as a code, and the beginning of its text."""
     about = as_map(failure)
     error, code = about.get("error"), about.get("error_type")
     if isinstance(error, dict):
         code = code or error.get("error_type")
         error = error.get("error_message", error)
     lines = error if isinstance(error, list) else [error]
-    said = "; ".join(
-        each if isinstance(each, str) else compact(each) for each in lines if each is not None
-    )
-    return Reason(code=as_text(code) or "invalid", message=said[:_SHOWN] or "listed as a failure")
+    texts = [line if isinstance(line, str) else compact(line) for line in lines if line is not None]
+    message = "; ".join(texts)[:_SHOWN]
+    return Reason(code=as_text(code) or "invalid", message=message or "listed as a failure")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import attrs
 import msgspec
@@ -40,19 +40,32 @@ from gradestack_plugins.bfcl.side_files import (
     read_side_files,
     with_id,
 )
+from gradestack_plugins.readers.chat.logs import PROVIDES
 
 _NAMED = 3
-"""How many of many ids a message shows."""
+"""Ids that a message shows."""
 
 
 class Index(msgspec.Struct, frozen=True, kw_only=True):
-    """The files samples are made of, and what is joined with them."""
+    """The files of samples, and the files that are joined with them.
+
+    Attributes:
+        files: Input -> its files, below it; "" is the input itself.
+        form: The form of these files: results, or questions or possible answers without results.
+    """
 
     files: dict[str, tuple[str, ...]]
-    """Input -> its files, below it; "" is the input itself."""
     side: SideFiles
     form: Form
-    """What the files are: results, or questions or possible answers where there is no result."""
+
+
+class _File(NamedTuple):
+    """A file of one of the forms."""
+
+    given: str
+    name: str
+    path: Path
+    form: Form
 
 
 @attrs.frozen(kw_only=True)
@@ -75,22 +88,7 @@ class Bfcl(RecordReader):
 
     example_file = "result/MODEL/BFCL_v4_multiple_result.json"
     version: ClassVar[str] = "2"
-    provides: ClassVar[frozenset[str]] = frozenset(
-        {
-            "model",
-            "input",
-            "turns",
-            "calls",
-            "text",
-            "tools",
-            "expected",
-            "recorded",
-            "status",
-            "error",
-            "usage",
-        }
-        | {"facets", "remarks", "source", "native"}
-    )
+    provides = PROVIDES - {"cluster", "run", "agent_usage", "ended", "trace"} | {"native"}
     stack: ClassVar[str | None] = "bfcl"
     duplicates: ClassVar[Literal["keep", "last", "error"]] = "last"
     takes_directories: ClassVar[bool] = True
@@ -106,50 +104,31 @@ class Bfcl(RecordReader):
     @override
     def index(self, inputs: Inputs) -> Index:
         """Find the files of each form and read those that are joined."""
-        forms = {(given.name, name): form for given in inputs.data for name, form in _forms(given)}
-        paths = {given.name: given.path for given in inputs.data}
-        if not {"result", "question", "answer"} & set(forms.values()):
-            scores_of = [
-                (given, paths[given] / name)
-                for (given, name), form in forms.items()
-                if form == "score"
-            ]
-            graded = ((given, counterpart(path, "result")) for given, path in scores_of)
-            forms |= {
-                (given, str(found.absolute())): "result"
-                for given, found in graded
-                if found is not None
-            }
-        wanted = _wanted(forms.values(), inputs)
-        files = {
-            given: tuple(
-                name for (of, name), form in forms.items() if of == given and form == wanted
-            )
-            for given in paths
-        }
-        results = [paths[given] / name for given, name in _listed(files)]
-        side = {
-            paths[of] / name for (of, name), form in forms.items() if form in {"question", "answer"}
-        }
-        for path in results:
-            side |= set(beside(path, self.data))
-        scores = {}
-        if wanted == "result":
-            given_scores = [
-                paths[of] / name for (of, name), form in forms.items() if form == "score"
-            ]
-            scores = {
-                str(path): score
-                for path in results
-                if (score := _score_of(path, given_scores)) is not None
-            }
-        return Index(files=files, side=read_side_files(sorted(side), scores), form=wanted)
+        found = [file for given in inputs.data for file in _files_in(given)]
+        scores = [file.path for file in found if file.form == "score"]
+        if all(file.form == "score" for file in found):
+            for file in list(found):
+                path = counterpart(file.path, "result")
+                if path is not None:
+                    found.append(_File(file.given, str(path.absolute()), path, "result"))
+        form = _wanted_form(found, inputs)
+        files: dict[str, tuple[str, ...]] = {given.name: () for given in inputs.data}
+        side: set[Path] = set()
+        scored: dict[str, Path] = {}
+        for file in found:
+            if file.form in {"question", "answer"}:
+                side.add(file.path)
+            if file.form != form:
+                continue
+            files[file.given] = (*files[file.given], file.name)
+            side.update(beside(file.path, self.data))
+            score = _score_of(file.path, scores) if form == "result" else None
+            if score is not None:
+                scored[str(file.path)] = score
+        return Index(files=files, side=read_side_files(sorted(side), scored), form=form)
 
     def remarks(self, inputs: Inputs) -> Iterator[str]:
-        """Yield what has no counterpart.
-
-        Results without a question, questions without a result, scores of others.
-        """
+        """Yield the results without a question, questions without a result, and other scores."""
         index = self.index(inputs)
         if index.form != "result":
             first = inputs.data[0].shown
@@ -164,10 +143,10 @@ class Bfcl(RecordReader):
         for given, name in _listed(index.files):
             path = paths[given].path / name
             ids = ids_of(path)
-            answered |= {base_id(each) for each in ids} | set(ids)
+            answered.update(ids, map(base_id, ids))
             yield from _unmatched(paths[given].below(name).shown, ids, index.side, str(path))
         yield from index.side.unusable
-        left = [each for each in index.side.questions if each not in answered]
+        left = [name for name in index.side.questions if name not in answered]
         if left:
             yield f"{len(left)} question(s) without a result: {first_of(left, _NAMED)}"
 
@@ -201,68 +180,71 @@ class Bfcl(RecordReader):
         return self.samples(shard, samples_of, file)
 
 
-def _forms(given: Input) -> Iterator[tuple[str, Form]]:
-    """Yield the files of an input that have one of the four forms, sorted, each with its form."""
+def _files_in(given: Input) -> Iterator[_File]:
+    """Yield the files of an input that have one of the four forms, sorted."""
     names = [""]
     if given.path.is_dir():
-        found = (each for each in given.path.rglob("*.json") if category_of(each) is not None)
-        names = sorted(each.relative_to(given.path).as_posix() for each in found)
-    forms = [
-        (name, form) for name in names if (form := form_of_file(given.path / name)) is not None
-    ]
-    if not forms:
+        paths = [path for path in given.path.rglob("*.json") if category_of(path) is not None]
+        names = sorted(path.relative_to(given.path).as_posix() for path in paths)
+    has_file = False
+    for name in names:
+        path = given.path / name
+        form = form_of_file(path)
+        if form is not None:
+            has_file = True
+            yield _File(given.name, name, path, form)
+    if not has_file:
         what = "no file of BFCL: questions, possible answers, results or scores are expected"
         raise DataError(f"{given.path}: {what}")
-    yield from forms
 
 
-def _wanted(forms: Iterable[Form], inputs: Inputs) -> Form:
-    found = set(forms)
-    for form in ("result", "question", "answer"):
-        if form in found:
+def _wanted_form(files: list[_File], inputs: Inputs) -> Form:
+    """Return the form of the files that samples are made of."""
+    forms = {file.form for file in files}
+    for form in _WANTED:
+        if form in forms:
             return form
-    what = (
-        "a score file lists failures only; name its result file too, or the directory that "
-        "holds result/"
-    )
-    raise DataError(f"{inputs.data[0].path}: {what}")
+    remedy = "name its result file too, or the directory that holds result/"
+    raise DataError(f"{inputs.data[0].path}: a score file lists failures only; {remedy}")
+
+
+_WANTED: tuple[Form, ...] = ("result", "question", "answer")
 
 
 def _listed(files: dict[str, tuple[str, ...]]) -> Iterator[tuple[str, str]]:
     return ((given, name) for given, names in files.items() for name in names)
 
 
-def _score_of(result: Path, given: list[Path]) -> Path | None:
+def _score_of(result: Path, scores: list[Path]) -> Path | None:
     """Return the score file of a result file.
 
-    The one beside it, else one given for the same model and category.
+    The one beside it, else the only given one of the same model and category.
     """
-    if (found := counterpart(result, "score")) is not None:
-        return found
+    score = counterpart(result, "score")
+    if score is not None:
+        return score
     mark = category_of(result), model_of(result)
-    same = [path for path in given if (category_of(path), model_of(path)) == mark]
+    same = [path for path in scores if (category_of(path), model_of(path)) == mark]
     return same[0] if len(same) == 1 else None
 
 
 def _unmatched(file: str, ids: list[str], side: SideFiles, scored: str) -> Iterator[str]:
-    lost = [each for each in ids if side.questions and find(side.questions, each) is None]
-    if lost:
-        yield f"{file}: {len(lost)} result(s) without a question: {first_of(lost, _NAMED)}"
+    """Yield sentences about results without a question, and about scores of other results."""
+    if side.questions:
+        lost = [identifier for identifier in ids if find(side.questions, identifier) is None]
+        if lost:
+            yield f"{file}: {len(lost)} result(s) without a question: {first_of(lost, _NAMED)}"
     scores = side.scores.get(scored)
     if scores is None:
         return
     strange = sorted(scores.failures.keys() - set(map(id_today, ids)))
     if strange:
-        yield (
-            f"{file}: {len(strange)} failure(s) of its score file are of no result: "
-            f"{first_of(strange, _NAMED)}"
-        )
+        number, first = len(strange), first_of(strange, _NAMED)
+        yield f"{file}: {number} failure(s) of its score file are of no result: {first}"
     if not scores.complete:
-        of = "an unknown number" if scores.total is None else scores.total
-        yield (
-            f"{file}: {len(ids)} result(s), but its score file is of {of}; only failures are "
-            "taken from it"
-        )
+        total = "an unknown number" if scores.total is None else scores.total
+        which = f"its score file is of {total}; only failures are taken from it"
+        yield f"{file}: {len(ids)} result(s), but {which}"
 
 
 _VERDICTS = {"valid": {"kind": "bfcl_valid"}}
@@ -288,10 +270,7 @@ _BY_CATEGORY = {
 
 
 def bfcl(inputs: Inputs | None = None) -> dict[str, Any]:
-    """Return the stack.
-
-    Recorded verdicts where there are score files, BFCL's rules and F1 where a file has none.
-    """
+    """Return the stack: recorded verdicts, and BFCL's rules and F1 for files without a score."""
     index = _index_of(inputs)
     categories = _categories_of(inputs, index)
     graders = _graders(index, categories)

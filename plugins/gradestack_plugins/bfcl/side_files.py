@@ -345,11 +345,11 @@ _OLD_NAMES = {
     "parallel_multiple_function": "parallel_multiple",
     "relevance": "irrelevance",
 }
-"""Category of a file of 2024 -> what it is called since."""
+"""Category of a file of 2024 -> its name since."""
 _BARE_SCORE = re.compile(r"(\w+)_score\.json")
 """Name of a score file of 2024, below ``score``."""
 TODAY = {"simple": "simple_python", "java": "simple_java", "javascript": "simple_javascript"}
-"""Category before the fourth version -> what it is called since."""
+"""Category before the fourth version -> its name since."""
 _OLD_ID = re.compile(rf"({'|'.join([*_OLD_NAMES, *TODAY])})_(\d+)")
 _ID = re.compile(r"(?:[a-z]+_)+\d+(?:[-:_][\w:.-]*)?", re.IGNORECASE)
 _SCORE = frozenset({"accuracy", "correct_count", "total_count"})
@@ -396,19 +396,14 @@ def form_at(head: bytes) -> Form | None:
 
 
 def confidence(path: Path, head: bytes) -> float:
-    """Return how sure it is that a path is of this format.
-
-    A file of one of the forms, or a directory of them.
-    """
+    """Return how sure it is that a path is a file of one of the forms, or a folder of them."""
     if path.is_dir():
-        below = islice(
-            (path / "result").rglob("*.json"), _MOST_ENTRIES
-        )  # result/MODEL/…/BFCL_…_result.json
-        return 0.95 if any(map(_is_named, below)) or any(map(_is_named, _entries(path))) else 0.0
-    named = _is_named(path)
+        below = islice((path / "result").rglob("*.json"), _MOST_ENTRIES)
+        return 0.95 if any(map(_is_named, [*below, *_entries(path)])) else 0.0
+    is_named = _is_named(path)
     if form_at(head) is not None:
-        return 0.95 if named else 0.8
-    return 0.7 if named and b'"id"' in head else 0.0
+        return 0.95 if is_named else 0.8
+    return 0.7 if is_named and b'"id"' in head else 0.0
 
 
 def _is_named(path: Path) -> bool:
@@ -487,7 +482,7 @@ class SideFiles(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def category_of(path: Path) -> str | None:
-    """Return the category a file is named by."""
+    """Return the category in a file's name."""
     named = NAME.fullmatch(path.name)
     if named is not None:
         category = named["category"]
@@ -519,7 +514,7 @@ def with_id(record: Any, category: str | None, ordinal: int | None = None) -> An
 
 
 def base_id(identifier: str) -> str:
-    """Return the id a question has of which a category makes several runs."""
+    """Return the id of the question that an entry is a run of."""
     for prefix, base in _BASES.items():
         if identifier.startswith(prefix):
             return base + identifier.removeprefix(prefix)
@@ -527,7 +522,7 @@ def base_id(identifier: str) -> str:
 
 
 def id_today(identifier: str) -> str:
-    """Return what an entry of an older version is called in the fourth."""
+    """Return the id of an entry in the fourth version."""
     old = _OLD_ID.fullmatch(identifier)
     if old is None:
         return identifier
@@ -544,11 +539,8 @@ def find(table: Mapping[str, Any], identifier: str) -> Any:
 
 def model_of(path: Path) -> str | None:
     """Return the name of the folder below ``result`` or ``score`` that a file stands in."""
-    parts = path.parts[:-1]
-    for place in range(len(parts) - 2, -1, -1):
-        if parts[place] in {"result", "score"}:
-            return parts[place + 1]
-    return None
+    _, below = _root(path)
+    return below[0] if len(below) > 1 else None
 
 
 def form_of_file(path: Path) -> Form | None:
@@ -560,55 +552,62 @@ def form_of_file(path: Path) -> Form | None:
 
 
 def _root(path: Path) -> tuple[Path, tuple[str, ...]]:
-    """Return the directory that holds ``result`` or ``score``, and the parts from there on.
+    """Return the folder that holds ``result`` or ``score``, and the parts below that one.
 
-    Else the file's own.
+    Else the file's own folder and its name.
     """
-    for place in range(len(path.parts) - 3, -1, -1):
-        if path.parts[place] in {"result", "score"}:
-            return Path(*path.parts[:place]) if place else Path(), path.parts[place + 1 :]
+    parts = path.parts
+    for index in range(len(parts) - 3, -1, -1):
+        if parts[index] in {"result", "score"}:
+            return Path(*parts[:index]), parts[index + 1 :]
     return path.parent, (path.name,)
 
 
 def counterpart(path: Path, side: str) -> Path | None:
     """Return the score file of a result file, or the other way round; None where there is none."""
     root, below = _root(path)
-    name = (
-        below[-1].replace("_result.json", f"_{side}.json").replace("_score.json", f"_{side}.json")
-    )
-    folders = [path.parent] if len(below) == 1 else [root.joinpath(side, *below[:-1]), path.parent]
-    places = [folder / each for folder in folders for each in (name, _bare_name(name))]
-    return next((each for each in places if each != path and each.is_file()), None)
+    name = re.sub(r"_(result|score)\.json", f"_{side}.json", below[-1])
+    folders = [path.parent]
+    if len(below) > 1:
+        folders.insert(0, root.joinpath(side, *below[:-1]))
+    for folder in folders:
+        for other in (folder / name, folder / _bare_name(name)):
+            if other != path and other.is_file():
+                return other
+    return None
 
 
 def _bare_name(name: str) -> str:
-    """Return what a score file of 2024 is called: its category without what stands before it."""
+    """Return the name of a score file of 2024: its category without the prefix."""
     named = NAME.fullmatch(name)
-    is_old_score = named is not None and named["old"] and name.endswith("_score.json")
-    return f"{named['category']}_score.json" if named is not None and is_old_score else name
+    if named is None or not named["old"] or not name.endswith("_score.json"):
+        return name
+    return f"{named['category']}_score.json"
 
 
 def beside(path: Path, data: Path | None) -> list[Path]:
-    """Return the files of questions and possible answers of a result file's category, wherever they
-    usually stand.
+    """Return the files of questions and possible answers of a result file's category.
+
+    Args:
+        path: The result file.
+        data: The folder of questions; None for the usual places beside ``result``.
     """
     category = category_of(path)
     if category is None:
         return []
-    base = base_id(f"{category}_").rstrip("_")
     root, _ = _root(path)
-    folders = [data] if data is not None else [root / each for each in _DATA]
-    places = [place for folder in folders for place in (folder, folder / "possible_answer")]
+    folders = [root / each for each in _DATA] if data is None else [data]
     old = [before for before, since in _OLD_NAMES.items() if since == category]
+    base = base_id(f"{category}_").rstrip("_")
     names = dict.fromkeys((category, base, TODAY.get(category, category), *old))
-    found = [
-        each
-        for place in places
-        for name in names
-        for form in ("BFCL_v*_", "gorilla_openfunctions_v*_test_")
-        for each in sorted(place.glob(f"{form}{name}.json"))
-    ]
-    return [each for each in dict.fromkeys(found) if each != path]
+    found: dict[Path, None] = {}
+    places = [place for folder in folders for place in (folder, folder / "possible_answer")]
+    for place in places:
+        for name in names:
+            for form in ("BFCL_v*_", "gorilla_openfunctions_v*_test_"):
+                found |= dict.fromkeys(sorted(place.glob(f"{form}{name}.json")))
+    found.pop(path, None)
+    return list(found)
 
 
 def read_side_files(files: Iterable[Path], results: Mapping[str, Path]) -> SideFiles:

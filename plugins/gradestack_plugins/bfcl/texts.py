@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from gradestack_plugins.bfcl.side_files import WrittenCall, parse_calls
@@ -17,7 +17,7 @@ _CALL_MARK: Final = re.compile(
     r"|\[/?TOOL_CALLS\]|\bfunctools(?=\s*\[)|^\s*(?:Call|Action):(?=\s*[\w.]+\s*\()",
     re.IGNORECASE | re.MULTILINE,
 )
-"""What models write in front of calls and behind them."""
+"""Marks in front of calls and behind them."""
 _END_MARK: Final = re.compile(
     r"<bot_end>.*|<\|(?:eo[mt]_id|im_end|end(?:_?of_?text)?)\|>|</s>", re.DOTALL
 )
@@ -37,9 +37,10 @@ def calls_of_text(text: str, parameters: Mapping[str, Sequence[str]]) -> list[En
     whole = _decoded(said, parameters)
     if whole is not None or not _CALL_MARK.search(said):
         return whole
-    parts = [_decoded(part.strip(), parameters) for part in _CALL_MARK.split(said) if part.strip()]
-    found = [part for part in parts if part is not None]
-    return [call for calls in found for call in calls] if found else None
+    parts = [part.strip() for part in _CALL_MARK.split(said)]
+    decoded = [_decoded(part, parameters) for part in parts if part]
+    calls = [part for part in decoded if part is not None]
+    return [call for part in calls for call in part] if calls else None
 
 
 def _decoded(text: str, parameters: Mapping[str, Sequence[str]]) -> list[Entry] | None:
@@ -52,29 +53,34 @@ def _decoded(text: str, parameters: Mapping[str, Sequence[str]]) -> list[Entry] 
         have_names = all(call_of(entry)[0].get("name") for entry in entries)
         return list(entries) if have_names else None
     keyed = with_names(text)
-    if isinstance(keyed, list) and all(call["name"] in parameters for call in keyed):
+    if isinstance(keyed, list) and {call["name"] for call in keyed} <= parameters.keys():
         return list(keyed)
     name, _, rest = text.partition("\n")
-    arguments = list(_documents(rest)) if name.strip() in parameters else []
+    arguments = _documents(rest) if name.strip() in parameters else []
     if len(arguments) == 1 and isinstance(arguments[0], dict):
         return [{name.strip(): arguments[0]}]
-    documents: list[Entry] = list(_documents(text))
-    are_calls = all(isinstance(each, dict) and call_of(each)[0] is not each for each in documents)
-    return documents if documents and are_calls else None
+    documents = _documents(text)
+    are_calls = bool(documents) and all(map(_is_call, documents))
+    return documents if are_calls else None
 
 
-def _documents(text: str) -> Iterator[Any]:
-    """Yield the JSON documents that a text is, one behind the other; none where it is more."""
-    place, found = 0, []
-    while place < len(text):
+def _is_call(document: Any) -> bool:
+    return isinstance(document, dict) and call_of(document)[0] is not document
+
+
+def _documents(text: str) -> list[Any]:
+    """Return the JSON documents that a text is, one behind the other; none where it is more."""
+    position = 0
+    documents = []
+    while position < len(text):
         try:
-            value, place = _DECODER.raw_decode(text, place)
+            document, position = _DECODER.raw_decode(text, position)
         except (ValueError, RecursionError):
-            return
-        found.append(value)
-        while place < len(text) and text[place] in " \t\r\n;,":
-            place += 1
-    yield from found
+            return []
+        documents.append(document)
+        while position < len(text) and text[position] in " \t\r\n;,":
+            position += 1
+    return documents
 
 
 def is_not_decoded(text: str, parameters: Mapping[str, Sequence[str]]) -> bool:

@@ -7,19 +7,29 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 import attrs
+import msgspec
 from typing_extensions import override
 
 from gradestack import Input, Usage
 from gradestack.jsonio import as_list, as_map, as_number
+from gradestack_plugins.histories.shell import COMMAND_TOOL, answer_with_command
 from gradestack_plugins.readers.chat import text_of, word
 from gradestack_plugins.readers.chat.usage import count_of
+from gradestack_plugins.readers.declared import Object, convert_record
 from gradestack_plugins.readers.runs import Record, Run, RunReader
 
 _SURE: Final = 0.97
 _COMMAND: Final = re.compile(r"```(?:mswea_bash_command|bash)\s*\n(.*?)\n?```", re.DOTALL)
-"""How an answer says the command that is run: the first block of it."""
+"""The command of an answer: its first block."""
 _OBSERVED: Final = re.compile(r"\s*<(?:returncode|exit_code)>")
-_CALL: Final = "bash"
+
+
+class _Info(msgspec.Struct):
+    """How a run ended, and its amounts."""
+
+    exit_status: str = ""
+    model_stats: Object = None
+    config: Object = None
 
 
 @attrs.frozen(kw_only=True)
@@ -27,8 +37,8 @@ class MiniSweAgent(RunReader):
     """Reads trajectories of mini-swe-agent, a JSON document each.
 
     A command in an answer's block is a call of ``bash``, and the message behind it its result, with
-    the exit code it begins with. Id is the instance's, else the file's name. How it ended, and what
-    it cost, is taken from ``info``.
+    the exit code it begins with. The id is the instance's, else the file's name. End and cost of
+    the run are those of ``info``.
     """
 
     version = "1"
@@ -45,47 +55,36 @@ class MiniSweAgent(RunReader):
     @override
     def runs_of(self, records: Iterator[Record], file: Input, index: Any) -> Iterator[Run]:
         for document, source in records:
-            if not isinstance(document, dict):
-                continue
-            about = as_map(document.get("info"))
-            spent = as_map(about.get("model_stats"))
-            model = as_map(as_map(about.get("config")).get("model")).get("model_name")
-            status = word(dict(about), "exit_status")
-            usage = Usage(
-                requests=count_of(spent.get("api_calls")),
-                cost_usd=as_number(spent.get("instance_cost")),
-            )
-            yield Run(
-                id=word(document, "instance_id") or file.name.partition(".")[0],
-                entries=list(_entries(as_list(document.get("messages")))),
-                source=source,
-                first=document,
-                model=model if isinstance(model, str) else None,
-                usage=usage,
-                ended=_ended(status),
-                recorded={"exit_status": status} if status else {},
-            )
-
-
-def _ended(status: str) -> str | None:
-    if status == "Submitted":
-        return "completed"
-    return f"limit:{status}" if status.startswith("Limits") else None
+            info, remarks = convert_record(as_map(document.get("info")), _Info)
+            name = word(document, "instance_id") or file.name.partition(".")[0]
+            run = Run(id=name, entries=[], source=source, first=document, remarks=remarks)
+            run.entries += _entries(as_list(document.get("messages")))
+            run.model = word(as_map(info.config).get("model"), "model_name") or None
+            amounts = as_map(info.model_stats)
+            requests, cost = count_of(amounts.get("api_calls")), amounts.get("instance_cost")
+            run.usage = Usage(requests=requests, cost_usd=as_number(cost))
+            if info.exit_status:
+                run.recorded = {"exit_status": info.exit_status}
+            if info.exit_status.startswith("Limits"):
+                run.ended = f"limit:{info.exit_status}"
+            elif info.exit_status == "Submitted":
+                run.ended = "completed"
+            yield run
 
 
 def _entries(messages: Iterable[Any]) -> Iterator[dict[str, Any]]:
-    """Yield messages; commands in blocks are calls, what came of them their results."""
+    """Yield messages; commands in blocks are calls, and the messages behind them their results."""
     is_waiting = False
-    for message in messages:
-        said = dict(as_map(message))
-        text = text_of(said.get("content"))
-        command = _COMMAND.search(text) if said.get("role") == "assistant" else None
-        if command is not None and not said.get("tool_calls"):
-            call = {"name": _CALL, "arguments": {"command": command[1].strip()}}
-            yield {**said, "content": text.replace(command[0], "").strip(), "tool_calls": [call]}
+    for recorded in messages:
+        message = dict(as_map(recorded))
+        text = text_of(message.get("content"))
+        command = _COMMAND.search(text) if message.get("role") == "assistant" else None
+        if command is not None and not message.get("tool_calls"):
+            content = text.replace(command[0], "").strip()
+            yield {**message, **answer_with_command(content, command[1].strip())}
             is_waiting = True
-        elif is_waiting and said.get("role") == "user" and _OBSERVED.match(text):
-            yield {"role": "tool", "name": _CALL, "content": text}
+        elif is_waiting and message.get("role") == "user" and _OBSERVED.match(text):
+            yield {"role": "tool", "name": COMMAND_TOOL, "content": text}
             is_waiting = False
         else:
-            yield said
+            yield message

@@ -11,14 +11,13 @@ from typing_extensions import override
 
 from gradestack import Input, Usage
 from gradestack.jsonio import as_list, as_map, as_number
+from gradestack_plugins.histories.shell import COMMAND_TOOL, answer_with_command
 from gradestack_plugins.readers.chat import text_of, word
 from gradestack_plugins.readers.chat.usage import count_of
 from gradestack_plugins.readers.runs import Record, Run, RunReader
 
 _SURE: Final = 0.97
 _STEP_KEYS: Final = frozenset({"action", "observation", "response"})
-_CALL: Final = "bash"
-"""The name of a command that the answer's text holds: the program runs all of them in a shell."""
 
 
 @attrs.frozen(kw_only=True)
@@ -49,18 +48,17 @@ class SweAgent(RunReader):
     @override
     def runs_of(self, records: Iterator[Record], file: Input, index: Any) -> Iterator[Run]:
         for document, source in records:
-            about = as_map(document.get("info"))
-            status = word(dict(about), "exit_status")
-            yield Run(
-                id=file.name.removesuffix(".json").removesuffix(".traj"),
-                entries=list(_read_history(as_list(document.get("history")))),
-                source=source,
-                first=document,
-                model=_find_model(document.get("replay_config")),
-                usage=_read_usage(as_map(about.get("model_stats"))),
-                ended=_name_end(status),
-                recorded={"exit_status": status} if status else {},
-            )
+            name = file.name.removesuffix(".json").removesuffix(".traj")
+            run = Run(id=name, entries=[], source=source, first=document)
+            run.entries += _read_history(as_list(document.get("history")))
+            info = dict(as_map(document.get("info")))
+            run.model = _find_model(document.get("replay_config"))
+            run.usage = _read_usage(as_map(info.get("model_stats")))
+            status = word(info, "exit_status")
+            if status:
+                run.ended = _name_end(status)
+                run.recorded = {"exit_status": status}
+            yield run
 
 
 def _read_history(history: Iterable[Any]) -> Iterator[dict[str, Any]]:
@@ -72,11 +70,11 @@ def _read_history(history: Iterable[Any]) -> Iterator[dict[str, Any]]:
             continue
         action = word(message, "action").strip()
         if message.get("role") == "assistant" and action and not message.get("tool_calls"):
-            call = {"name": _CALL, "arguments": {"command": action}}
-            yield {"role": "assistant", "content": word(message, "thought"), "tool_calls": [call]}
+            yield answer_with_command(word(message, "thought"), action)
             is_waiting = True
         elif is_waiting and message.get("role") == "user":
-            yield {"role": "tool", "name": _CALL, "content": text_of(message.get("content"))}
+            content = text_of(message.get("content"))
+            yield {"role": "tool", "name": COMMAND_TOOL, "content": content}
             is_waiting = False
         else:
             yield message
@@ -84,14 +82,12 @@ def _read_history(history: Iterable[Any]) -> Iterator[dict[str, Any]]:
 
 def _read_usage(amounts: Mapping[str, Any]) -> Usage:
     """Return the run's own totals. A replay records zeros, which say nothing."""
+    requests = count_of(amounts.get("api_calls"))
     if not as_number(amounts.get("tokens_sent")):
-        return Usage(requests=count_of(amounts.get("api_calls")) or None)
-    return Usage(
-        requests=count_of(amounts.get("api_calls")),
-        input_tokens=count_of(amounts.get("tokens_sent")),
-        output_tokens=count_of(amounts.get("tokens_received")),
-        cost_usd=as_number(amounts.get("instance_cost")),
-    )
+        return Usage(requests=requests or None)
+    read, written = (count_of(amounts.get(key)) for key in ("tokens_sent", "tokens_received"))
+    cost = as_number(amounts.get("instance_cost"))
+    return Usage(requests=requests, input_tokens=read, output_tokens=written, cost_usd=cost)
 
 
 def _find_model(config: Any) -> str | None:

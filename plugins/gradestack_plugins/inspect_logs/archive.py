@@ -1,6 +1,4 @@
-"""Zip archives whose members are stored, deflated or, as inspect_ai writes them, compressed with
-Zstandard.
-"""
+"""Zip archives, whose members are stored, deflated, or compressed with Zstandard."""
 
 from __future__ import annotations
 
@@ -21,11 +19,8 @@ _zip: Final = importlib.import_module(
 _zstd: Final = importlib.import_module(
     "compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd"
 )
-_METHODS: Final = (
-    _zip.ZIP_STORED,
-    _zip.ZIP_DEFLATED,
-    _zip.ZIP_ZSTANDARD,
-)  # which unpack no more than is asked for
+_METHODS: Final = (_zip.ZIP_STORED, _zip.ZIP_DEFLATED, _zip.ZIP_ZSTANDARD)
+"""Methods that unpack no more than is asked for."""
 _DAMAGED: Final = (
     _zip.BadZipFile,
     _zstd.ZstdError,
@@ -55,7 +50,7 @@ class Archive:
         except (*_DAMAGED, ValueError) as error:
             self._file.close()
             raise DataError(f"{shown}: the archive is damaged or cut short: {error}") from error
-        self.members = {each.filename: each for each in self._archive.infolist()}
+        self.members = {member.filename: member for member in self._archive.infolist()}
 
     def __enter__(self) -> Self:
         return self
@@ -89,9 +84,5 @@ class Archive:
                 return loads(TooLong(b"", size))
             with self._archive.open(member) as opened:
                 return loads(opened.read(size + 1))  # no more than it says that it holds
-        except (
-            *_DAMAGED,
-            JsonProblem,
-            RuntimeError,
-        ) as error:  # the last for one that is encrypted
+        except (*_DAMAGED, JsonProblem, RuntimeError) as error:  # the last for an encrypted one
             raise ValueError(f"{name}: {error}") from error

@@ -6,8 +6,9 @@ import re
 import struct
 import sys
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar, Final, NamedTuple
 
@@ -42,6 +43,7 @@ from gradestack.jsonio import (
 )
 from gradestack_plugins.inspect_logs.archive import Archive
 from gradestack_plugins.inspect_logs.records import Header, header_of, sample_of
+from gradestack_plugins.readers.chat.logs import PROVIDES
 
 _HEADER, _START = "header.json", "_journal/start.json"
 _MEMBER: Final = re.compile(r"samples/(?P<name>.*_epoch_-?\d+)(?P<shell>/sample)?\.json", re.DOTALL)
@@ -58,23 +60,24 @@ _EMPTY: Final = (
 )
 
 
-class _Place(NamedTuple):
-    """Where a sample stands in an archive."""
+class _Member(NamedTuple):
+    """The member of an archive that holds a sample, or its shell where that is in pieces."""
 
     offset: int
     name: str
-    chunked: bool
+    is_chunked: bool
     size: int
 
 
-def _places(archive: Archive) -> list[_Place]:
-    found = []
+def _members_of(archive: Archive) -> list[_Member]:
+    members = []
     for name, member in archive.members.items():
-        if match := _MEMBER.fullmatch(name):
-            found.append(
-                _Place(member.header_offset, match["name"], bool(match["shell"]), member.file_size)
-            )
-    return sorted(found)
+        match = _MEMBER.fullmatch(name)
+        if match is not None:
+            is_chunked = match["shell"] is not None
+            own = _Member(member.header_offset, match["name"], is_chunked, member.file_size)
+            members.append(own)
+    return sorted(members)
 
 
 def _is_archive(head: bytes) -> bool:
@@ -97,23 +100,7 @@ class InspectLogs(RecordReader):
     """
 
     example_file = "logs/2026-01-01T00-00-00_task_….eval"
-    provides: ClassVar[frozenset[str]] = frozenset(
-        {
-            "model",
-            "run",
-            "input",
-            "turns",
-            "calls",
-            "text",
-            "tools",
-            "expected",
-            "recorded",
-            "status",
-            "error",
-            "ended",
-        }
-        | {"state", "usage", "agent_usage", "facets", "remarks", "source"}
-    )
+    provides = PROVIDES - {"cluster", "trace"} | {"state"}
     stack: ClassVar[str | None] = "scores"
     layout: ClassVar[Layout] = "list"
 
@@ -146,19 +133,18 @@ class InspectLogs(RecordReader):
 
     @staticmethod
     def _members(given: Input) -> tuple[Any, tuple[Range, ...] | None]:
-        """Return what a log as JSON says of its task, and where its samples stand."""
-        of_task, ranges = None, None
+        """Return the task of a log as JSON, and the ranges of its samples."""
+        task, ranges = None, None
         for member in iter_members(given.path, SHARD_BYTES):
             if member.key == "samples":
                 ranges = member.ranges
             elif member.key == "eval":
                 try:
-                    of_task = loads(member.read(given.path))
+                    task = loads(member.read(given.path))
                 except JsonProblem as problem:
-                    raise DataError(
-                        f"{given.shown}:{member.line}: {member.key}: {problem}"
-                    ) from problem
-        return of_task, ranges
+                    place = f"{given.shown}:{member.line}"
+                    raise DataError(f"{place}: {member.key}: {problem}") from problem
+        return task, ranges
 
     def remarks(self, inputs: Inputs) -> Iterator[str]:
         """Yield which logs are unfinished."""
@@ -174,16 +160,12 @@ class InspectLogs(RecordReader):
         for given in inputs.data:
             opened = self._archive(given)
             if opened is None:
-                ranges = self._members(given)[1]
-                yield RecordFile(
-                    input=given, ranges=ranges or (Range(),), extra="json" if ranges else "empty"
-                )
-                continue
-            with opened as archive:
-                places = _places(archive)
-            yield RecordFile(
-                input=given, ranges=_cut(places) or (Range(),), extra="eval" if places else "empty"
-            )
+                form, ranges = "json", self._members(given)[1]
+            else:
+                with opened as archive:
+                    form, ranges = "eval", _cut(_members_of(archive))
+            extra = form if ranges else "empty"
+            yield RecordFile(input=given, ranges=ranges or (Range(),), extra=extra)
 
     @override
     def read(self, shard: Shard, index: Mapping[str, Header]) -> Iterator[Sample | BadRecord]:
@@ -203,102 +185,115 @@ class InspectLogs(RecordReader):
 
 
 def _elements(archive: Archive, shard: Shard) -> Iterator[Element]:
-    inside = (
-        each for each in _places(archive) if shard.start <= each.offset < (shard.end or sys.maxsize)
-    )
-    for row, place in enumerate(inside, shard.first_row):
+    end = shard.end or sys.maxsize
+    members = [each for each in _members_of(archive) if shard.start <= each.offset < end]
+    for row, member in enumerate(members, shard.first_row):
         try:
-            yield Element(row, None, _record(archive, place))
+            yield Element(row, None, _record(archive, member))
         except ValueError as problem:
             yield Element(row, None, problem=str(problem))
 
 
-def _cut(places: list[_Place]) -> tuple[Range, ...]:
-    """Return ranges of an archive's bytes whose samples take about a shard's when they are
-    unpacked.
+def _cut(members: list[_Member]) -> tuple[Range, ...]:
+    """Return ranges of an archive's bytes, each of about a shard's unpacked samples."""
+    ranges: list[Range] = []
+    size = SHARD_BYTES
+    for row, member in enumerate(members):
+        if size >= SHARD_BYTES:
+            if ranges:
+                ranges[-1] = msgspec.structs.replace(ranges[-1], end=member.offset)
+            ranges.append(Range(member.offset, None, first_row=row))
+            size = 0
+        size += member.size
+    return tuple(ranges)
+
+
+def _record(archive: Archive, member: _Member) -> Any:
+    """Return the record of a sample.
+
+    Raises:
+        ValueError: A part of it is missing or cannot be read.
     """
-    found: list[Range] = []
-    held = 0
-    for row, place in enumerate(places):
-        if not found or held >= SHARD_BYTES:
-            found[-1:] = [*(msgspec.structs.replace(each, end=place.offset) for each in found[-1:])]
-            found.append(Range(place.offset, None, first_row=row))
-            held = 0
-        held += place.size
-    return tuple(found)
-
-
-def _record(archive: Archive, place: _Place) -> Any:
-    if not place.chunked:
-        return archive.json(f"samples/{place.name}.json")
-    record = archive.json(f"samples/{place.name}/sample.json")
+    if not member.is_chunked:
+        return archive.json(f"samples/{member.name}.json")
+    folder = f"samples/{member.name}"
+    record = archive.json(f"{folder}/sample.json")
     if not isinstance(record, dict):
         return record
-    if "metadata" not in record and f"samples/{place.name}/metadata.json" in archive.members:
-        record["metadata"] = archive.json(f"samples/{place.name}/metadata.json")
-    pieces = _Pieces(archive, place.name)
-    pool = [
-        each
-        for start in pieces.starts["messages"]
-        for each in as_list(pieces.piece("messages", start))
-    ]
+    metadata, stats = f"{folder}/metadata.json", f"{folder}/events/stats.json"
+    if "metadata" not in record and metadata in archive.members:
+        record["metadata"] = archive.json(metadata)
+    pieces = _Pieces(archive, member.name)
+    messages = list(pieces.entries("messages"))
     references = record.pop("message_refs", None)
     if references is None:
-        record.setdefault("messages", pool)
+        record.setdefault("messages", messages)
     else:
-        spans = [
-            each
-            for each in as_list(references)
-            if isinstance(each, list) and list(map(type, each)) == [int, int]
-        ]
-        if any(last > len(pool) for _, last in spans):
-            raise ValueError(
-                f"samples/{place.name}/messages: members are missing: {len(pool)} messages are "
-                "there"
-            )
-        record["messages"] = [
-            message for first, last in spans for message in pool[max(first, 0) : max(last, 0)]
-        ]
-    record["events"] = next(
-        ([each] for each in pieces.events() if as_map(each).get("event") == "model"), []
-    )
+        record["messages"] = _referred(messages, references, folder)
+    requests = filter(_is_request, pieces.entries("events"))
+    record["events"] = list(islice(requests, 1))  # the others are not read
     record["attachments"] = pieces
-    if f"samples/{place.name}/events/stats.json" in archive.members:
-        chunks = as_list(
-            as_map(archive.json(f"samples/{place.name}/events/stats.json")).get("chunks")
-        )
-        record["events"] *= sum(
-            as_count(as_map(as_map(each).get("type_counts")).get("model")) for each in chunks
-        )
+    if stats in archive.members:
+        chunks = as_list(as_map(archive.json(stats)).get("chunks"))
+        counts = [as_map(as_map(chunk).get("type_counts")) for chunk in chunks]
+        record["events"] *= sum(as_count(count.get("model")) for count in counts)
     return record
 
 
+def _is_request(event: Any) -> bool:
+    return as_map(event).get("event") == "model"
+
+
+def _referred(messages: list[Any], references: Any, folder: str) -> list[Any]:
+    """Return the messages in ranges of a pool of them.
+
+    Raises:
+        ValueError: A range is of more messages than there are.
+    """
+    found: list[Any] = []
+    for reference in as_list(references):
+        if not isinstance(reference, list) or list(map(type, reference)) != [int, int]:
+            continue
+        first, last = reference
+        if last > len(messages):
+            missing = f"members are missing: {len(messages)} messages are there"
+            raise ValueError(f"{folder}/messages: {missing}")
+        found += messages[max(first, 0) : max(last, 0)]
+    return found
+
+
 class _Pieces:
-    """The lists of a sample in pieces, each named by the place of its first entry."""
+    """The lists of a sample in pieces, each named by the index of its first entry."""
 
     def __init__(self, archive: Archive, name: str) -> None:
         self._archive, self._name = archive, name
-        self.starts: dict[str, list[int]] = {"messages": [], "events": [], "attachments": []}
-        for each in archive.members:
-            if (match := _PART.fullmatch(each)) and match["name"] == name:
-                self.starts[match["part"]].append(int(match["start"]))
-        for starts in self.starts.values():
+        self._starts: dict[str, list[int]] = {"messages": [], "events": [], "attachments": []}
+        for member in archive.members:
+            match = _PART.fullmatch(member)
+            if match is not None and match["name"] == name:
+                self._starts[match["part"]].append(int(match["start"]))
+        for starts in self._starts.values():
             starts.sort()
-        self._known: dict[int, Any] = {}
+        self._attachments: dict[int, Sequence[Any]] = {}
 
-    def piece(self, part: str, start: int) -> Any:
-        return self._archive.json(f"samples/{self._name}/{part}/{start}.json")
+    def _piece(self, part: str, start: int) -> Sequence[Any]:
+        return as_list(self._archive.json(f"samples/{self._name}/{part}/{start}.json"))
 
-    def events(self) -> Iterator[Any]:
-        for start in self.starts["events"]:
-            yield from as_list(self.piece("events", start))
+    def entries(self, part: str) -> Iterator[Any]:
+        """Yield the entries of a list."""
+        for start in self._starts[part]:
+            yield from self._piece(part, start)
 
     def get(self, number: str) -> Any:
-        at = int(number) if _POSITION.fullmatch(number) else -1
-        before = bisect_right(self.starts["attachments"], at) - 1
-        if at < 0 or before < 0:
+        """Return an attachment by its index; None where there is none."""
+        if not _POSITION.fullmatch(number):
             return None
-        start = self.starts["attachments"][before]
-        if start not in self._known:
-            self._known[start] = as_list(self.piece("attachments", start))
-        return self._known[start][at - start] if at - start < len(self._known[start]) else None
+        index = int(number)
+        before = bisect_right(self._starts["attachments"], index)
+        if not before:
+            return None
+        start = self._starts["attachments"][before - 1]
+        if start not in self._attachments:
+            self._attachments[start] = self._piece("attachments", start)
+        piece = self._attachments[start]
+        return piece[index - start] if index - start < len(piece) else None

@@ -22,7 +22,7 @@ from gradestack import (
     replace,
 )
 from gradestack.jsonio import as_list, as_map, as_number, compact
-from gradestack_plugins.readers.chat import text_of, tool_spec
+from gradestack_plugins.readers.chat import text_of, tool_spec, word
 from gradestack_plugins.readers.chat.conversation import Conversation, text_or_none
 from gradestack_plugins.readers.chat.identity import Identity
 from gradestack_plugins.readers.chat.logs import broken, log_sample
@@ -36,11 +36,12 @@ _UNPARSED: Final = "Error parsing the following tool call arguments: "
 
 
 class Header(msgspec.Struct, frozen=True, kw_only=True):
-    """What holds for all samples of a log."""
+    """The model and the task of a log."""
 
     model: Text = None
     task: Text = None
-    finished: bool = True  # whether it has a header, which is written when a task has ended
+    finished: bool = True
+    """Whether it has a header, which is written when a task has ended."""
 
 
 class _Limit(msgspec.Struct):
@@ -50,7 +51,7 @@ class _Limit(msgspec.Struct):
 
 
 class _Score(msgspec.Struct):
-    """What a scorer gave, and what it says of it."""
+    """The value of a scorer, and its explanation."""
 
     value: Any = None
     explanation: Any = None
@@ -77,9 +78,9 @@ class _Record(msgspec.Struct):
 
 
 def header_of(value: Any, *, finished: bool = True) -> Header:
-    """Return what a header says, or the beginning of an unfinished log."""
-    of_task = as_map(as_map(value).get("eval"))
-    model, task = text_or_none(of_task.get("model")), text_or_none(of_task.get("task"))
+    """Return the header of a log, or of the beginning of an unfinished one."""
+    about = as_map(as_map(value).get("eval"))
+    model, task = text_or_none(about.get("model")), text_or_none(about.get("task"))
     return Header(model=model, task=task, finished=finished)
 
 
@@ -92,14 +93,10 @@ class _Talk(Conversation):
         if not isinstance(problem, dict):
             super()._result_message(role, entry)
             return
-        said, identifier = (
-            text_or_none(problem.get("message")) or compact(problem),
-            entry.get("tool_call_id"),
-        )
-        result = entry.get("content") or said
-        self.answered(
-            identifier, entry.get("name"), result, said, text_or_none(problem.get("type"))
-        )
+        message = text_or_none(problem.get("message")) or compact(problem)
+        identifier, kind = entry.get("tool_call_id"), text_or_none(problem.get("type"))
+        result = entry.get("content") or message
+        self.answered(identifier, entry.get("name"), result, message, kind)
         self.add(Message(role=role, content=result, tool_call_id=text_or_none(identifier)))
 
 
@@ -112,55 +109,68 @@ def sample_of(value: Any, header: Header, source: Source) -> Sample:
     record, remarks = convert_record(value, _Record)
     attachments = _Attachments(record.attachments, remarks)
     resolved = attachments.resolved
-    models = [each for each in record.events or () if as_map(each).get("event") == "model"]
+    requests = [as_map(each) for each in record.events or ()]
+    requests = [each for each in requests if each.get("event") == "model"]
     talk = _Talk()
     talk.read(map(_message, resolved(record.messages)))
     if record.invalidation:
         remarks["invalidated"] = 1
-    if impossible := impossible_amounts(record.total_time):
+    impossible = impossible_amounts(record.total_time)
+    if impossible:
         remarks[IMPOSSIBLE_AMOUNT] = impossible
-    more: dict[str, Any] = {
-        "model": header.model,
-        "tools": _tools(resolved(models[0].get("tools"))) if models else None,
-        "recorded": _recorded(record.scores or {}, resolved),
-        "state": resolved(record.store) or None,
-        "usage": _usage(record, len(models)),
-        "agent_usage": record.model_usage or None,
-        "ended": "completed",
-    }
-    if record.limit is not None and record.limit.type is not None:
-        more["ended"] = f"limit:{record.limit.type}"
-    if record.error:
-        more |= {**broken(record.error, "the sample ended in an error"), "ended": "error"}
-    targets = [record.target] if isinstance(record.target, str) else record.target or []
-    if len(targets) == 1 and isinstance(targets[0], str):
-        more["expected"] = Expectation(text=resolved(targets[0]))
     if not talk.asked:
-        asked = resolved(record.input)
-        texts = [text_of(as_map(each).get("content")) for each in as_list(asked)]
-        talk.asked = [asked] if isinstance(asked, str) else texts
-    facets = {"task": header.task} if header.task is not None else {}
-    facets |= record.metadata or {}
-    known = Identity(str(record.id), record.epoch, None, {}, facets, remarks)
-    place = source if isinstance(record.id, str) else replace(source, id=record.id)
-    return log_sample(known, talk, place, **more)
+        talk.asked = _questions(resolved(record.input))
+    facets = {} if header.task is None else {"task": header.task}
+    identity = Identity(
+        str(record.id), record.epoch, None, {}, facets | (record.metadata or {}), remarks
+    )
+    sample = log_sample(
+        identity,
+        talk,
+        source if isinstance(record.id, str) else replace(source, id=record.id),
+        model=header.model,
+        tools=_tools(resolved(requests[0].get("tools"))) if requests else None,
+        recorded=_recorded(record.scores or {}, resolved),
+        state=resolved(record.store) or None,
+        usage=_usage(record, len(requests)),
+        agent_usage=record.model_usage or None,
+        **_end_of(record),
+    )
+    targets = [record.target] if isinstance(record.target, str) else record.target or []
+    if len(targets) != 1 or not isinstance(targets[0], str):
+        return sample
+    return replace(sample, expected=Expectation(text=resolved(targets[0])))
+
+
+def _end_of(record: _Record) -> dict[str, Any]:
+    """Return how a sample ended: by itself, at a limit, or in an error."""
+    if record.error:
+        return {**broken(record.error, "the sample ended in an error"), "ended": "error"}
+    limit = None if record.limit is None else record.limit.type
+    return {"ended": "completed" if limit is None else f"limit:{limit}"}
+
+
+def _questions(asked: Any) -> list[str]:
+    if isinstance(asked, str):
+        return [asked]
+    return [text_of(as_map(message).get("content")) for message in as_list(asked)]
 
 
 class _Attachments:
-    """Long texts of a sample that stand apart, by their names."""
+    """Long texts of a sample in a place of their own, by their names."""
 
     def __init__(self, held: Any, remarks: dict[str, int]) -> None:
         self._get: Callable[[str], Any] = getattr(held, "get", lambda _: None)
         self._remarks = remarks
 
     def resolved(self, value: JSON) -> JSON:
-        """Return a value with the texts that it names; each that is missing is remarked."""
+        """Return a value with the texts that it names; missing texts are remarked."""
         if isinstance(value, str):
             return self._text(value) if value.startswith(ATTACHMENT) else value
         if isinstance(value, list):
-            return [self.resolved(each) for each in value]
+            return [self.resolved(item) for item in value]
         if isinstance(value, dict):
-            return {key: self.resolved(each) for key, each in value.items()}
+            return {key: self.resolved(item) for key, item in value.items()}
         return value
 
     def _text(self, name: str) -> str:
@@ -177,9 +187,9 @@ def _message(entry: Any) -> Any:
         return entry
     changes: dict[str, Any] = {"usage": None}
     if isinstance(entry.get("tool_calls"), list):
-        changes["tool_calls"] = [_call(each) for each in entry["tool_calls"]]
+        changes["tool_calls"] = list(map(_call, entry["tool_calls"]))
     if isinstance(entry.get("content"), list):
-        changes["content"] = [block for each in entry["content"] for block in _blocks(each)]
+        changes["content"] = [block for part in entry["content"] for block in _blocks(part)]
     if entry.get("role") == "tool":
         changes["name"] = entry.get("function")
     return {**entry, **changes}
@@ -196,51 +206,46 @@ def _call(call: Any) -> Any:
 
 
 def _blocks(block: Any) -> Iterable[Any]:
-    """Yield a block of a message.
-
-    One that holds the call of a server's tool and its result as two.
-    """
-    if not isinstance(block, dict) or block.get("type") != "tool_use" or "tool_type" not in block:
+    """Yield a block of a message; the call of a server's tool with its result as two."""
+    if word(block, "type") != "tool_use" or "tool_type" not in block:
         yield block
         return
     kind = "mcp_tool_use" if block["tool_type"] == "mcp_call" else "server_tool_use"
     yield {**block, "type": kind, "server_name": block.get("context")}
-    problem = block.get("error")
-    if block.get("result") is not None or problem:
-        found = {
-            "type": "tool_result",
-            "tool_use_id": block.get("id"),
-            "content": block.get("result"),
-        }
-        yield {**found, **({"is_error": True, "content": problem} if problem else {})}
+    result, problem = block.get("result"), block.get("error")
+    if result is not None or problem:
+        answer = {"type": "tool_result", "tool_use_id": block.get("id"), "content": result}
+        yield {**answer, "is_error": True, "content": problem} if problem else answer
 
 
-def _tools(raws: Any) -> tuple[ToolSpec, ...] | None:
-    if not isinstance(raws, list):
+def _tools(recorded: Any) -> tuple[ToolSpec, ...] | None:
+    if not isinstance(recorded, list):
         return None
-    return tuple(found for each in raws if (found := tool_spec(each)) is not None)
+    specs = map(tool_spec, recorded)
+    return tuple([spec for spec in specs if spec is not None])
 
 
 def _recorded(scores: Mapping[str, _Score], resolved: Callable[[JSON], JSON]) -> dict[str, JSON]:
-    """Return scores by the names of their scorers, of several values by ``SCORER.NAME``, and what
-    scorers say.
+    """Return scores by the names of their scorers, and the explanations of scorers.
+
+    The scores of several values have names ``SCORER.NAME``.
     """
-    found: dict[str, JSON] = {}
-    explained: dict[str, JSON] = {}
+    recorded: dict[str, JSON] = {}
+    explanations: dict[str, JSON] = {}
     for name, score in scores.items():
-        several = dict(enumerate(score.value)) if isinstance(score.value, list) else score.value
-        values = {name: several}
-        if isinstance(several, dict):
-            values = {f"{name}.{key}": each for key, each in several.items()}
-        said = text_or_none(resolved(score.explanation))
-        for key, each in values.items():
-            number = _number(each)
+        value = dict(enumerate(score.value)) if isinstance(score.value, list) else score.value
+        values = {name: value}
+        if isinstance(value, dict):
+            values = {f"{name}.{key}": inner for key, inner in value.items()}
+        explanation = text_or_none(resolved(score.explanation))
+        for key, inner in values.items():
+            number = _number(inner)
             if isinstance(number, float) and not math.isfinite(number):
                 continue  # not scored
-            found[key] = each if number is None else number
-            if said:
-                explained[key] = said
-    return {**found, "explanations": explained} if explained else found
+            recorded[key] = inner if number is None else number
+            if explanation:
+                explanations[key] = explanation
+    return {**recorded, "explanations": explanations} if explanations else recorded
 
 
 def _number(value: JSON) -> JSON:
@@ -254,9 +259,8 @@ def _usage(record: _Record, asked: int) -> Usage | None:
     by_model = (record.model_usage or {}).values()
     costs = [as_number(each.get("total_cost")) for each in by_model]
     known_costs = [cost for cost in costs if cost is not None]
-    more = {
-        "cost_usd": sum(known_costs) if known_costs else None,
-        "seconds": as_number(record.total_time),
-    }
-    found = replace(added(map(usage_of, by_model)) or Usage(), requests=asked or None, **more)
-    return found if found != Usage() else None
+    usage = added(map(usage_of, by_model)) or Usage()
+    cost = sum(known_costs) if known_costs else None
+    seconds = as_number(record.total_time)
+    usage = replace(usage, requests=asked or None, cost_usd=cost, seconds=seconds)
+    return None if usage == Usage() else usage

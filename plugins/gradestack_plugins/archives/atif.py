@@ -53,7 +53,7 @@ _ROLES: Final = {"agent": "assistant", "user": "user", "system": "system"}
 
 
 class _Extra(msgspec.Struct, frozen=True):
-    """What ATIF has no place for: ``gradestack convert`` keeps it in a key of its own."""
+    """The key in which ``gradestack convert`` keeps what ATIF has no place for."""
 
     gradestack: dict[str, Any] = {}
     is_error: Any = None
@@ -78,7 +78,7 @@ class _Call(msgspec.Struct):
 
 
 class _Result(msgspec.Struct):
-    """What came of a call, or of none."""
+    """The result of a call, or of none."""
 
     source_call_id: Text = None
     content: Any = None
@@ -87,7 +87,7 @@ class _Result(msgspec.Struct):
 
 
 class _Observation(msgspec.Struct, frozen=True):
-    """What came of a step."""
+    """The results of a step."""
 
     results: list[_Result] = []
 
@@ -146,29 +146,24 @@ class Atif(DocumentReader):
 
     @override
     def files(self, inputs: Inputs, index: Any) -> Iterator[RecordFile]:
-        names = (
-            {each.path.resolve(): {*_named(each.path)} for each in inputs.data}
-            if len(inputs.data) > 1
-            else {}
-        )
-        reached, waiting = set[Path](), [*(names.keys() - set[Path]().union(*names.values()))]
-        while waiting:
-            more = names.get(waiting.pop(), set()) - reached
-            reached |= more
-            waiting += more
-        reached |= {result for path in names if (result := _result_of(path)) is not None}
-        own = tuple(each for each in inputs.data if each.path.resolve() not in reached)
+        paths = {given.path.resolve() for given in inputs.data}
+        parts = _parts_of_others(paths) if len(paths) > 1 else set()
+        parts |= {result for path in paths if (result := _result_of(path)) is not None}
+        own = tuple([given for given in inputs.data if given.path.resolve() not in parts])
         return super().files(replace(inputs, data=own), index)
 
     @override
     def joined(self, value: Any, path: Path) -> Any:
         if not isinstance(value, dict) or not _is_trajectory(value):
             return value
-        found, trial = _joined(value, path, set()), _trial(path)
-        own = as_map(found.get("extra")).get("gradestack")
+        whole = _joined(value, path, set())
+        known = _trial_facts(as_map(_result_beside(path)))
+        own = as_map(whole.get("extra")).get("gradestack")
+        if isinstance(own, dict):
+            known |= own
         return {
-            **found,
-            "extra": {"gradestack": {**trial, **own} if isinstance(own, dict) else own or trial},
+            **whole,
+            "extra": {"gradestack": known if own is None or isinstance(own, dict) else own},
         }
 
     @override
@@ -196,108 +191,114 @@ def is_trial(value: Mapping[str, Any]) -> bool:
 
 
 def _result_of(path: Path) -> Path | None:
-    """Return where Harbor writes the result of the trial that a trajectory belongs to."""
+    """Return the place of Harbor's result of the trial that a trajectory belongs to."""
     return path.parent.parent / "result.json" if path.parent.name == "agent" else None
 
 
 def _without_steps(trial: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a trajectory of no steps that says what is known of a trial without one."""
+    """Return a trajectory of no steps for a trial without one."""
     info = as_map(trial.get("agent_info"))
-    agent = {
-        "name": info.get("name"),
-        "version": info.get("version"),
-        "model_name": as_map(info.get("model_info")).get("name"),
-    }
-    return {
-        "trajectory_id": trial.get("trial_name"),
-        "agent": agent,
-        "steps": [],
-        "extra": {"gradestack": _known_of(trial)},
-    }
+    model = as_map(info.get("model_info")).get("name")
+    agent = {"name": info.get("name"), "version": info.get("version"), "model_name": model}
+    extra = {"gradestack": _trial_facts(trial)}
+    return {"trajectory_id": trial.get("trial_name"), "agent": agent, "steps": [], "extra": extra}
 
 
-def _named(path: Path) -> Iterator[Path]:
+def _parts_of_others(paths: set[Path]) -> set[Path]:
+    """Return the files that are continuations or sub-agents of other files."""
+    names = {path: {*_named_files(path)} for path in paths}
+    named_by_any = set[Path]().union(*names.values())
+    waiting = list(paths - named_by_any)
+    parts: set[Path] = set()
+    while waiting:
+        new = names.get(waiting.pop(), set()) - parts
+        parts |= new
+        waiting += new
+    return parts
+
+
+def _named_files(path: Path) -> Iterator[Path]:
+    """Yield the files that a trajectory names; none of a file that is large, or cannot be read."""
     with suppress(OSError, ValueError):
-        for name in _REFERENCE.findall(
-            read_regular(path) if path.stat().st_size < 1 << 26 else b""
-        ):
+        content = read_regular(path) if path.stat().st_size < _LARGEST else b""
+        for name in _REFERENCE.findall(content):
             yield (path.parent / loads(b'"%b"' % name)).resolve()
 
 
-def _other(name: Any, path: Path, seen: set[Path]) -> dict[str, Any] | None:
+_LARGEST: Final = 1 << 26
+
+
+def _other(name: Any, path: Path, visited: set[Path]) -> dict[str, Any] | None:
+    """Return the trajectory in a file below the folder of another; None where there is none."""
     if not isinstance(name, str):
         return None
-    found: Any = None
+    other: Any = None
     with suppress(OSError, ValueError):
         place, folder = (path.parent / name).resolve(), path.parent.resolve()
-        seen.add(path.resolve())
-        found = (
-            loads(read_regular(place))
-            if place not in seen and place.is_relative_to(folder)
-            else None
-        )
-        seen.add(place)
-    return found if isinstance(found, dict) and Atif.is_record(found) else None
+        visited.add(path.resolve())
+        if place not in visited and place.is_relative_to(folder):
+            other = loads(read_regular(place))
+        visited.add(place)
+    return other if isinstance(other, dict) and Atif.is_record(other) else None
 
 
-def _joined(record: dict[str, Any], path: Path, seen: set[Path]) -> dict[str, Any]:
-    """Return a trajectory with the steps of its continuations, and with sub-agents that stand in
-    other files.
-    """
+def _joined(record: dict[str, Any], path: Path, visited: set[Path]) -> dict[str, Any]:
+    """Return a trajectory with the steps of its continuations, and sub-agents in other files."""
     last, steps = record, list(record["steps"])
-    while (more := _other(last.get("continued_trajectory_ref"), path, seen)) is not None:
+    while (more := _other(last.get("continued_trajectory_ref"), path, visited)) is not None:
         last, steps = more, [*steps, *more["steps"]]
-    inner = list(as_list(record.get("subagent_trajectories")))
-    results = [
-        each
-        for step in steps
-        for each in as_list(as_map(as_map(step).get("observation")).get("results"))
-    ]
-    for ref in [
-        ref for each in map(as_map, results) for ref in as_list(each.get("subagent_trajectory_ref"))
-    ]:
-        if (found := _other(as_map(ref).get("trajectory_path"), path, seen)) is not None:
-            del ref["trajectory_path"]
-            inner.append(_joined(found, path, seen))
-    whole = {"final_metrics": record.get("final_metrics") if last is record else None}
-    whole["continued_trajectory_ref"] = last.get("continued_trajectory_ref")
-    return {**record, **whole, "steps": steps, "subagent_trajectories": inner}
+    agents = list(as_list(record.get("subagent_trajectories")))
+    for reference in _agent_references(steps):
+        other = _other(as_map(reference).get("trajectory_path"), path, visited)
+        if other is not None:
+            del reference["trajectory_path"]
+            agents.append(_joined(other, path, visited))
+    return {
+        **record,
+        "final_metrics": record.get("final_metrics") if last is record else None,
+        "continued_trajectory_ref": last.get("continued_trajectory_ref"),
+        "steps": steps,
+        "subagent_trajectories": agents,
+    }
 
 
-def _trial(path: Path) -> dict[str, Any]:
-    """Return what a job of Harbor says of the trial a trajectory belongs to.
+def _agent_references(steps: list[Any]) -> list[Any]:
+    """Return the references to sub-agents in the results of steps."""
+    references: list[Any] = []
+    for step in map(as_map, steps):
+        for result in as_list(as_map(step.get("observation")).get("results")):
+            references += as_list(as_map(result).get("subagent_trajectory_ref"))
+    return references
 
-    ``TRIAL/result.json``.
-    """
-    place, result = _result_of(path), None
+
+def _result_beside(path: Path) -> Any:
+    """Return Harbor's result of the trial that a trajectory belongs to: ``TRIAL/result.json``."""
+    place = _result_of(path)
     if place is not None:
         with suppress(OSError, ValueError):
-            result = loads(read_regular(place))
-    return _known_of(as_map(result))
+            return loads(read_regular(place))
+    return None
 
 
-def _known_of(trial: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what Harbor's result of a trial says, in the jsonl form.
+def _trial_facts(trial: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of the jsonl form in Harbor's result of a trial.
 
     Harbor's mean takes a missing reward as 0; so does this where an exception says why there is
-    none. How an exception beside a reward ended the run is said, and the reward counts.
+    none. An exception beside a reward says how the run ended, and the reward counts.
     """
     rewards = as_map(as_map(trial.get("verifier_result")).get("rewards"))
     exception = as_map(trial.get("exception_info"))
-    known: dict[str, Any] = {
-        "id": trial.get("task_name"),
-        "run": trial.get("trial_name"),
-        "recorded": rewards,
-    }
     kind = text_or_none(exception.get("exception_type")) or ""
+    facts: dict[str, Any] = {"id": trial.get("task_name"), "run": trial.get("trial_name")}
+    facts["recorded"] = rewards
     if exception:
-        known["ended"] = "limit:time" if "Timeout" in kind else "error"
-    if exception and not any(is_number(each) for each in rewards.values()):
+        facts["ended"] = "limit:time" if "Timeout" in kind else "error"
+    if exception and not any(map(is_number, rewards.values())):
         message = text_or_none(exception.get("exception_message")) or kind or "the trial failed"
-        known["recorded"] = {**rewards, "reward": 0.0}
-        known["error"] = {"category": "target", "code": "run_error", "message": message}
-        known["error"] |= {"type": kind} if kind else {}
-    return {name: each for name, each in known.items() if each}
+        error = {"category": "target", "code": "run_error", "message": message}
+        facts["error"] = {**error, "type": kind} if kind else error
+        facts["recorded"] = {**rewards, "reward": 0.0}
+    return {name: value for name, value in facts.items() if value}
 
 
 def _samples(
@@ -308,71 +309,69 @@ def _samples(
     talk, agent, session = Conversation(), trajectory.agent, trajectory.session_id
     talk.remarks |= wrong
     for step in trajectory.steps:
-        _take(step, talk)
+        _read_step(step, talk)
+    cluster = None if parent is None else parent.cluster or parent.id
     facets = {"agent_name": agent.name, "agent_version": agent.version}
     facets["subagent_of"] = None if parent is None else parent.id
-    known = named(
+    identity = named(
         trajectory.trajectory_id or session,
         made,
-        cluster=None if parent is None else parent.cluster or parent.id,
-        trace={"session_id": session} if session is not None else {},
-        facets={key: each for key, each in facets.items() if each is not None},
+        cluster,
+        {} if session is None else {"session_id": session},
+        {name: value for name, value in facets.items() if value is not None},
     )
     if trajectory.continued_trajectory_ref:
         talk.remark("continued_trajectory_ref")
-    held = [
-        {**each, "trajectory_id": f"{known.id}/{text_or_none(each.get('trajectory_id')) or number}"}
-        for number, each in enumerate(trajectory.subagent_trajectories)
-    ]
-    offered = agent.tool_definitions
+    agents = []
+    for number, inner in enumerate(trajectory.subagent_trajectories):
+        name = text_or_none(inner.get("trajectory_id")) or number
+        agents.append({**inner, "trajectory_id": f"{identity.id}/{name}"})
+    specs = map(tool_spec, agent.tool_definitions or ())
+    tools = tuple([spec for spec in specs if spec is not None])
     sample = log_sample(
-        known,
+        identity,
         talk,
         source,
         model=agent.model_name,
-        tools=None if offered is None else tuple(filter(None, map(tool_spec, offered))),
-        usage=_total(trajectory.final_metrics, talk),
+        tools=None if agent.tool_definitions is None else tools,
+        usage=_total_usage(trajectory.final_metrics, talk),
         agent_usage=trajectory.final_metrics or talk.usages or None,
-        children=tuple(str(each["trajectory_id"]) for each in held),
+        children=tuple([str(inner["trajectory_id"]) for inner in agents]),
     )
     own = trajectory.extra.gradestack
     sample = _completed(sample, own) if own else sample
     yield sample
-    for each in held:
-        yield from _samples(each, source, made, sample)
+    for inner in agents:
+        yield from _samples(inner, source, made, sample)
 
 
 def _completed(sample: Sample, own: Mapping[str, Any]) -> Sample:
-    found = JsonLines().record({"id": sample.id, **own}, file="", ordinal=0)
-    if isinstance(found, BadRecord):
-        # what makes a bad record
-        raise ValueError(f"extra.gradestack: {found.reason}")
-    more = {
-        "usage": ("agent_usage",),
-        "error": ("status",),
-        "predicted": tuple(as_map(own.get("predicted"))),
-    }
-    names = {name for key in own for name in (key, *more.get(key, ()))} & set(
-        Sample.__struct_fields__
-    )
-    changes = {name: getattr(found, name) for name in names}
-    if "id" in own and found.source is not None and sample.source is not None:
-        changes["source"] = replace(sample.source, id=found.source.id)
+    """Return a sample with the fields under ``extra.gradestack``, in the jsonl form."""
+    form = JsonLines().record({"id": sample.id, **own}, file="", ordinal=0)
+    if isinstance(form, BadRecord):
+        raise ValueError(f"extra.gradestack: {form.reason}")
+    names = set(own)
+    names.update(as_map(own.get("predicted")))
+    names.update(["agent_usage"] if "usage" in own else [], ["status"] if "error" in own else [])
+    changes = {name: getattr(form, name) for name in names & set(Sample.__struct_fields__)}
+    if "id" in own and form.source is not None and sample.source is not None:
+        changes["source"] = replace(sample.source, id=form.source.id)
     return replace(sample, **changes)
 
 
-def _complete(call: ToolCall, own: Mapping[str, Any]) -> None:
+def _complete_call(call: ToolCall, own: Mapping[str, Any]) -> None:
+    """Set the fields of a call under its ``extra.gradestack``."""
     try:
-        found = msgspec.convert({"name": call.name, **own}, ToolCall)
+        form = msgspec.convert({"name": call.name, **own}, ToolCall)
     except ValueError as problem:
         raise ValueError(f"extra.gradestack of the call {call.name}: {problem}") from None
     for name in own.keys() & set(ToolCall.__struct_fields__):
-        force_setattr(call, name, getattr(found, name))
+        force_setattr(call, name, getattr(form, name))
 
 
-def _take(entry: dict[str, Any], talk: Conversation) -> None:
+def _read_step(recorded: dict[str, Any], talk: Conversation) -> None:
     """Read one step, with the results of its calls."""
-    step, wrong = convert_record(entry, _Step)
+    step, wrong = convert_record(recorded, _Step)
     talk.remarks |= {f"steps.{remark}": 1 for remark in wrong}
     role, results = _ROLES.get(step.source or ""), step.observation.results
     if role is None:
@@ -384,42 +383,44 @@ def _take(entry: dict[str, Any], talk: Conversation) -> None:
         for result in results:
             talk.add(Message(role="tool", content=result.content))
         return
-    before, calls = len(talk.calls), step.tool_calls
-    said = step.message or None if calls else step.message
-    usual = {"role": role, "content": said, "usage": step.metrics, **step.extra.gradestack}
+    calls, count = step.tool_calls, len(talk.calls)
+    content = step.message or None if calls else step.message
+    message = {"role": role, "content": content, "usage": step.metrics, **step.extra.gradestack}
     if role == "assistant":
-        _remark_unread(entry, talk)
-        usual["tool_calls"] = list(map(_usual_call, calls))
-        usual["reasoning_content"] = step.reasoning_content
-        usual["model"] = step.model_name
-    talk.read([usual])
-    made = talk.calls[before:]
+        _remark_unread(recorded, talk)
+        message["tool_calls"] = list(map(_chat_call, calls))
+        message["reasoning_content"] = step.reasoning_content
+        message["model"] = step.model_name
+    talk.read([message])
+    made = talk.calls[count:]
     for result in results:
-        _take_result(result, talk)
-    for call, recorded in zip(made, calls, strict=False):
-        if recorded.extra.gradestack:
-            _complete(call, recorded.extra.gradestack)
+        _read_result(result, talk)
+    for call, written in zip(made, calls, strict=False):
+        if written.extra.gradestack:
+            _complete_call(call, written.extra.gradestack)
 
 
-def _usual_call(call: _Call) -> dict[str, Any]:
+def _chat_call(call: _Call) -> dict[str, Any]:
     function = {"name": call.function_name, "arguments": call.arguments}
     return {"id": call.tool_call_id, "function": function}
 
 
-def _take_result(result: _Result, talk: Conversation) -> None:
-    """Read a result; one that names no call is a message."""
-    own, refs = result.extra.gradestack, result.subagent_trajectory_ref
+def _read_result(result: _Result, talk: Conversation) -> None:
+    """Read a result; a result that names no call is a message."""
+    own, references = result.extra.gradestack, result.subagent_trajectory_ref
     content, name = own.get("content", result.content), text_or_none(own.get("name"))
-    for ref in refs:
-        if as_map(ref).get("trajectory_path"):
+    for reference in references:
+        if as_map(reference).get("trajectory_path"):
             talk.remark("trajectory_path")
     if result.source_call_id is None:
         talk.add(Message(role="tool", content=content, name=name))
         return
+    if content is None:
+        content = references or None
     entry = {
         "role": "tool",
         "tool_call_id": result.source_call_id,
-        "content": refs or None if content is None else content,
+        "content": content,
         "name": name,
     }
     if result.extra.is_error is True:
@@ -437,23 +438,18 @@ def _remark_unread(step: Mapping[str, Any], talk: Conversation) -> None:
 
 
 def _usage(metrics: Any, prefix: str = "") -> Usage | None:
-    if not metrics:
-        return None
-    held = {
-        key.removeprefix(prefix): each
-        for key, each in as_map(metrics).items()
-        if key.startswith(prefix)
-    }
-    found, cost = usage_of(held), as_number(held.get("cost_usd"))
-    if cost is None:
-        return found
-    return replace(found or Usage(), cost_usd=cost)
+    """Return the usage in metrics, whose keys may begin with a prefix."""
+    named = {key: value for key, value in as_map(metrics).items() if key.startswith(prefix)}
+    amounts = {key.removeprefix(prefix): value for key, value in named.items()}
+    usage, cost = usage_of(amounts), as_number(amounts.get("cost_usd"))
+    return usage if cost is None else replace(usage or Usage(), cost_usd=cost)
 
 
-def _total(final: Any, talk: Conversation) -> Usage | None:
-    whole, steps = _usage(final, "total_"), added(map(_usage, talk.usages))
-    if whole is None or steps is None:
-        return steps if whole is None else replace(whole, requests=None)
-    if (whole.input_tokens, whole.output_tokens) != (steps.input_tokens, steps.output_tokens):
+def _total_usage(final: Any, talk: Conversation) -> Usage | None:
+    """Return the final metrics, else the sum over steps; that they differ is remarked."""
+    total, steps = _usage(final, "total_"), added(map(_usage, talk.usages))
+    if total is None or steps is None:
+        return steps if total is None else replace(total, requests=None)
+    if (total.input_tokens, total.output_tokens) != (steps.input_tokens, steps.output_tokens):
         talk.remark("final_metrics_differ_from_steps")
-    return replace(whole, requests=steps.requests)
+    return replace(total, requests=steps.requests)

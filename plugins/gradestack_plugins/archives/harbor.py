@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from itertools import islice
@@ -19,17 +20,16 @@ _SURE: Final = 0.96
 _RESULT: Final = "result.json"
 _TRAJECTORY: Final = Path("agent", "trajectory.json")
 _PLACES: Final = (_RESULT, f"*/{_RESULT}", f"*/*/{_RESULT}")
-"""Where results lie in a trial, in a job, and in a folder of jobs."""
+"""Patterns of results in a trial, in a job, and in a folder of jobs."""
 _LOOKED_AT: Final = 20
 
 
 @attrs.frozen(kw_only=True)
 class Harbor(Atif):
-    """Reads a job of Harbor, or a folder of jobs: every trial is a run, with the trajectory of its
-    agent where that is one in ATIF.
+    """Reads a job of Harbor, or a folder of jobs: every trial is a run.
 
-    What else an agent left in the folder of its trial is not read. The rest is as ``atif`` has it.
-    A job that counts more trials than there are is said.
+    The trajectory of the agent is read where it is in ATIF, as by ``atif``. Other files in the
+    folder of a trial are not read. A job that counts more trials than there are is named.
     """
 
     version = "1"
@@ -64,11 +64,12 @@ class Harbor(Atif):
         """Yield which jobs count more trials than there are."""
         for given in inputs.data:
             results = _results(given) if given.path.is_dir() else []
-            for job in dict.fromkeys(result.parent.parent for result in results):
+            trials = Counter(result.parent.parent for result in results)
+            for job, there in trials.items():
                 counted = as_map(_document(job / _RESULT)).get("n_total_trials")
-                there = sum(result.parent.parent == job for result in results)
                 if isinstance(counted, int) and counted > there:
-                    yield f"{given.shown}: the job {job.name} counts {counted} trials, {there} are there"
+                    what = f"the job {job.name} counts {counted} trials, {there} are there"
+                    yield f"{given.shown}: {what}"
 
 
 def _results(given: Input) -> list[Path]:
@@ -77,15 +78,15 @@ def _results(given: Input) -> list[Path]:
     Raises:
         DataError: There is none.
     """
-    found = sorted(_results_below(given.path))
-    if not found:
+    results = sorted(_results_below(given.path))
+    if not results:
         raise DataError(f"{given.shown}: no trial of Harbor: TRIAL/{_RESULT} is expected")
-    return found
+    return results
 
 
 def _results_below(path: Path, most: int | None = None) -> Iterator[Path]:
-    for place in _PLACES:
-        for result in islice(path.glob(place), most):
+    for pattern in _PLACES:
+        for result in islice(path.glob(pattern), most):
             if is_trial(as_map(_document(result))):
                 yield result
 

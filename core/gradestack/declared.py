@@ -13,6 +13,8 @@ import msgspec
 from gradestack.api import Direction, Figure, Unit, declared_figure
 from gradestack.jsonio.values import as_list, as_map, as_text
 
+_OPTIONAL = ("about", "divisor", "samples")
+_TEXTS = ("name", "label", *_OPTIONAL)
 _MEAN = "mean"  # aggregator whose figure means what its grader says of a score
 
 
@@ -23,24 +25,20 @@ class Declarations:
     """
 
     def __init__(self, header: Mapping[str, Any]) -> None:
-        entries = [as_map(each) for each in as_list(header.get("components"))]
+        entries = [as_map(entry) for entry in as_list(header.get("components"))]
         self._scores: dict[str, Figure] = {}
         self._figures: dict[tuple[str, str], tuple[Figure, ...]] = {}
-        for each in entries:
-            key = as_text(each.get("key"))
-            if each.get("kind") == "grader" and "better" in each:
-                label = as_text(each.get("label"))
-                least, most = as_list(each.get("bounds")) or (0.0, 1.0)
-                score = _figure(
-                    {**each, "name": _MEAN, "label": "Mean score" if label == key else label}
-                )
-                self._scores[key] = msgspec.structs.replace(score, least=least, most=most)
-        for each in entries:
-            of = as_text(each.get("of"))
-            if each.get("kind") == "aggregator":
-                own = tuple(_figure(as_map(one)) for one in as_list(each.get("figures")))
-                mean = each.get("name") == _MEAN and of in self._scores
-                self._figures[of, as_text(each.get("key"))] = (self._scores[of],) if mean else own
+        for entry in entries:
+            if entry.get("kind") == "grader" and "better" in entry:
+                self._scores[as_text(entry.get("key"))] = _score(entry)
+        for entry in entries:
+            if entry.get("kind") == "aggregator":
+                grader, key = as_text(entry.get("of")), as_text(entry.get("key"))
+                if entry.get("name") == _MEAN and grader in self._scores:
+                    figures: tuple[Figure, ...] = (self._scores[grader],)
+                else:
+                    figures = tuple(map(_figure, map(as_map, as_list(entry.get("figures")))))
+                self._figures[grader, key] = figures
 
     def score(self, grader: str) -> Figure | None:
         """Return what the mean score of a grader means; None: nobody says."""
@@ -53,7 +51,8 @@ class Declarations:
         """
         if not aggregator:
             return self._scores.get(grader) if path.startswith("avg_score") else None
-        return declared_figure(self._figures.get((grader, aggregator), ()), aggregator, path)
+        figures = self._figures.get((grader, aggregator), ())
+        return declared_figure(figures, aggregator, path)
 
     def at(self, path: str) -> Figure | None:
         """Return what the figure at ``GRADER.AGGREGATOR.FIGURE`` means, as headlines and gates
@@ -67,24 +66,35 @@ class Declarations:
         return self.figure(grader, "", name)
 
 
+def _score(entry: Mapping[str, Any]) -> Figure:
+    """Return what a grader's mean score means."""
+    label = as_text(entry.get("label"))
+    if label == as_text(entry.get("key")):
+        label = "Mean score"
+    least, most = as_list(entry.get("bounds")) or (0.0, 1.0)
+    figure = _figure({**entry, "name": _MEAN, "label": label})
+    return msgspec.structs.replace(figure, least=least, most=most)
+
+
 def _figure(entry: Mapping[str, Any]) -> Figure:
-    better, unit = entry.get("better"), entry.get("unit")
+    better: Any = entry.get("better")
+    unit: Any = entry.get("unit")
+    texts: dict[str, Any] = {name: as_text(entry.get(name)) for name in _TEXTS}
     return Figure(
-        name=as_text(entry.get("name")),
-        label=as_text(entry.get("label")),
-        better=next((each for each in get_args(Direction) if each == better), "neither"),
-        unit=next((each for each in get_args(Unit) if each == unit), "score"),
-        about=as_text(entry.get("about")),
-        divisor=as_text(entry.get("divisor")),
-        samples=as_text(entry.get("samples")),
+        **texts,
+        better=better if better in get_args(Direction) else "neither",
+        unit=unit if unit in get_args(Unit) else "score",
     )
 
 
 def declared_entry(figure: Figure) -> dict[str, Any]:
     """Return what header.json records of a figure: what is not said is left out."""
-    names = ["name", "label", "better", "unit"]
-    names += [name for name in ("about", "divisor", "samples") if getattr(figure, name)]
-    return {name: getattr(figure, name) for name in names}
+    entry = {name: getattr(figure, name) for name in ("name", "label", "better", "unit")}
+    for name in _OPTIONAL:
+        value = getattr(figure, name)
+        if value:
+            entry[name] = value
+    return entry
 
 
 _UNITS = {"seconds": "{} s", "tokens": "{} tokens", "usd": "${}", "bits": "{} bits"}
@@ -100,9 +110,7 @@ def with_unit(number: str, unit: str) -> str:
 
 
 def which_is_better(better: str) -> str:
-    """Return what has to be said of a figure's direction.
-
-    Nothing where higher is better, or neither.
+    """Describe a figure's direction, where lower is better; "" where not.
 
     >>> which_is_better("lower")
     'lower is better'

@@ -88,31 +88,29 @@ class Offer(NamedTuple):
     """
 
 
+def _make_offers(kind: Kind, name: str, pairs: Sequence[tuple[Component, Plugin]]) -> list[Offer]:
+    """Return the components of one kind and name, each with the shortest name it has."""
+    names = [qualified(*pair) for pair in pairs]
+    conflict = None
+    if len(pairs) > 1:
+        owners = " and ".join(str(plugin) for _, plugin in pairs)
+        conflict = f"{kind} {name!r} is offered by {owners}; write {' or '.join(names)}"
+    if len(pairs) == 1 or pairs[0][1].distribution == BUILT_IN:
+        names[0] = name
+    return [Offer(*pair, shortest, conflict) for pair, shortest in zip(pairs, names, strict=True)]
+
+
 class Registry:
     """Everything discovered at one time. Build one with ``discover``; there is no global one."""
 
     def __init__(self, plugins: Sequence[Plugin], unknown: Sequence[str] = ()) -> None:
         self.plugins, self.unknown = tuple(plugins), list(unknown)
         offered: dict[tuple[Kind, str], list[tuple[Component, Plugin]]] = {}
-        for plugin in sorted(
-            self.plugins, key=lambda each: each.distribution != BUILT_IN
-        ):  # ours first
+        # ours first
+        for plugin in sorted(self.plugins, key=lambda plugin: plugin.distribution != BUILT_IN):
             for component in plugin.components:
                 offered.setdefault((component.kind, component.name), []).append((component, plugin))
-        self._offers: dict[tuple[Kind, str], list[Offer]] = {}
-        for (kind, name), pairs in sorted(offered.items()):
-            owners, alone = " and ".join(str(plugin) for _, plugin in pairs), len(pairs) == 1
-            names = [qualified(*pair) for pair in pairs]
-            conflict = (
-                None
-                if alone
-                else f"{kind} {name!r} is offered by {owners}; write {' or '.join(names)}"
-            )
-            if alone or pairs[0][1].distribution == BUILT_IN:
-                names[0] = name
-            self._offers[kind, name] = [
-                Offer(*pair, own, conflict) for pair, own in zip(pairs, names, strict=True)
-            ]
+        self._offers = {key: _make_offers(*key, pairs) for key, pairs in sorted(offered.items())}
 
     @property
     def conflicts(self) -> list[str]:
@@ -130,7 +128,7 @@ class Registry:
 
     def names(self, kind: Kind) -> list[str]:
         """Return the sorted names of all components of a kind."""
-        return [name for each, name in self._offers if each == kind]
+        return [name for offered_kind, name in self._offers if offered_kind == kind]
 
     def components(self) -> list[tuple[Component, Plugin]]:
         """Return every component with its plugin, sorted by kind and name."""
@@ -141,20 +139,23 @@ class Registry:
 
         One that is broken matters only to those who name it.
         """
-        found = {}
-        for each, name in self._offers:
-            if each == kind:
-                with contextlib.suppress(PluginError):
-                    found[name] = self.loaded(*self.find(kind, name)[:2])
-        return found
+        sound = {}
+        for name in self.names(kind):
+            with contextlib.suppress(PluginError):
+                sound[name] = self.load(kind, name)
+        return sound
 
     def offers(self, kind: Kind, name: str) -> list[Offer]:
         """Return what is called ``NAME``, ours first, or the one called ``DISTRIBUTION:NAME``."""
-        if found := self._offers.get((kind, name)):
-            return found
-        distribution, _, own = name.rpartition(":")
-        offers = self._offers.get((kind, own), ()) if distribution else ()
-        return [each for each in offers if normal(each.plugin.distribution) == normal(distribution)]
+        offers = self._offers.get((kind, name))
+        if offers:
+            return offers
+        distribution, _, bare_name = name.rpartition(":")
+        return [
+            offer
+            for offer in self._offers.get((kind, bare_name), ())
+            if distribution and normal(offer.plugin.distribution) == normal(distribution)
+        ]
 
     def find(self, kind: Kind, name: str) -> Offer:
         """Return a component, by ``NAME`` or ``DISTRIBUTION:NAME``, and its plugin.
@@ -164,23 +165,27 @@ class Registry:
         Where there is none a ConfigError says so; a PluginError, where a broken plugin may have it
         or several have it.
         """
-        found = self.offers(kind, name)
-        if len(found) == 1 or (found and found[0].plugin.distribution == BUILT_IN):
-            return found[0]
-        if found:
-            raise PluginError(str(found[0].conflict))
+        offers = self.offers(kind, name)
+        if offers and (len(offers) == 1 or offers[0].plugin.distribution == BUILT_IN):
+            return offers[0]
+        if offers:
+            raise PluginError(str(offers[0].conflict))
+        raise self._unknown(kind, name)
+
+    def _unknown(self, kind: Kind, name: str) -> ConfigError | PluginError:
+        """Return the error of a name that no component has."""
         known = self.names(kind)
-        hint = suggest(name, known) or (
-            f"; it is a stack: --stack {name}" if self.offers("stack", name) else ""
-        )
+        hint = suggest(name, known)
+        if not hint and self.offers("stack", name):
+            hint = f"; it is a stack: --stack {name}"
+        problem = f"unknown {kind} {name!r}{hint}"
         if self.broken and not suggest(name, known, cutoff=0.8):
             broken = [f"plugin {plugin}: {plugin.error}" for plugin in self.broken]
-            raise PluginError(
-                f"unknown {kind} {name!r}{hint}; it may belong to a plugin that cannot be loaded",
-                *broken,
-            )
-        also = "" if hint else f"; there are: {', '.join(known) or 'none'}"
-        raise ConfigError(f"unknown {kind} {name!r}{hint}{also}")
+            what = "it may belong to a plugin that cannot be loaded"
+            return PluginError(f"{problem}; {what}", *broken)
+        if hint:
+            return ConfigError(problem)
+        return ConfigError(f"{problem}; there are: {', '.join(known) or 'none'}")
 
     def load(self, kind: Kind, name: str) -> Any:
         """Import and return a component's class (or a stack's function).
@@ -194,18 +199,25 @@ class Registry:
         """Return what a component of a plugin stands for, likewise."""
         cause = None
         try:
-            module, _, names = component.target.partition(":")
-            target = operator.attrgetter(names)(importlib.import_module(module))
-            if (problem := flaw(target, component.kind)) is None:
+            target = _import_target(component.target)
+            problem = flaw(target, component.kind)
+            if problem is None:
                 return target
             problem = f": {component.target} {problem}"
         # whatever keeps it from being imported
         except (Exception, SystemExit) as error:  # noqa: BLE001
             hint = suggest(error.name, dir(error.obj)) if isinstance(error, AttributeError) else ""
-            problem, cause = f" cannot be loaded: {type(error).__name__}: {error}{hint}", error
-        raise PluginError(
-            f"{component.kind} {component.name!r} of plugin {plugin}{problem}"
-        ) from cause
+            problem = f" cannot be loaded: {type(error).__name__}: {error}{hint}"
+            cause = error
+        what = f"{component.kind} {component.name!r} of plugin {plugin}"
+        raise PluginError(f"{what}{problem}") from cause
+
+
+def _import_target(target: str) -> Any:
+    """Return the module, or what stands in it, that ``package.module:NAME`` means."""
+    module_name, _, name = target.partition(":")
+    module = importlib.import_module(module_name)
+    return operator.attrgetter(name)(module) if name else module
 
 
 def flaw(target: Any, kind: Kind) -> str | None:
@@ -219,72 +231,64 @@ def flaw(target: Any, kind: Kind) -> str | None:
         is_panel = callable(target) and getattr(target, "contract", None) == kind
         return None if is_panel else "is no function under @blocks.panel(TITLE)"
     if kind in FUNCTIONS:
-        what = "click command" if kind == "command" else "function"
-        return None if callable(target) else f"is not a {what}"
+        noun = "click command" if kind == "command" else "function"
+        return None if callable(target) else f"is not a {noun}"
     import attrs  # noqa: PLC0415 - nothing of it is needed to list what is installed
 
     from gradestack.api import Contract, misdeclared  # noqa: PLC0415
 
-    if not (
-        isinstance(target, type)
-        and issubclass(target, Contract)
-        and getattr(target, "contract", None) == kind
-    ):
+    is_class = isinstance(target, type) and issubclass(target, Contract)
+    if not is_class or getattr(target, "contract", None) != kind:
         return f"is not a class derived from gradestack.{kind.capitalize()}"
-    if wrong := misdeclared(target):
+    wrong = misdeclared(target) or _missing_methods(target)
+    if wrong is not None:
         return wrong
-    if lacking := sorted(getattr(target, "__abstractmethods__", ())):
-        methods = (
-            f"{each}({', '.join(inspect.signature(getattr(target, each)).parameters)})"
-            for each in lacking
-        )
-        return f"has no method {', '.join(methods)}"
     if attrs.has(target):
-        own = [each.name for each in attrs.fields(target) if not each.inherited]
-        return (
-            _taken(target, taken)
-            if (taken := [n for n in own if hasattr(target.__mro__[1], n)])
-            else None
-        )
+        own = [field.name for field in attrs.fields(target) if not field.inherited]
+        return _clashing_option(target, own)
     if target.__init__ is not object.__init__:
         return "has an __init__ of its own; write its options as fields under @attrs.frozen instead"
-    if not all(
-        str(each).startswith(("ClassVar", "typing.ClassVar"))
-        for each in target.__annotations__.values()
-    ):
+    constants = ("ClassVar", "typing.ClassVar")
+    if not all(str(hint).startswith(constants) for hint in target.__annotations__.values()):
         return "is no attrs class; is @attrs.frozen missing?"
     attrs.frozen(slots=False)(target)  # in place, so that it can be pickled by its name
     return None
 
 
-def _taken(target: type, names: Sequence[str]) -> str | None:
+def _missing_methods(target: type) -> str | None:
+    methods = []
+    for name in sorted(getattr(target, "__abstractmethods__", ())):
+        parameters = inspect.signature(getattr(target, name)).parameters
+        methods.append(f"{name}({', '.join(parameters)})")
+    return f"has no method {', '.join(methods)}" if methods else None
+
+
+def _clashing_option(target: type, names: Sequence[str]) -> str | None:
     """Return which of some options has the name, and not the type, of something else that the
     contract has.
     """
-    own, theirs = (get_type_hints(each) for each in target.__mro__[:2])
+    names = [name for name in names if hasattr(target.__mro__[1], name)]
+    if not names:
+        return None
+    types, inherited = (get_type_hints(kind) for kind in target.__mro__[:2])
     for name in names:
-        if name in theirs and theirs[name] not in (own[name], ClassVar[own[name]]):
+        if name in inherited and inherited[name] not in (types[name], ClassVar[types[name]]):
             return f"has an option by the name of the contract's {name!r}; name it otherwise"
     return None
 
 
 def _problem(component: object) -> str | None:
+    """Return what is wrong with what a hook returned in place of a component."""
     if not isinstance(component, Component):
-        return (
-            f"gradestack_components returned {component!r}, expected gradestack.Component records"
-        )
-    if component.kind not in KINDS:
-        return (
-            f"component {component.name!r} has unknown kind "
-            f"{component.kind!r}{suggest(component.kind, KINDS)}"
-        )
-    if not isinstance(component.name, str) or not _NAME.fullmatch(component.name):
-        return f"component name {component.name!r} must be lower case letters, digits, underscores"
-    if ":" not in component.target:
-        return (
-            f"component {component.name!r}: target {component.target!r} must look like "
-            "'package.module:Name'"
-        )
+        what = "expected gradestack.Component records"
+        return f"gradestack_components returned {component!r}, {what}"
+    kind, name, target = component.kind, component.name, component.target
+    if kind not in KINDS:
+        return f"component {name!r} has unknown kind {kind!r}{suggest(kind, KINDS)}"
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        return f"component name {name!r} must be lower case letters, digits, underscores"
+    if ":" not in target:
+        return f"component {name!r}: target {target!r} must look like 'package.module:Name'"
     return None
 
 
@@ -292,35 +296,36 @@ def _components(
     manager: pluggy.PluginManager, name: str
 ) -> tuple[tuple[Component, ...], str | None]:
     """Return what a plugin offers, and what is wrong with the rest of it."""
-    hooks: list[Any] = [
-        each
-        for each in manager.hook.gradestack_components.get_hookimpls()
-        if each.plugin_name == name
-    ]
-    if not hooks:
+    hooks = manager.hook.gradestack_components.get_hookimpls()
+    own: list[Any] = [hook for hook in hooks if hook.plugin_name == name]
+    if not own:
         raise PluginError("it implements no gradestack_components hook (is @hookimpl missing?)")
-    lists = (
-        [given] if isinstance(given := hook.function(), Component) else given for hook in hooks
-    )
-    found = [(component, _problem(component)) for given in lists for component in given]
-    problems = [problem for _, problem in found if problem]
-    return tuple(component for component, problem in found if not problem), "; ".join(
-        problems
-    ) or None
+    components: list[Component] = []
+    problems: list[str] = []
+    for hook in own:
+        returned = hook.function()
+        for component in [returned] if isinstance(returned, Component) else returned:
+            problem = _problem(component)
+            if problem is None:
+                components.append(component)
+            else:
+                problems.append(problem)
+    return tuple(components), "; ".join(problems) or None
 
 
-def _hooks_of(place: str) -> Any:
+def _hooks_of(target: str) -> Any:
     """Return the hooks of the module that is named, without the rest, which pluggy takes long to
     look through.
     """
-    module, _, names = place.partition(":")
-    plugin: Any = importlib.import_module(module)
-    plugin = operator.attrgetter(names)(plugin) if names else plugin
-    vars(alone := ModuleType(NAME)).clear()
-    vars(alone).update(
-        {name: each for name, each in vars(plugin).items() if hasattr(each, f"{NAME}_impl")}
-    )
-    return alone if isinstance(plugin, ModuleType) else plugin
+    plugin = _import_target(target)
+    if not isinstance(plugin, ModuleType):
+        return plugin
+    hooks = ModuleType(NAME)
+    vars(hooks).clear()
+    for name, member in vars(plugin).items():
+        if hasattr(member, f"{NAME}_impl"):
+            setattr(hooks, name, member)
+    return hooks
 
 
 def _load(
@@ -331,14 +336,15 @@ def _load(
     plugin: object,
     requires: str = "",
 ) -> Plugin:
-    loaded, key = Plugin(name, distribution, version), f"{distribution}:{name}"
-    if lacking := unmet(requires):
-        return loaded._replace(error=f"needs gradestack {lacking}, this is {__version__}")
+    entry, key = Plugin(name, distribution, version), f"{distribution}:{name}"
+    lacking = unmet(requires)
+    if lacking:
+        return entry._replace(error=f"needs gradestack {lacking}, this is {__version__}")
     try:
         manager.register(_hooks_of(plugin) if isinstance(plugin, str) else plugin, key)
         manager.check_pending()
         components, problem = _components(manager, key)
-        return loaded._replace(components=components, error=problem)
+        return entry._replace(components=components, error=problem)
     # one that fails in any way must not take the others with it
     except (Exception, SystemExit) as error:  # noqa: BLE001
         if manager.has_plugin(key):
@@ -347,7 +353,7 @@ def _load(
         if isinstance(error, pluggy.PluginValidationError):
             unknown_hook = str(error).partition(" in plugin")[0]
             message = f"{unknown_hook} (did you mean 'gradestack_components'?)"
-        return loaded._replace(error=message)
+        return entry._replace(error=message)
 
 
 def unmet(requires: str, version: str = __version__) -> str:
@@ -359,11 +365,12 @@ def unmet(requires: str, version: str = __version__) -> str:
         return ""
     from packaging.specifiers import InvalidSpecifier, SpecifierSet  # noqa: PLC0415 - few say so
 
-    found = []
+    clauses = []
     for clause in filter(None, map(str.strip, requires.split(","))):
         with contextlib.suppress(InvalidSpecifier):
-            found += [clause] * (not SpecifierSet(clause).contains(version, prereleases=True))
-    return ",".join(found)
+            if not SpecifierSet(clause).contains(version, prereleases=True):
+                clauses.append(clause)
+    return ",".join(clauses)
 
 
 def discover(extra: Iterable[tuple[str, object]] = (), *, limit: str | None = None) -> Registry:
@@ -381,16 +388,12 @@ def discover(extra: Iterable[tuple[str, object]] = (), *, limit: str | None = No
     manager = pluggy.PluginManager(NAME)
     manager.add_hookspecs(sys.modules[__name__])
     limit = os.environ.get("GRADESTACK_PLUGINS") if limit is None else limit
-    named = None if limit is None else {name.strip() for name in limit.split(",") if name.strip()}
-    installed = installed_entry_points()
-    wanted = [
-        entry
-        for entry in installed
-        if named is None
-        or entry.distribution == BUILT_IN
-        or named & {entry.name, entry.distribution}
-    ]
-    plugins = [_load(manager, *entry) for entry in wanted]
+    named = {name.strip() for name in (limit or "").split(",") if name.strip()}
+    unknown, plugins = set(named), []
+    for entry in installed_entry_points():
+        names = {entry.name, entry.distribution}
+        unknown -= names
+        if limit is None or entry.distribution == BUILT_IN or named & names:
+            plugins.append(_load(manager, *entry))
     plugins += [_load(manager, name, "local", "0", plugin) for name, plugin in extra]
-    known = {name for entry in installed for name in (entry.name, entry.distribution)}
-    return Registry(plugins, sorted((named or set()) - known))
+    return Registry(plugins, sorted(unknown))

@@ -71,63 +71,85 @@ def is_run(path: Path) -> bool:
     return bool(header_of(path))
 
 
+_LARGEST_IN_MEMORY = 64 << 20
+"""Bytes of rows of a subset that are kept in memory."""
 _decode_graded, _decode_named = decoder_of(GradedRow), decoder_of(NamedRow)
-_NOT_OURS = "not the {} of a gradestack run: {}; grade the files again"
+_SHOWN = 60
+"""Characters of a value that a message shows."""
 
 
 # What nothing can do without of a run's files, whoever wrote them; what else stands in them is not
 # looked at.
-_maps = dict[str, dict[str, Any]]
-_names: Any = [("kind", str), ("key", str), ("name", str), ("label", str, ""), ("unit", str, "")]
-_more: Any = [
-    ("options", dict[str, Any], {}),
-    ("code", dict[str, str], {}),
-    ("better", Direction, "higher"),
-]
-_Component: Any = defstruct("Component", [*_names, *_more])
-_File: Any = defstruct("File", [("path", str), ("bytes", int | None), ("sha256", str | None)])
-_head: Any = [
-    ("components", list[_Component], []),
-    ("profile", str, "documented"),
-    ("inputs", list[_File], []),
-]
+_Maps = dict[str, dict[str, Any]]
+_Component = defstruct(
+    "Component",
+    [
+        ("kind", str),
+        ("key", str),
+        ("name", str),
+        ("label", str, ""),
+        ("unit", str, ""),
+        ("options", dict[str, Any], {}),
+        ("code", dict[str, str], {}),
+        ("better", Direction, "higher"),
+    ],
+)
+_File = defstruct("File", [("path", str), ("bytes", int | None), ("sha256", str | None)])
+_Header = defstruct(
+    "Header",
+    [
+        ("components", list[_Component], []),  # type: ignore[valid-type]
+        ("profile", str, "documented"),
+        ("inputs", list[_File], []),  # type: ignore[valid-type]
+    ],
+)
 _Outcome: Any = defstruct(
     "Outcome", [("grader", str, ""), ("rule", str, ""), ("words", dict[str, str], {})]
 )
-_metrics: Any = [
-    ("aggregates", _maps),
-    ("states", dict[str, dict[str, int]]),
-    ("by_metric", _maps),
-    ("total", int, 0),
-]
-_gates: Any = [("suite", str), ("gates", list[Verdict]), ("gates_passed", bool | None)]
-_said: Any = [("warnings", list[Any], []), ("incomplete", str, ""), ("all_failed", str, "")]
-_parts: Any = [("outcome", _Outcome | None, None), ("headline", dict[str, Any] | None, None)]
-_FORMS: Mapping[str, Any] = {
-    HEADER: defstruct("Header", _head),
-    SUMMARY: defstruct(
-        "Summary", [*_gates, ("metrics", defstruct("Metrics", _metrics)), *_said, *_parts]
-    ),
-}
+_Metrics = defstruct(
+    "Metrics",
+    [
+        ("aggregates", _Maps),
+        ("states", dict[str, dict[str, int]]),
+        ("by_metric", _Maps),
+        ("total", int, 0),
+    ],
+)
+_Summary = defstruct(
+    "Summary",
+    [
+        ("suite", str),
+        ("gates", list[Verdict]),
+        ("gates_passed", bool | None),
+        ("metrics", _Metrics),
+        ("warnings", list[Any], []),
+        ("incomplete", str, ""),
+        ("all_failed", str, ""),
+        ("outcome", _Outcome | None, None),
+        ("headline", dict[str, Any] | None, None),
+    ],
+)
 
 
-def _odd_ends(value: Any, place: str = "$") -> Iterator[str]:
-    """Yield what is wrong with ends of intervals in a summary, which everything that shows one
-    takes for numbers.
+def _find_odd_end(value: Any, path: str = "$") -> str | None:
+    """Return which end of an interval in a summary is no number, as everything that shows one
+    takes it for; None where all are.
     """
-    for key, each in (
-        value.items()
-        if isinstance(value, dict)
-        else enumerate(value)
-        if isinstance(value, list)
-        else ()
-    ):
-        is_end = key in ("low", "high") and isinstance(
-            value.get("method"), str
-        )  # a tool may have such a name, too
-        if is_end and each is not None and not is_number(each):
-            yield f"Expected `number | null`, got `{compact(each)[:60]}` - at `{place}.{key}`"
-        yield from _odd_ends(each, f"{place}.{key}")
+    members: Iterable[tuple[Any, Any]] = ()
+    if isinstance(value, dict):
+        members = value.items()
+    elif isinstance(value, list):
+        members = enumerate(value)
+    for key, member in members:
+        # a tool may have such a name, too
+        is_end = key in ("low", "high") and isinstance(value.get("method"), str)
+        if is_end and member is not None and not is_number(member):
+            shown = compact(member)[:_SHOWN]
+            return f"Expected `number | null`, got `{shown}` - at `{path}.{key}`"
+        odd = _find_odd_end(member, f"{path}.{key}")
+        if odd is not None:
+            return odd
+    return None
 
 
 def damage(path: Path) -> str | None:
@@ -140,13 +162,13 @@ def damage(path: Path) -> str | None:
     except NotADirectoryError:
         return None
     except FileNotFoundError:
-        what = f"{path}: a gradestack run without its {HEADER}"
+        problem = f"{path}: a gradestack run without its {HEADER}"
     except (OSError, JsonProblem) as error:
         return _unreadable(path / HEADER, error)
     else:
-        what = f"{path / HEADER}: does not say that gradestack wrote it"
+        problem = f"{path / HEADER}: does not say that gradestack wrote it"
     advice = "copy the whole directory, or grade the files again"
-    return f"{what}; {advice}" if _has_rows_of_ours(path) else None
+    return f"{problem}; {advice}" if _has_rows_of_ours(path) else None
 
 
 def _has_rows_of_ours(path: Path) -> bool:
@@ -192,10 +214,13 @@ class Report:
     )  # a directory to be removed with the report
 
     def __repr__(self) -> str:
-        gates = self.summary.get("gates_passed")
-        said = "" if gates is None else f", gates {'passed' if gates else 'failed'}"
-        total = counted(as_map(self.summary.get("metrics")).get("total", 0), "sample")
-        return f"Report({self.summary.get('suite')!r}, {total}{said}, {self.path or 'in memory'})"
+        parts = [repr(self.summary.get("suite"))]
+        parts.append(counted(as_map(self.summary.get("metrics")).get("total", 0), "sample"))
+        passed = self.summary.get("gates_passed")
+        if passed is not None:
+            parts.append(f"gates {'passed' if passed else 'failed'}")
+        parts.append(str(self.path or "in memory"))
+        return f"Report({', '.join(parts)})"
 
     def _repr_html_(self) -> str | None:
         with suppress(GradestackError, AttributeError):
@@ -412,28 +437,26 @@ class Report:
         """
         if not subset:
             return self
-        held: IO[bytes] = tempfile.SpooledTemporaryFile(64 << 20)  # noqa: SIM115
-        ids, facets, taken, met = dict[str, None](), set[str](), 0, 0
+        chosen: IO[bytes] = tempfile.SpooledTemporaryFile(_LARGEST_IN_MEMORY)  # noqa: SIM115
+        ids, facets, taken, left_out = dict[str, None](), set[str](), 0, 0
         for number, _, line in self.lines():
             fields = self._decoded(_decode_named, number, line).fields
-            met += 1
             facets |= (fields.facet or {}).keys()
-            if subset.admits(fields) and (
-                not subset.limit or fields.id in ids or len(ids) < subset.limit
-            ):
-                ids[fields.id] = None
-                held.write(line if line.endswith(b"\n") else line + b"\n")
-                taken += 1
-        name, absent = self.path or self.name, not_found(subset, facets, ids)
+            is_within = not subset.limit or fields.id in ids or len(ids) < subset.limit
+            if not is_within or not subset.admits(fields):
+                left_out += 1
+                continue
+            ids[fields.id] = None
+            chosen.write(line if line.endswith(b"\n") else line + b"\n")
+            taken += 1
+        absent = not_found(subset, facets, ids)
         if not taken:
-            held.close()
-            raise DataError(f"{name}: no run is left: {subset}", *absent)
-        said = [left_out_text(subset, taken, met - taken), *absent]
-        header = {
-            **self.header,
-            "subset": {**subset_entry(subset, taken, met - taken), "said": said},
-        }
-        return attrs.evolve(self, held=held, header=header, shared={}).closing_itself()
+            chosen.close()
+            raise DataError(f"{self.path or self.name}: no run is left: {subset}", *absent)
+        entry = subset_entry(subset, taken, left_out)
+        entry["said"] = [left_out_text(subset, taken, left_out), *absent]
+        header = {**self.header, "subset": entry}
+        return attrs.evolve(self, held=chosen, header=header, shared={}).closing_itself()
 
     def apart(self) -> Report:
         """Return the same report with a header and a summary of its own.
@@ -450,22 +473,23 @@ class Report:
                 yield position + 1, place, whole_line(file)
 
     def _lines(self) -> Iterator[tuple[int, int, bytes]]:
-        number = place = rows = 0
+        number = position = rows = 0
+        is_on_disk = self.path is not None and self.held is None
         with self.open_rows() as file:
             while True:
-                if self.held is not None:
-                    file.seek(place)  # others may read between two rows
+                if not is_on_disk:
+                    file.seek(position)  # others may read between two rows
                 line = whole_line(file)
-                following = file.tell()  # a long line comes without its end
-                if following == place:
-                    if self.path is not None and self.held is None:
-                        check_count(rows_file(self.path), rows, self.summary)
-                    return
+                end = file.tell()  # a long line comes without its end
+                if end == position:
+                    break
                 number += 1
                 if not line.isspace():
                     rows += 1
-                    yield number, place, line
-                place = following
+                    yield number, position, line
+                position = end
+        if self.path is not None and is_on_disk:
+            check_count(rows_file(self.path), rows, self.summary)
 
     def close(self) -> None:
         """Let go of held rows; remove the run directory if it was a temporary one."""
@@ -504,33 +528,42 @@ def load_report(path: str | Path) -> Report:
     if not path.is_dir():
         raise DataError(f"{path}: {'not a directory' if path.exists() else 'no such directory'}")
     if not is_run(path):
-        raise DataError(
-            damage(path)
-            or f"{path}: not a gradestack run directory ({HEADER} is missing or not ours)"
-        )
-    read: dict[str, Any] = {}
-    for name, form in _FORMS.items():
-        try:
-            read[name] = loads(read_regular(path / name))
-            msgspec.convert(read[name], form)
-        except (OSError, JsonProblem) as error:
-            raise DataError(_unreadable(path / name, error)) from error
-        except (
-            msgspec.ValidationError,
-            UnicodeEncodeError,
-        ) as error:  # a key may be half of a surrogate pair
-            raise DataError(f"{path / name}: {_NOT_OURS.format(Path(name).stem, error)}") from error
-    known = {each["key"] for each in read[HEADER].get("components", []) if each["kind"] == "grader"}
-    if unknown := read[SUMMARY]["metrics"]["states"].keys() - known:
-        why = f"no grader {min(unknown)!r} in components, of which {SUMMARY} has figures"
-        raise DataError(f"{path / HEADER}: {_NOT_OURS.format('header', why)}")
-    for odd in _odd_ends(read[SUMMARY]):
-        raise DataError(f"{path / SUMMARY}: {_NOT_OURS.format('summary', odd)}")
-    report = Report(path=path, header=read[HEADER], summary=read[SUMMARY])
+        unknown = f"{path}: not a gradestack run directory ({HEADER} is missing or not ours)"
+        raise DataError(damage(path) or unknown)
+    header = _read_file(path / HEADER, _Header)
+    summary = _read_file(path / SUMMARY, _Summary)
+    components = header.get("components", [])
+    graders = {entry["key"] for entry in components if entry["kind"] == "grader"}
+    unknown_graders = summary["metrics"]["states"].keys() - graders
+    if unknown_graders:
+        where = f"in components, of which {SUMMARY} has figures"
+        raise _not_ours(path / HEADER, f"no grader {min(unknown_graders)!r} {where}")
+    odd = _find_odd_end(summary)
+    if odd is not None:
+        raise _not_ours(path / SUMMARY, odd)
+    report = Report(path=path, header=header, summary=summary)
     rows = rows_file(path)
     if report.has_rows and not rows.is_file():
         raise DataError(f"{rows}: {'not a regular file' if rows.exists() else 'no such file'}")
     return report
+
+
+def _read_file(path: Path, form: type[Any]) -> dict[str, Any]:
+    """Return the content of a file of a run; DataError: it has not the form of one."""
+    try:
+        content: dict[str, Any] = loads(read_regular(path))
+        msgspec.convert(content, form)
+    except (OSError, JsonProblem) as error:
+        raise DataError(_unreadable(path, error)) from error
+    # a key may be half of a surrogate pair
+    except (msgspec.ValidationError, UnicodeEncodeError) as error:
+        raise _not_ours(path, error) from error
+    return content
+
+
+def _not_ours(path: Path, problem: object) -> DataError:
+    what = f"not the {path.stem} of a gradestack run: {problem}"
+    return DataError(f"{path}: {what}; grade the files again")
 
 
 class Reporter(Contract):

@@ -10,7 +10,7 @@ import json
 import math
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -33,46 +33,14 @@ from gradestack.suites.options import jsonable
 from gradestack.suites.spec import RECORDED, Suite
 from gradestack.table import FORM
 
+MADE = "id_made"
+"""Kind of remark on a record whose id its reader made up."""
 _PIECE = 1 << 20
-
-
-def _stamps(path: Path, real_path: Callable[[Path], Path]) -> list[list[Any]]:
-    found = []
-    for copy in files_below(path):
-        file = original(copy)
-        stat = file.stat()
-        if is_fetched(copy):
-            with open_regular(file) as opened:
-                found.append(
-                    [name_of(copy), stat.st_size, hashlib.file_digest(opened, "sha256").hexdigest()]
-                )
-        else:
-            found.append([str(real_path(file)), stat.st_size, stat.st_mtime_ns])
-    return found
-
-
-def _named_files(value: Any) -> Iterator[Path]:
-    if isinstance(value, Path):
-        yield value
-        return
-    inner: Iterable[Any] = value if isinstance(value, list | tuple) else ()
-    if isinstance(value, Mapping):
-        inner = value.values()
-    elif attrs.has(type(value)):
-        inner = (getattr(value, field.name) for field in attrs.fields(type(value)))
-    for each in inner:
-        yield from _named_files(each)
-
-
-def _component(stage: Stage) -> dict[str, Any]:
-    found = component_entry(stage)
-    if attrs.has(type(stage.component)):
-        found["files"] = [
-            stamp for path in _named_files(stage.component) for stamp in _stamps(path, Path.resolve)
-        ]
-    if stage.extractor is not None:
-        found["extractor"] = _component(stage.extractor)
-    return found
+_DIGEST_BYTES = 16
+_PYTHON = ".".join(map(str, sys.version_info[:3]))
+_NO_RESULT_DEPENDS_ON = ("engine", "reports", "tables", "limits")
+_RANGE_FIELDS = ("ordinal", "start", "end", "first_line", "first_row", "position", "extra")
+RealPath = Callable[[Path], Path]
 
 
 def fingerprint(suite: Suite, **more: Any) -> dict[str, Any]:
@@ -80,108 +48,131 @@ def fingerprint(suite: Suite, **more: Any) -> dict[str, Any]:
 
     A run may be continued with another engine and limits.
     """
-    stages = {each.key: each for each in suite.reader.parts or (suite.reader,)}
-    stages |= {f"grader {stage.key}": stage for stage in suite.graders}
-    stages |= {f"metric {metric.of}/{metric.stage.key}": metric.stage for metric in suite.metrics}
-    stages |= {f"exporter {stage.key}": stage for stage in suite.exporters}
-    if suite.dataset_reader is not None:
-        stages["dataset reader"] = suite.dataset_reader
     real_path = real_paths()
-    found: dict[str, Any] = {
+    config = {key: value for key, value in suite.config.items() if key not in _NO_RESULT_DEPENDS_ON}
+    options = {
+        **more,
+        "main": suite.main,
+        "same_inputs": suite.same_inputs,
+        "tasks": suite.subset.tasks,
+    }
+    topics: dict[str, Any] = {
         "gradestack": __version__,
         "form of the table of grades": FORM,
-        "python": ".".join(map(str, sys.version_info[:3])),
-        "suite": {
-            key: value
-            for key, value in suite.config.items()
-            if key not in ("engine", "reports", "tables", "limits")
-        },
+        "python": _PYTHON,
+        "suite": config,
         "suite's name": suite.name,
-        "options": {
-            **more,
-            "main": suite.main,
-            "same_inputs": suite.same_inputs,
-            "tasks": suite.subset.tasks,
-        },
-        **{name: _component(stage) for name, stage in stages.items()},
-        **{f"code {file}": [checksum] for file, checksum in suite.files.digests.items()},
-        **{f"input {each.shown}": _stamps(each.path, real_path) for each in suite.inputs.files},
+        "options": options,
     }
-    return json.loads(json.dumps(found))  # type: ignore[no-any-return]
+    for name, stage in _stages(suite):
+        topics[name] = _stamp_component(stage)
+    for file, checksum in suite.files.digests.items():
+        topics[f"code {file}"] = [checksum]
+    for given in suite.inputs.files:
+        topics[f"input {given.shown}"] = _stamp_files(given.path, real_path)
+    return json.loads(json.dumps(topics))  # type: ignore[no-any-return]
+
+
+def _stages(suite: Suite) -> Iterator[tuple[str, Stage]]:
+    """Yield every component that results depend on, with its topic."""
+    for stage in suite.reader.parts or (suite.reader,):
+        yield stage.key, stage
+    for stage in suite.graders:
+        yield f"grader {stage.key}", stage
+    for metric in suite.metrics:
+        yield f"metric {metric.name}", metric.stage
+    for stage in suite.exporters:
+        yield f"exporter {stage.key}", stage
+    if suite.dataset_reader is not None:
+        yield "dataset reader", suite.dataset_reader
+
+
+def _stamp_component(stage: Stage) -> dict[str, Any]:
+    stamp = component_entry(stage)
+    if attrs.has(type(stage.component)):
+        stamp["files"] = [
+            file for path in _paths_in(stage.component) for file in _stamp_files(path, Path.resolve)
+        ]
+    if stage.extractor is not None:
+        stamp["extractor"] = _stamp_component(stage.extractor)
+    return stamp
+
+
+def _paths_in(value: Any) -> Iterator[Path]:
+    """Yield the paths among the options of a component."""
+    if isinstance(value, Path):
+        yield value
+        return
+    members: Iterable[Any] = value if isinstance(value, list | tuple) else ()
+    if isinstance(value, Mapping):
+        members = value.values()
+    elif attrs.has(type(value)):
+        members = [getattr(value, field.name) for field in attrs.fields(type(value))]
+    for member in members:
+        yield from _paths_in(member)
+
+
+def _stamp_files(path: Path, real_path: RealPath) -> list[list[Any]]:
+    """Return what tells the files at a path from others, and from themselves when changed."""
+    stamps = []
+    for copy in files_below(path):
+        file = original(copy)
+        status = file.stat()
+        if is_fetched(copy):
+            with open_regular(file) as opened:
+                digest = hashlib.file_digest(opened, "sha256").hexdigest()
+            stamps.append([name_of(copy), status.st_size, digest])
+        else:
+            stamps.append([str(real_path(file)), status.st_size, status.st_mtime_ns])
+    return stamps
 
 
 def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
     """Return what differs between two fingerprints, one line each."""
-    found = []
-    for name in [*old, *(name for name in new if name not in old)]:
-        if name not in new:
-            found.append(f"{name}: not there any more")
-        elif name not in old:
-            found.append(f"{name}: was not there")
-        elif old[name] != new[name]:
-            plain = isinstance(old[name], str) and isinstance(new[name], str)
-            found.append(
-                f"{name}: was {old[name]}, is {new[name]}" if plain else f"{name}: changed"
-            )
-    return found
+    lines = []
+    for topic in dict.fromkeys([*old, *new]):
+        if topic not in new:
+            lines.append(f"{topic}: not there any more")
+        elif topic not in old:
+            lines.append(f"{topic}: was not there")
+        elif old[topic] != new[topic]:
+            are_texts = isinstance(old[topic], str) and isinstance(new[topic], str)
+            change = f"was {old[topic]}, is {new[topic]}" if are_texts else "changed"
+            lines.append(f"{topic}: {change}")
+    return lines
 
 
 def range_mark(shard: Shard) -> str:
     """Return a checksum of a shard: what it is, and both ends of its range."""
     if isinstance(shard, Bundle):
-        marks = "".join(map(range_mark, shard.shards))
-        return hashlib.blake2b(marks.encode(), digest_size=16).hexdigest()
-    what = [
-        shard.ordinal,
-        shard.input.name,
-        shard.start,
-        shard.end,
-        shard.first_line,
-        shard.first_row,
-        shard.position,
-    ]
+        return _digest("".join(map(range_mark, shard.shards)).encode())
     ends: tuple[bytes, ...] = ()
     with suppress(OSError):  # of a directory, or what reading will say is gone
         ends = read_ends(shard.input.path, shard.start, shard.end)
-    text = json.dumps([*what, shard.extra], sort_keys=True, default=str).encode()
-    return hashlib.blake2b(b"".join([text, *ends]), digest_size=16).hexdigest()
+    about = [shard.input.name, *[getattr(shard, name) for name in _RANGE_FIELDS]]
+    text = json.dumps(about, sort_keys=True, default=str)
+    return _digest(b"".join([text.encode(), *ends]))
 
 
-MADE = "id_made"  # what readers remark on a record whose id they made up
+def _digest(data: bytes) -> str:
+    return hashlib.blake2b(data, digest_size=_DIGEST_BYTES).hexdigest()
 
 
-def _checksum(path: Path, state: FileState, real_path: Callable[[Path], Path]) -> dict[str, Any]:
+def _checksum(path: Path, state: FileState, real_path: RealPath) -> dict[str, Any]:
+    """Return name, size and checksum of an input; null where it cannot be read any more."""
     local = original(path)
     name = name_of(path) if is_fetched(path) else str(real_path(local))
-    found: dict[str, Any] = {"path": name, "bytes": None, "sha256": None}
+    entry: dict[str, Any] = {"path": name, "bytes": None, "sha256": None}
     with suppress(OSError):
         with open_regular(local) as file:
-            digest, left = (
-                hashlib.sha256(),
-                state.size if local == path else os.fstat(file.fileno()).st_size,
-            )
+            left = state.size if local == path else os.fstat(file.fileno()).st_size
+            digest = hashlib.sha256()
             while piece := file.read(min(left, _PIECE)):
                 digest.update(piece)
                 left -= len(piece)
-            found |= {"bytes": file.tell(), "sha256": digest.hexdigest()}
+            entry |= {"bytes": file.tell(), "sha256": digest.hexdigest()}
         check_original(path)
-    return found
-
-
-def _declared(stage: Stage) -> dict[str, JSON]:
-    component = stage.component
-    if stage.kind == "grader":
-        low, high = component.bounds
-        bounds = (
-            {}
-            if low >= 0 and high <= 1
-            else {"bounds": [None if math.isinf(end) else end for end in (low, high)]}
-        )
-        label = component.label or stage.key
-        return {"label": label, "better": component.better, "unit": component.score_unit, **bounds}
-    if stage.kind == "aggregator":
-        return {"figures": [declared_entry(each) for each in component.figures]}
-    return {}
+    return entry
 
 
 def component_entry(stage: Stage, of: str | None = None) -> dict[str, Any]:
@@ -189,21 +180,43 @@ def component_entry(stage: Stage, of: str | None = None) -> dict[str, Any]:
 
     Of an aggregator also which grader it is ``of``.
     """
-    return {
+    options = {
+        key: jsonable(value) for key, value in stage.options.items() if not key.startswith("_")
+    }
+    entry = {
         "kind": stage.kind,
         "key": stage.key,
         "name": stage.name,
         "version": stage.version,
         "distribution": stage.distribution,
-        "options": {
-            key: jsonable(each) for key, each in stage.options.items() if not key.startswith("_")
-        },
-        **({"code": dict(stage.code)} if stage.code else {}),
-        **({} if stage.extractor is None else {"extractor": component_entry(stage.extractor)}),
-        **({"filter": stage.filter} if stage.filter else {}),
-        **_declared(stage),
-        **({} if of is None else {"of": of}),
+        "options": options,
     }
+    if stage.code:
+        entry["code"] = dict(stage.code)
+    if stage.extractor is not None:
+        entry["extractor"] = component_entry(stage.extractor)
+    if stage.filter:
+        entry["filter"] = stage.filter
+    entry |= _declared_by(stage)
+    return entry if of is None else {**entry, "of": of}
+
+
+def _declared_by(stage: Stage) -> dict[str, JSON]:
+    """Return what a grader or an aggregator declares of its scores or figures."""
+    component = stage.component
+    if stage.kind == "aggregator":
+        return {"figures": [declared_entry(figure) for figure in component.figures]}
+    if stage.kind != "grader":
+        return {}
+    entry = {
+        "label": component.label or stage.key,
+        "better": component.better,
+        "unit": component.score_unit,
+    }
+    low, high = component.bounds
+    if low < 0 or high > 1:
+        entry["bounds"] = [None if math.isinf(end) else end for end in (low, high)]
+    return entry
 
 
 def header(suite: Suite, loop: Loop, started: str, timings: Mapping[str, Any]) -> dict[str, Any]:
@@ -211,64 +224,59 @@ def header(suite: Suite, loop: Loop, started: str, timings: Mapping[str, Any]) -
 
     No input may have changed.
     """
-    merged = loop.merged
-    remarks: Mapping[str, Sequence[Any]] = merged.remarks
+    merged, remarks = loop.merged, loop.merged.remarks
     real_path = real_paths()
-    checksums = [_checksum(path, state, real_path) for path, state in loop.files.states.items()]
+    inputs = [_checksum(path, state, real_path) for path, state in loop.files.states.items()]
     loop.files.check(loop.shards)
-    journals = [
-        (stage.key, getattr(stage.component, "judgements", None)) for stage in suite.graders
-    ]
-    judged = [
-        {"grader": key, **_checksum(path, FileState.of(path.stat()), real_path)}
-        for key, path in journals
-        if path
-    ]
-    warnings = list(loop.files.grown.values())
-    if merged.timed_out:  # figures with them are this machine's
-        many = (
-            "1 grade or record"
-            if merged.timed_out == 1
-            else f"{merged.timed_out} grades or records"
-        )
-        limit = f"{suite.limits.seconds_per_grade:g} s (limits.seconds_per_grade)"
-        what = (
-            "and failed, or have no reasons: another machine may give other bytes; --resume "
-            "does them again"
-        )
-        warnings.insert(0, f"{many} took longer than {limit} {what}")
-    optional = {
-        "judgements": judged,
-        "subset": subset_entry(suite.taken, merged.samples, merged.left_out)
-        if merged.left_out or suite.subset
-        else None,
-        "notes": [*suite.notes, *loop.notes],
-        "timed_out": merged.timed_out,
-        "warnings": warnings,
-        "resumed": loop.resumed,
-    }
-    found = {
+    code = suite.files.digests.items()
+    entry = {
         "generator": GENERATOR,
         "suite_name": suite.name,
         "timestamp": started,
         "version": __version__,
-        "python": ".".join(map(str, sys.version_info[:3])),
+        "python": _PYTHON,
         "profile": suite.profile,
         "rows": RECORDED[suite.rows],
-        "components": [
-            *map(component_entry, [*(suite.reader.parts or [suite.reader]), *suite.graders]),
-            *(component_entry(metric.stage, metric.of) for metric in suite.metrics),
-            *map(
-                component_entry,
-                [*suite.exporters, *suite.programs, suite.engine, *suite.reports],
-            ),
-        ],
-        "code": [
-            {"path": file, "sha256": checksum} for file, checksum in suite.files.digests.items()
-        ],
-        "inputs": checksums,
+        "components": _component_entries(suite),
+        "code": [{"path": file, "sha256": checksum} for file, checksum in code],
+        "inputs": inputs,
         "ignored": {kind: remarks[kind][0] for kind in sorted(remarks) if kind != MADE},
         "ids_made": remarks[MADE][0] if MADE in remarks else 0,
         "timings": dict(timings),
     }
-    return found | {name: each for name, each in optional.items() if each}
+    optional: dict[str, Any] = {
+        "judgements": list(_judgements(suite, real_path)),
+        "notes": [*suite.notes, *loop.notes],
+        "timed_out": merged.timed_out,
+        "warnings": list(_warnings(suite, loop)),
+        "resumed": loop.resumed,
+    }
+    if merged.left_out or suite.subset:
+        optional["subset"] = subset_entry(suite.taken, merged.samples, merged.left_out)
+    return entry | {name: value for name, value in optional.items() if value}
+
+
+def _component_entries(suite: Suite) -> list[dict[str, Any]]:
+    first = [*(suite.reader.parts or [suite.reader]), *suite.graders]
+    last = [*suite.exporters, *suite.programs, suite.engine, *suite.reports]
+    metrics = [component_entry(metric.stage, metric.of) for metric in suite.metrics]
+    return [*map(component_entry, first), *metrics, *map(component_entry, last)]
+
+
+def _judgements(suite: Suite, real_path: RealPath) -> Iterator[dict[str, Any]]:
+    """Yield the files of verdicts on record that graders have read."""
+    for stage in suite.graders:
+        path = getattr(stage.component, "judgements", None)
+        if path:
+            checksum = _checksum(path, FileState.of(path.stat()), real_path)
+            yield {"grader": stage.key, **checksum}
+
+
+def _warnings(suite: Suite, loop: Loop) -> Iterator[str]:
+    timed_out = loop.merged.timed_out
+    if timed_out:  # figures with them are this machine's
+        count = "1 grade or record" if timed_out == 1 else f"{timed_out} grades or records"
+        limit = f"{suite.limits.seconds_per_grade:g} s (limits.seconds_per_grade)"
+        outcome = "and failed, or have no reasons: another machine may give other bytes"
+        yield f"{count} took longer than {limit} {outcome}; --resume does them again"
+    yield from loop.files.grown.values()

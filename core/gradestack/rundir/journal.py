@@ -95,32 +95,43 @@ class Journal:
             self.damaged = first is None
             if first is None:
                 return
-            if changed := differences(first["fingerprint"], self._fingerprint):
-                why = "cannot be continued, these are not the same as when it was begun"
-                raise ConfigError(f"{self._staging.place}: {why}", *changed, _ANEW)
+            changes = differences(first["fingerprint"], self._fingerprint)
+            if changes:
+                why = "these are not the same as when it was begun"
+                raise self._refusal(why, *changes)
             self.started = first["started"]
             self._size = lines.tell()
-            source = self._find_rows()
-            rows_size = source.stat().st_size if source is not None else 0
+            earlier_rows = self._find_rows()
+            rows_size = earlier_rows.stat().st_size if earlier_rows is not None else 0
             for shard, line in zip(shards, lines, strict=False):
                 entry = _parse_line(line)
-                # What took too long is tried again, and rows behind it have no place before it.
-                if entry is None or self.rows + entry["rows"] > rows_size or entry["timed_out"]:
-                    break
-                result = result_from_json(entry, self._staging.base)
-                if not all(path.is_file() for path in result.parts.native.values()):
+                result = self._load_entry(entry, rows_size)
+                if entry is None or result is None:
                     break
                 if entry["mark"] != range_mark(shard):
-                    why = f"cannot be continued, {shard.input.shown} has changed"
-                    raise ConfigError(f"{self._staging.place}: {why}", _ANEW)
+                    raise self._refusal(f"{shard.input.shown} has changed")
                 yield result
                 self.recorded += 1
                 self.rows += entry["rows"]
                 self._size = lines.tell()
             path = self._staging.path / self._rows_name
-            if self.rows and source is not None and source != path:
+            if self.rows and earlier_rows is not None and earlier_rows != path:
                 with closing(GrowingFile(path)) as copy:
-                    copy.copy(source)
+                    copy.copy(earlier_rows)
+
+    def _load_entry(self, entry: dict[str, Any] | None, rows_size: int) -> ShardResult | None:
+        """Return the result of a line, whose rows and pieces are there; None where they are not.
+
+        What took too long is tried again, and rows behind it have no place before it.
+        """
+        if entry is None or entry["timed_out"] or self.rows + entry["rows"] > rows_size:
+            return None
+        result = result_from_json(entry, self._staging.base)
+        has_pieces = all(path.is_file() for path in result.parts.native.values())
+        return result if has_pieces else None
+
+    def _refusal(self, why: str, *more: str) -> ConfigError:
+        return ConfigError(f"{self._staging.place}: cannot be continued, {why}", *more, _ANEW)
 
     def _find_rows(self) -> Path | None:
         """Return the rows of the earlier attempt: in the making, or moved into their place."""

@@ -34,22 +34,22 @@ PATIENCE = 5.0
 
 Workers of a killed run end within a second after it.
 """
+_MOST_NAME = 100
 _OF_DESKTOPS = frozenset({".DS_Store", "Thumbs.db", "desktop.ini"})
 """What file managers leave in a directory that somebody looks at."""
 UNFINISHED, _NEW, _PARTS, _OLD = ".unfinished", ".gradestack-", "parts-", "old"
 
 
-def _safe(name: str) -> str:
-    return re.sub(r"[^\w.-]+", "-", name).strip(".-")[:100] or "run"
+def _folder_name(name: str) -> str:
+    return re.sub(r"[^\w.-]+", "-", name).strip(".-")[:_MOST_NAME] or "run"
 
 
 def default_place(name: str, now: datetime) -> Path:
     """Return ``gradestack-runs/NAME/UTC-TIME``, numbered when there is one of that time already."""
     second = now.astimezone(UTC).strftime("%Y%m%dT%H%M%SZ")
-    place, number = Path("gradestack-runs") / _safe(name) / second, 1
-    while (
-        place.exists() or unfinished(place).exists()
-    ):  # two runs within a second: the first one stays
+    place, number = Path("gradestack-runs") / _folder_name(name) / second, 1
+    # two runs within a second: the first one stays
+    while place.exists() or unfinished(place).exists():
         number += 1
         place = place.with_name(f"{second}-{number}")
     return place
@@ -58,64 +58,67 @@ def default_place(name: str, now: datetime) -> Path:
 def check_place(path: Path) -> None:
     """Refuse a place that holds anything but nothing or an earlier run."""
     with writing(path):
-        if Path.cwd().is_relative_to(path.absolute()) or Path.cwd().is_relative_to(
-            os.path.realpath(path)
-        ):
+        folder, directory = path.absolute(), Path.cwd()
+        if directory.is_relative_to(folder) or directory.is_relative_to(os.path.realpath(path)):
             why = "holds the working directory, and a run directory is replaced whole"
-            raise ConfigError(f"{path}: {why}; name another with -o")
+            raise _refusal(path, why)
         if path.is_dir() and any(path.iterdir()) and not is_run(path):
-            raise ConfigError(
-                f"{path}: the directory is not empty and not a gradestack run; name another with -o"
-            )
-        if foreign := _foreign(path):
-            raise ConfigError(
-                f"{path}: holds {min(foreign)}, which gradestack did not write; name another "
-                "with -o"
-            )
-        check_directory(path, path.absolute().parent)
+            raise _refusal(path, "the directory is not empty and not a gradestack run")
+        foreign = _foreign_files(path)
+        if foreign:
+            raise _refusal(path, f"holds {min(foreign)}, which gradestack did not write")
+        check_directory(path, folder.parent)
 
 
-def _files(path: Path) -> set[str]:
-    found = (each for each in path.rglob("*") if not each.is_symlink() and not each.is_dir())
-    names = (each.relative_to(path).as_posix() for each in found)
-    return {
-        os.fsencode(each).decode("utf-8", "backslashreplace")
-        for each in names
-        if not each.startswith(_NEW)
-    }
+def _refusal(path: Path, why: str, advice: str = "name another with -o") -> ConfigError:
+    return ConfigError(f"{path}: {why}; {advice}")
 
 
-def _listed(path: Path) -> set[str] | None:
-    found = header_of(path).get("files")
-    return set(map(str, found)) if isinstance(found, list) else None
+def _file_names(path: Path) -> set[str]:
+    """Return the names of the files in a run directory, those being written left out."""
+    names = set()
+    for file in path.rglob("*"):
+        name = file.relative_to(path).as_posix()
+        if not file.is_symlink() and not file.is_dir() and not name.startswith(_NEW):
+            names.add(os.fsencode(name).decode("utf-8", "backslashreplace"))
+    return names
 
 
-def _foreign(path: Path) -> set[str]:
-    if (own := _listed(path)) is None:
+def _listed_files(path: Path) -> set[str] | None:
+    """Return the files that a run's header lists; None where it lists none."""
+    files = header_of(path).get("files")
+    return set(map(str, files)) if isinstance(files, list) else None
+
+
+def _foreign_files(path: Path) -> set[str]:
+    """Return the files in a run directory that its header does not list."""
+    listed = _listed_files(path)
+    if listed is None:
         return set()
-    for run in [PurePath(each).parent for each in own if each.endswith(f"/{HEADER}")]:
-        own |= {f"{run.as_posix()}/{each}" for each in _listed(path / run) or ()}
-    return {each for each in _files(path) - own if PurePath(each).name not in _OF_DESKTOPS}
+    own = set(listed)
+    for run in [PurePath(name).parent for name in listed if name.endswith(f"/{HEADER}")]:
+        own |= {f"{run.as_posix()}/{name}" for name in _listed_files(path / run) or ()}
+    return {name for name in _file_names(path) - own if PurePath(name).name not in _OF_DESKTOPS}
 
 
 def _list_files(place: Path, new: Path) -> None:
+    """Write into the new header of a run the files that it comes to have."""
     head = header_of(place)
-    head["files"] = sorted({*(_listed(place) or ()), *_files(new), HEADER})
-    (new / HEADER).write_text(dumps(head, indent=2) + "\n", encoding="utf-8", newline="\n")
+    head["files"] = sorted({*(_listed_files(place) or ()), *_file_names(new), HEADER})
+    text = dumps(head, indent=2) + "\n"
+    (new / HEADER).write_text(text, encoding="utf-8", newline="\n")
 
 
 def check_directory(path: Path, parent: Path | None = None) -> None:
     """Refuse what is no directory, and one that cannot be made or written to."""
+    advice = "name another place with -o"
     if not path.is_dir() and (path.exists() or path.is_symlink()):
-        raise ConfigError(f"{path}: exists and is not a directory; name another place with -o")
+        raise _refusal(path, "exists and is not a directory", advice)
     parent = parent or path.absolute()
     while not parent.exists():
         parent = parent.parent
     if not parent.is_dir() or not os.access(parent, os.W_OK):
-        raise ConfigError(
-            f"{path}: {parent} is not a directory that can be written to; name another place "
-            "with -o"
-        )
+        raise _refusal(path, f"{parent} is not a directory that can be written to", advice)
 
 
 def keep_inputs(output: Path, paths: Iterable[Path]) -> None:
@@ -126,8 +129,8 @@ def keep_inputs(output: Path, paths: Iterable[Path]) -> None:
     place, real_path = output.resolve(), real_paths()
     for path in paths:
         if real_path(path).is_relative_to(place):
-            why = "which this run reads and would replace; name another place with -o"
-            raise ConfigError(f"{output}: holds {path}, {why}")
+            why = f"holds {path}, which this run reads and would replace"
+            raise _refusal(output, why, "name another place with -o")
 
 
 def unfinished(place: Path) -> Path:
@@ -145,20 +148,20 @@ def newest_unfinished(name: str, patience: float) -> Path | None:
 
     None when there is none.
     """
-    found = (Path("gradestack-runs") / _safe(name)).glob(f".*{UNFINISHED}")
-    places = [
-        path.with_name(path.name[1 : -len(UNFINISHED)])
-        for path in found
-        if (path / JOURNAL).is_file()
-    ]
-    for place in sorted(
-        places, key=lambda place: [*map(int, re.findall(r"\d+", place.name))], reverse=True
-    ):
+    places = []
+    for folder in (Path("gradestack-runs") / _folder_name(name)).glob(f".*{UNFINISHED}"):
+        if (folder / JOURNAL).is_file():
+            places.append(folder.with_name(folder.name[1 : -len(UNFINISHED)]))
+    for place in sorted(places, key=_begun_at, reverse=True):
         descriptor = lock(unfinished(place), patience)
         if descriptor is not None:
             os.close(descriptor)
             return place
     return None
+
+
+def _begun_at(place: Path) -> list[int]:
+    return [*map(int, re.findall(r"\d+", place.name))]
 
 
 def synchronise(path: Path) -> None:
@@ -256,45 +259,53 @@ def filling(place: Path, earlier: Iterable[str] = ()) -> Iterator[Path]:
     new = Path(tempfile.mkdtemp(prefix=_NEW, dir=place))
     try:
         yield new
-        left = [path for pattern in earlier for path in _left(new, place, PurePath(pattern))]
-        if (known := _listed(place)) is not None and not _files(new) <= known:
+        outdated = [path for pattern in earlier for path in _outdated(new, place, pattern)]
+        listed = _listed_files(place)
+        if listed is not None and not _file_names(new) <= listed:
             _list_files(place, new)
         _move(new, place)
-        for path in left:
+        for path in outdated:
             path.unlink()
             with contextlib.suppress(OSError):  # holds something else
                 path.parent.rmdir()
     except Exception as error:
-        was, named = str(new), str(place)
-        error.args = tuple(
-            each.replace(was, named) if isinstance(each, str) else each for each in error.args
-        )
-        if isinstance(error, OSError) and error.filename is not None:
-            error.filename = os.fsdecode(error.filename).replace(was, named)
+        _rename_in_error(error, str(new), str(place))
         raise
     finally:
         shutil.rmtree(new, ignore_errors=True)
 
 
-def _left(new: Path, place: Path, pattern: PurePath) -> list[Path]:
-    folder = place / pattern.parent
+def _rename_in_error(error: Exception, path: str, shown: str) -> None:
+    """Have an error name a path in place of another."""
+    texts = [text.replace(path, shown) if isinstance(text, str) else text for text in error.args]
+    error.args = tuple(texts)
+    if isinstance(error, OSError) and error.filename is not None:
+        error.filename = os.fsdecode(error.filename).replace(path, shown)
+
+
+def _outdated(new: Path, place: Path, pattern: str) -> list[Path]:
+    """Return the files of a pattern in a place that are not among the new ones."""
+    folder = place / PurePath(pattern).parent
     if folder.is_symlink():  # what it leads to is somebody's own
         return []
-    found = (path for path in folder.glob(pattern.name) if path.is_symlink() or not path.is_dir())
-    return [path for path in found if not (new / path.relative_to(place)).exists()]
+    return [
+        path
+        for path in folder.glob(PurePath(pattern).name)
+        if (path.is_symlink() or not path.is_dir()) and not (new / path.relative_to(place)).exists()
+    ]
 
 
 def _move(new: Path, place: Path) -> None:
     """Move files, those of folders before the pages that load them."""
-    for path in sorted(new.iterdir(), key=lambda each: (not each.is_dir(), each.name)):
-        to = place / path.name
+    for path in sorted(new.iterdir(), key=lambda path: (not path.is_dir(), path.name)):
+        target = place / path.name
         if path.is_symlink() or not path.is_dir():
-            path.replace(to)
+            path.replace(target)
             continue
-        if to.is_symlink():
-            to.unlink()
-        to.mkdir(exist_ok=True)
-        _move(path, to)
+        if target.is_symlink():
+            target.unlink()
+        target.mkdir(exist_ok=True)
+        _move(path, target)
 
 
 class GrowingFile:
@@ -361,9 +372,8 @@ class Staging:
         self._lock: int | None = None
         with writing(place):
             check_place(place)
-            self.place = (
-                place.resolve() if place.is_symlink() else place
-            )  # what a link leads to is replaced, not it
+            # what a link leads to is replaced, not the link
+            self.place = place.resolve() if place.is_symlink() else place
             self.place.absolute().parent.mkdir(parents=True, exist_ok=True)
             self.base = unfinished(self.place)
             self.path = self.base / "run"
@@ -374,46 +384,49 @@ class Staging:
                 raise
             self.parts = Path(tempfile.mkdtemp(prefix=_PARTS, dir=self.base))
 
-    def _enter(self, *, resume: bool) -> None:  # noqa: C901
+    def _enter(self, *, resume: bool) -> None:
+        """Lock the hidden directory, and remove what is not needed to continue."""
         if self.base.is_symlink():
-            raise ConfigError(
-                f"{self.base}: is a link, and an unfinished run is a directory of its own; move "
-                "it away"
-            )
+            why = "is a link, and an unfinished run is a directory of its own"
+            raise _refusal(self.base, why, "move it away")
         self.base.mkdir(exist_ok=True)
         self._lock = lock(self.base)
         if self._lock is None:
             raise in_use(self.place, self.base)
-        old = self.base / _OLD
-        if old.is_dir() and not self.place.exists():  # killed while it was being replaced
-            old.rename(self.place)
-        kept = (JOURNAL, _PARTS, "run") if resume and (self.base / JOURNAL).is_file() else ()
-        if kept:
-            self._check_own()
-        for path in self.base.iterdir():
-            if not path.name.startswith((JOURNAL, _PARTS, "run", _OLD)):
-                raise ConfigError(
-                    f"{self.base}: holds {path.name}, which is not ours; move the directory away"
-                )
-        for path in list(self.base.iterdir()):
-            if not kept or not path.name.startswith(kept):
-                self.replaced |= path.name == JOURNAL
-                _remove(path)
+        earlier = self.base / _OLD
+        if earlier.is_dir() and not self.place.exists():  # killed while it was being replaced
+            earlier.rename(self.place)
+        saved: tuple[str, ...] = ()
+        if resume and self.journal.is_file():
+            saved = (JOURNAL, _PARTS, "run")
+            self._require_own_files()
+        self._remove_all_but(saved)
         self.path.mkdir(exist_ok=True)
         for path in list(self.path.iterdir()):
             if path.name not in (ROWS, PACKED_ROWS):
                 _remove(path)
 
-    def _check_own(self) -> None:
+    def _remove_all_but(self, saved: tuple[str, ...]) -> None:
+        """Remove the entries of the hidden directory whose names do not begin like these."""
+        paths = list(self.base.iterdir())
+        for path in paths:
+            if not path.name.startswith((JOURNAL, _PARTS, "run", _OLD)):
+                why = f"holds {path.name}, which is not ours"
+                raise _refusal(self.base, why, "move the directory away")
+        for path in paths:
+            if not saved or not path.name.startswith(saved):
+                self.replaced |= path.name == JOURNAL
+                _remove(path)
+
+    def _require_own_files(self) -> None:
         """Refuse to continue in files that lie elsewhere, too.
 
         What is written here would be written there.
         """
         for path in self.base.rglob("*"):
-            found = path.lstat()
-            if not stat.S_ISDIR(found.st_mode) and not (
-                stat.S_ISREG(found.st_mode) and found.st_nlink < 2
-            ):
+            status = path.lstat()
+            is_plain = stat.S_ISREG(status.st_mode) and status.st_nlink < 2
+            if not is_plain and not stat.S_ISDIR(status.st_mode):
                 why = "is a link or no plain file, which no unfinished run of ours has"
                 raise ConfigError(f"{path}: {why}", "run without --resume to start anew")
 
@@ -427,7 +440,8 @@ class Staging:
 
         Return it as a reader sees it.
         """
-        text, new = dumps(value, indent=2) + "\n", self.base / "run.json"
+        text = dumps(value, indent=2) + "\n"
+        new = self.base / "run.json"
         new.write_text(text, encoding="utf-8", newline="\n")
         new.replace(self.path / name)
         return loads(text)
@@ -436,18 +450,18 @@ class Staging:
         """Move the directory into its place, replacing an earlier run whole, and return
         the place.
         """
-        place, old = self.place, self.base / _OLD
-        for run in [each.parent for each in self.path.rglob(HEADER) if is_run(each.parent)]:
+        place, earlier = self.place, self.base / _OLD
+        for run in [path.parent for path in self.path.rglob(HEADER) if is_run(path.parent)]:
             _list_files(run, run)
         if durable:
             for path in [*self.path.rglob("*"), self.path]:
                 synchronise(path)
         if place.exists():
-            place.rename(old)
+            place.rename(earlier)
         self.path.rename(place)
         if durable:
             synchronise(place.absolute().parent)
-        shutil.rmtree(old, ignore_errors=True)
+        shutil.rmtree(earlier, ignore_errors=True)
         self.path, self.committed = place, True
         return place
 
@@ -458,9 +472,8 @@ class Staging:
 
     def leave(self) -> None:
         """Let other runs have the hidden directory, as it is."""
-        with contextlib.suppress(
-            OSError, AttributeError
-        ):  # an attempt that was refused leaves nothing behind
+        # an attempt that was refused leaves nothing behind
+        with contextlib.suppress(OSError, AttributeError):
             self.parts.rmdir()
         if self._lock is not None:
             os.close(self._lock)

@@ -49,11 +49,9 @@ from gradestack.grading.subset import Subset as Subset
 from gradestack.hooks import Component as Component
 from gradestack.hooks import Kind as Kind
 from gradestack.hooks import hookimpl as hookimpl
-from gradestack.interpreter import SECONDS_BETWEEN_LOOKS as SECONDS_BETWEEN_LOOKS
-from gradestack.interpreter import UNDER_WAY as UNDER_WAY
+from gradestack.interpreter import IN_PROGRESS as IN_PROGRESS
 from gradestack.interpreter import Limits as Limits
-from gradestack.interpreter import Looks as Looks
-from gradestack.interpreter import looked_at as looked_at
+from gradestack.interpreter import Watchdog as Watchdog
 from gradestack.interpreter import time_limit_text as time_limit_text
 from gradestack.intervals import Estimate as Estimate
 from gradestack.intervals import Interval as Interval
@@ -145,3 +143,5 @@ from gradestack.suites.options import preset_version as preset_version
 from gradestack.suites.recognition import recognise as recognise
 from gradestack.suites.schema import suite_schema as suite_schema
 from gradestack.table import Numbers as Numbers
+from gradestack.watching import SECONDS_BETWEEN_POLLS as SECONDS_BETWEEN_POLLS
+from gradestack.watching import watchdog as watchdog

@@ -9,13 +9,10 @@ set back when the last leaves.
 
 from __future__ import annotations
 
-import contextlib
 import gc
-import os
 import signal
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -34,7 +31,7 @@ ALLOCATIONS = 100_000
 
 More often, it takes an eighth of a run.
 """
-_limits: list[Any] = []
+_recursion_limits: list[Any] = []
 _thresholds: list[Any] = []
 
 
@@ -50,22 +47,25 @@ def _room(depth: int = 0) -> int:
 
 
 @contextmanager
-def _restored(before: list[Any], setting: Any, restore: Callable[[Any], object]) -> Iterator[None]:
-    before.append(setting)
+def _restored(earlier: list[Any], setting: Any, restore: Callable[[Any], object]) -> Iterator[None]:
+    """Restore a setting when the last of several threads leaves, as the first has found it."""
+    earlier.append(setting)
     try:
         yield
     finally:
-        first, _ = before[0], before.pop()
-        if not before:
+        first = earlier[0]
+        earlier.pop()
+        if not earlier:
             restore(first)
 
 
 @contextmanager
 def collected_seldom() -> Iterator[None]:
     """Collect garbage less often inside; nearly all that a run makes is freed without."""
-    with _restored(_thresholds, now := gc.get_threshold(), lambda first: gc.set_threshold(*first)):
-        if 0 < now[0] < ALLOCATIONS:  # 0 is never
-            gc.set_threshold(ALLOCATIONS, *now[1:])
+    threshold = gc.get_threshold()
+    with _restored(_thresholds, threshold, lambda first: gc.set_threshold(*first)):
+        if 0 < threshold[0] < ALLOCATIONS:  # 0 is never
+            gc.set_threshold(ALLOCATIONS, *threshold[1:])
         yield
 
 
@@ -91,9 +91,10 @@ IN_FORCE: ContextVar[InForce] = ContextVar("limits", default=InForce(Limits())) 
 @contextmanager
 def limited(limits: Limits) -> Iterator[InForce]:
     """Have limits in force inside."""
-    token = IN_FORCE.set(found := InForce(limits))
+    in_force = InForce(limits)
+    token = IN_FORCE.set(in_force)
     try:
-        yield found
+        yield in_force
     finally:
         IN_FORCE.reset(token)
 
@@ -103,36 +104,38 @@ def for_a_shard(limits: Limits = Limits()) -> Iterator[InForce]:  # noqa: B008 -
     """Have room for recursion, however deep the code inside is called, limits, and garbage
     collected less often.
     """
+    recursion_limit = sys.getrecursionlimit()
     with (
         collected_seldom(),
-        _restored(_limits, now := sys.getrecursionlimit(), sys.setrecursionlimit),
-        limited(limits) as found,
+        _restored(_recursion_limits, recursion_limit, sys.setrecursionlimit),
+        limited(limits) as in_force,
         time_limit(limits.seconds_per_grade),
     ):
-        sys.setrecursionlimit(now + ROOM - _room())
-        yield found
+        sys.setrecursionlimit(recursion_limit + ROOM - _room())
+        yield in_force
 
 
-UNDER_WAY: dict[int, list[Any]] = {}
+IN_PROGRESS: dict[int, list[Any]] = {}
 """Thread -> the grades made so far of the block its grader is at.
 
 Who keeps the time looks whether there are more.
 """
-LOOKS = 8  # looks in the time a grade may take; so it takes an eighth longer at most
+POLLS = 8  # in the time a grade may take; so it takes an eighth longer at most
 
 
 @contextmanager
-def under_way(made: list[Any]) -> Iterator[None]:
+def in_progress(made: list[Any]) -> Iterator[None]:
     """Show what is being made to who keeps the time, unless it is a part of a grade."""
-    outer = UNDER_WAY.setdefault(thread := threading.get_ident(), made)
+    thread = threading.get_ident()
+    outer = IN_PROGRESS.setdefault(thread, made)
     try:
         yield
     finally:
         if outer is made:
-            del UNDER_WAY[thread]
+            del IN_PROGRESS[thread]
 
 
-class Looks:
+class Watchdog:
     """How often in a row a thread was found at the same grade.
 
     Not for how long: a machine that slept costs nothing.
@@ -140,21 +143,27 @@ class Looks:
 
     def __init__(self, thread: int) -> None:
         self._thread, self.count = thread, 0
-        self._seen: tuple[list[Any] | None, int] = None, 0
+        self._last: tuple[list[Any] | None, int] = None, 0
 
-    def look(self) -> int:
-        """Look once more."""
-        made, (before, count) = UNDER_WAY.get(self._thread), self._seen
-        self._seen = made, len(made or ())
-        self.count = (
-            self.count + 1 if made is not None and made is before and len(made) == count else 0
-        )
+    def poll(self) -> int:
+        """Look once more; return how often in a row the grade is the same by now."""
+        made = IN_PROGRESS.get(self._thread)
+        earlier, length = self._last
+        self._last = made, len(made or ())
+        is_same = made is not None and made is earlier and len(made) == length
+        self.count = self.count + 1 if is_same else 0
         return self.count
 
 
 def time_limit_text(seconds: float) -> str:
     """Return what is said of what took too long."""
     return f"took longer than {seconds:g} s (limits.seconds_per_grade)"
+
+
+def _has_timers() -> bool:
+    """Check whether this is the main thread, on a system that has timers."""
+    is_main = threading.current_thread() is threading.main_thread()
+    return is_main and hasattr(signal, "setitimer")
 
 
 @contextmanager
@@ -165,12 +174,8 @@ def ticking(seconds: float, tick: Callable[..., None]) -> Iterator[None]:
     Needs the main thread of a process, a system that has such timers, and nobody who uses this one;
     else nothing is done.
     """
-    main = threading.current_thread() is threading.main_thread() and hasattr(signal, "setitimer")
-    if (
-        not main
-        or signal.getsignal(signal.SIGALRM) is not signal.SIG_DFL
-        or signal.getitimer(signal.ITIMER_REAL)[0]
-    ):
+    is_free = _has_timers() and signal.getsignal(signal.SIGALRM) is signal.SIG_DFL
+    if not is_free or signal.getitimer(signal.ITIMER_REAL)[0]:
         yield
         return
     signal.signal(signal.SIGALRM, tick)
@@ -185,18 +190,18 @@ def ticking(seconds: float, tick: Callable[..., None]) -> Iterator[None]:
 
 @contextmanager
 def time_limit(seconds: float | None) -> Iterator[None]:
-    """Raise ``TimedOut`` in what is ``under_way`` for longer, where code can be cut."""
+    """Raise ``TimedOut`` in what is ``in_progress`` for longer, where code can be cut."""
     if seconds is None:
         yield
         return
-    looks = Looks(threading.get_ident())
+    watchdog = Watchdog(threading.get_ident())
 
     def tick(*_: object) -> None:
-        if looks.look() >= LOOKS:
-            looks.count = 0  # one that takes no notice is told again when as much time has gone
+        if watchdog.poll() >= POLLS:
+            watchdog.count = 0  # one that takes no notice is told again after as much time
             raise TimedOut(time_limit_text(seconds))
 
-    with ticking(seconds / LOOKS, tick):
+    with ticking(seconds / POLLS, tick):
         yield
 
 
@@ -207,11 +212,7 @@ def work_limit(seconds: float) -> Iterator[None]:
     It counts the processor's time, and stands inside of a ``time_limit`` or without one. It needs
     the main thread of a process and a system with such timers; else nothing is done.
     """
-    is_main = threading.current_thread() is threading.main_thread()
-    if (
-        not (is_main and hasattr(signal, "setitimer"))
-        or signal.getsignal(signal.SIGPROF) is not signal.SIG_DFL
-    ):
+    if not _has_timers() or signal.getsignal(signal.SIGPROF) is not signal.SIG_DFL:
         yield
         return
 
@@ -227,117 +228,57 @@ def work_limit(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGPROF, signal.SIG_DFL)
 
 
-_watching: list[threading.Thread] = []
-_lock = threading.RLock()
+ON_DEFERRED_SIGINT: list[Callable[[bool], None]] = []
+"""Called when Ctrl-C is deferred until what is at hand is done, which may take.
 
-
-def note(text: str) -> None:
-    """Write a line to standard error, from wherever the program is.
-
-    Even in the middle of writing another.
-    """
-    with contextlib.suppress(OSError):
-        os.write(2, f"{text}\n".encode(errors="backslashreplace"))
-
-
-SECONDS_BETWEEN_LOOKS = 0.25
-"""Seconds between two looks of the thread that keeps an eye on grades."""
-_looks: list[Callable[[], object]] = []
-
-
-@contextmanager
-def looked_at(look: Callable[[], object]) -> Iterator[None]:
-    """Have a function called by another thread, at each of its looks, while the code inside goes
-    on.
-    """
-    with _lock:
-        _looks.append(look)
-        _begin_to_watch()
-    try:
-        yield
-    finally:
-        with _lock, contextlib.suppress(ValueError):  # in a process that was forked meanwhile
-            _looks.remove(look)
-
-
-def _begin_to_watch() -> None:
-    if not _watching:
-        _watching.append(threading.Thread(target=_watch, name="gradestack-watch", daemon=True))
-        _watching[0].start()
-
-
-def _watch() -> None:
-    while True:
-        time.sleep(SECONDS_BETWEEN_LOOKS)
-        with _lock:
-            for look in [*_looks]:
-                look()
-
-
-def _alone() -> None:
-    global _lock  # noqa: PLW0603 - the parent's may be held
-    _looks.clear()
-    _watching.clear()
-    _lock = threading.RLock()
-
-
-if hasattr(os, "register_at_fork"):  # not on every system
-    os.register_at_fork(after_in_child=_alone)
-
-
-HELD_BACK: list[Callable[[bool], None]] = []
-"""Called when Ctrl-C is held back until what is at hand is done, which may take.
-
-Patiently, however often it comes.
+With True where it is deferred however often it comes.
 """
 
 
 class Interruption:
-    """Holds back Ctrl-C until the sample at hand is done, so that its row and its figures stay
+    """Defers Ctrl-C until the sample at hand is done, so that its row and its figures stay
     together.
 
     The first signal sets ``requested``; a second one interrupts at once, unless ``patient``, or
-    inside ``held``. Does nothing outside the main thread, or where the caller handles the signal
-    itself.
+    inside ``deferred``. Does nothing outside the main thread, or where the caller handles the
+    signal itself.
     """
 
     def __init__(self, *, patient: bool = False) -> None:
         self.requested = False
         self._patient = patient
-        self._installed = self._held = self._late = False
+        self._is_installed = self._is_deferring = self._has_deferred = False
 
-    def _note(self, number: int, frame: FrameType | None) -> None:
-        again, self.requested = (
-            self.requested,
-            True,
-        )  # first: the second one may come while the rest is being said
-        if self._held:
-            self._late |= again
-        elif again and not self._patient:
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        is_second = self.requested
+        self.requested = True  # first: the second one may come while the rest is being done
+        if self._is_deferring:
+            self._has_deferred |= is_second
+        elif is_second and not self._patient:
             signal.default_int_handler(number, frame)
         else:
-            for each in HELD_BACK:
-                each(self._patient)
+            for callback in ON_DEFERRED_SIGINT:
+                callback(self._patient)
 
     @contextmanager
-    def held(self) -> Iterator[None]:
-        """Hold back a second signal, too, until the code inside is done."""
-        self._held = True
+    def deferred(self) -> Iterator[None]:
+        """Defer a second signal, too, until the code inside is done."""
+        self._is_deferring = True
         try:
             yield
         finally:
-            self._held = False
-        if self._late and not self._patient:
-            self._late = False
+            self._is_deferring = False
+        if self._has_deferred and not self._patient:
+            self._has_deferred = False
             raise KeyboardInterrupt
 
     def __enter__(self) -> Self:
-        own = threading.current_thread() is threading.main_thread()
-        if own and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-            signal.signal(signal.SIGINT, self._note)
-            self._installed = True
+        is_main = threading.current_thread() is threading.main_thread()
+        if is_main and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            signal.signal(signal.SIGINT, self._handle)
+            self._is_installed = True
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._installed:
+        if self._is_installed:
             signal.signal(signal.SIGINT, signal.default_int_handler)

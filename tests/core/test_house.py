@@ -65,6 +65,7 @@ LAYERS = [
     "installed",
     "registry",
     "interpreter",
+    "watching",
     "grading",
     "metrics",
     "jsonio",

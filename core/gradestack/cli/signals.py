@@ -13,7 +13,8 @@ from types import FrameType, TracebackType
 from typing import TYPE_CHECKING
 
 from gradestack.errors import EXIT_INTERRUPTED
-from gradestack.interpreter import HELD_BACK, looked_at, note
+from gradestack.interpreter import ON_DEFERRED_SIGINT
+from gradestack.watching import watchdog, write_stderr
 
 if TYPE_CHECKING:
     from sys import UnraisableHookArgs
@@ -47,7 +48,7 @@ class _Deadline:
             self._nudged = True
             os.kill(os.getpid(), signal.SIGINT)
         if seconds >= _LAST:
-            note(_ENDED)
+            write_stderr(_ENDED)
             _remove_copies()
             os._exit(EXIT_INTERRUPTED)
 
@@ -90,19 +91,19 @@ def forward_termination() -> Iterator[None]:
 
     def held_back(patient: bool) -> None:
         if os.getpid() == process and not requests and not patient:
-            note(_FINISHING)
+            write_stderr(_FINISHING)
 
     for name in ("SIGTERM", "SIGHUP"):
         number = getattr(signal, name, None)
         if number is not None and signal.getsignal(number) is signal.SIG_DFL:
             signal.signal(number, forward)
             replaced.append(number)
-    HELD_BACK.append(held_back)
+    ON_DEFERRED_SIGINT.append(held_back)
     try:
-        with looked_at(deadline.look):
+        with watchdog(deadline.look):
             yield
     finally:
-        HELD_BACK.remove(held_back)
+        ON_DEFERRED_SIGINT.remove(held_back)
         for number in replaced:
             signal.signal(number, signal.SIG_DFL)
 

@@ -15,7 +15,7 @@ from gradestack.api import Grader
 from gradestack.errors import DataError, PluginError, TimedOut, error_text, stable_text
 from gradestack.grading.filters import Fields, parse_expression
 from gradestack.grading.plan import Stage
-from gradestack.interpreter import under_way
+from gradestack.interpreter import in_progress
 from gradestack.model import (
     Expectation,
     Fault,
@@ -142,7 +142,7 @@ class Graders:
     def _interruptible(self, column: Column) -> Generator[None]:
         """Time what fills a column, grade by grade; the first interruption ends it."""
         try:
-            with under_way(column):
+            with in_progress(column):
                 yield
         except KeyboardInterrupt:
             if self.interrupted:

@@ -23,7 +23,7 @@ from gradestack.grading.plan import Plan, named_graders, needs_of_figures
 from gradestack.grading.reading import blocks_of
 from gradestack.grading.recording import ShardWriters
 from gradestack.grading.selection import Place, Selection, joined
-from gradestack.interpreter import Interruption, for_a_shard, under_way
+from gradestack.interpreter import Interruption, for_a_shard, in_progress
 from gradestack.model import BadRecord, Fault, Sample, Status, failed
 from gradestack.table import Columns
 
@@ -263,7 +263,7 @@ class ShardGrader:
 
     def _count(self, samples: Sequence[Sample], encoded: Any, graded: Graded) -> None:
         """Write the rows of graded samples and count them; nothing interrupts this."""
-        with self._interruption.held():
+        with self._interruption.deferred():
             self.partially_written = True
             columns = self._writer.save_rows(samples, encoded, graded.columns, graded.texts)
             if self._columns is not None:
@@ -273,7 +273,7 @@ class ShardGrader:
                     if columns[key] is graded.columns[key]
                 }
                 is_missing = [sample.status is Status.MISSING for sample in samples]
-                with under_way([]):  # who keeps the time of grades keeps that of numbers, too
+                with in_progress([]):  # who keeps the time of grades keeps that of numbers, too
                     self._columns.add(samples, columns, is_missing, verdicts)
             for number, sample in enumerate(samples if self._plan.exporters else ()):
                 self._export(sample, {key: grades[number] for key, grades in columns.items()})

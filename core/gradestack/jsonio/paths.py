@@ -14,7 +14,7 @@ from threading import get_ident
 from typing import Any, Final, TypeAlias
 
 from gradestack.errors import TimedOut
-from gradestack.interpreter import IN_FORCE, UNDER_WAY, time_limit, under_way, work_limit
+from gradestack.interpreter import IN_FORCE, IN_PROGRESS, in_progress, time_limit, work_limit
 from gradestack.jsonio.values import JsonProblem, loads
 
 _STEP: Final = re.compile(
@@ -62,12 +62,12 @@ class Query:
 
         A ValueError where it cannot be followed, or not in time.
         """
-        now, graded = IN_FORCE.get(), get_ident() in UNDER_WAY
+        now, graded = IN_FORCE.get(), get_ident() in IN_PROGRESS
         try:
             with (
                 time_limit(now.limits.seconds_per_grade),
                 work_limit(max(PATH_SECONDS / 2**self._timeouts, _LEAST_SECONDS)),
-                under_way([]),
+                in_progress([]),
             ):
                 return list(self._find(value)) if isinstance(value, list | Mapping) else []
         except TimedOut as error:

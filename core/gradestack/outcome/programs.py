@@ -13,7 +13,7 @@ from gradestack.errors import error_text, storage_failed
 from gradestack.gates.native import NativeFiles
 from gradestack.grading.merging import Merged
 from gradestack.grading.plan import Stage
-from gradestack.interpreter import time_limit, under_way
+from gradestack.interpreter import in_progress, time_limit
 from gradestack.report import Report
 from gradestack.suites.spec import Suite
 
@@ -99,7 +99,7 @@ class _RowsOf(msgspec.Struct):
     def __call__(self) -> Iterator[Mapping[str, Any]]:
         numbers = set(self.merged.table.of_input(self.given.name))
         read: list[int] = []
-        with time_limit(self.seconds_per_row), under_way(read):
+        with time_limit(self.seconds_per_row), in_progress(read):
             for number, _, line in self.recorded.lines():
                 if number - 1 in numbers:
                     yield self.recorded.row(number, line)

@@ -18,6 +18,15 @@ _OF_TOTALS = "(self, totals)"
 _FOREIGN_PATH = re.compile(r"(^|/)(\.|site-packages/)")
 
 
+_NEW_NAMES = {
+    "UNDER_WAY": "IN_PROGRESS",
+    "Looks": "Watchdog, with poll() in place of look()",
+    "looked_at": "watchdog",
+    "SECONDS_BETWEEN_LOOKS": "SECONDS_BETWEEN_POLLS",
+}
+"""Names that ``gradestack`` had -> those it has."""
+
+
 class Edit(NamedTuple):
     """Bytes of a source, and the text in their place."""
 
@@ -114,6 +123,11 @@ def _kinds_of(nodes: Iterable[ast.AST]) -> dict[str, str]:
 
 def _list_changes(source: _Source, kinds: Mapping[str, str]) -> Iterator[Change]:
     for node in ast.walk(source.tree):
+        if isinstance(node, ast.ImportFrom) and node.module == "gradestack":
+            for alias in node.names:
+                if alias.name in _NEW_NAMES:
+                    change = f"{alias.name} -> {_NEW_NAMES[alias.name]}; no rule does it"
+                    yield Change(node.lineno, change, ())
         if isinstance(node, ast.ClassDef) and node.name in kinds:
             yield from _changes_of_class(source, node, RENAMED[kinds[node.name]])
 

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from gradestack import looked_at
+from gradestack import watchdog
 from gradestack_plugins.engines.memory import free_memory
 
 _GROUP_CPUS = Path("/sys/fs/cgroup/cpu.max")
@@ -165,7 +165,7 @@ def die_with_forker(parent: int) -> None:
 
 def following(gone: Callable[[], bool]) -> contextlib.AbstractContextManager[None]:
     """End this process when the run is gone meanwhile, as nobody would take its results."""
-    return looked_at(lambda: gone() and os._exit(1))
+    return watchdog(lambda: gone() and os._exit(1))
 
 
 def threads() -> int:

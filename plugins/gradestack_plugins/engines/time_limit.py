@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from gradestack import (
-    SECONDS_BETWEEN_LOOKS,
+    SECONDS_BETWEEN_POLLS,
     Fault,
     Limits,
-    Looks,
     TimedOut,
-    looked_at,
+    Watchdog,
     time_limit_text,
+    watchdog,
 )
 
 GRACE = 10.0
@@ -65,16 +65,16 @@ def process_limit(seconds: float | None) -> Iterator[None]:
     if seconds is None:
         yield
         return
-    most, looks = seconds + GRACE, Looks(threading.get_ident())
+    most, dog = seconds + GRACE, Watchdog(threading.get_ident())
 
-    def look() -> None:
+    def poll() -> None:
         faulthandler.dump_traceback_later(most, exit=True, file=_nowhere())
-        if looks.look() * SECONDS_BETWEEN_LOOKS >= most:
+        if dog.poll() * SECONDS_BETWEEN_POLLS >= most:
             os._exit(_OVERDUE)
 
-    look()
+    poll()
     try:
-        with looked_at(look):
+        with watchdog(poll):
             yield
     finally:
         # where another thread is at a grade, its next look sets it

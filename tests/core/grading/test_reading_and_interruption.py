@@ -67,7 +67,7 @@ def test_a_second_ctrl_c_during_the_word_about_the_first(monkeypatch):
         said.append("held back")
         signal.raise_signal(signal.SIGINT)
 
-    monkeypatch.setattr(interpreter, "HELD_BACK", [word])
+    monkeypatch.setattr(interpreter, "ON_DEFERRED_SIGINT", [word])
     with Interruption() as held, pytest.raises(KeyboardInterrupt):
         signal.raise_signal(signal.SIGINT)
     assert held.requested

@@ -14,9 +14,9 @@ import attrs
 import pytest
 
 import gradestack
-from gradestack import UNDER_WAY, Grade, Grader, Sample
+from gradestack import IN_PROGRESS, Grade, Grader, Sample
 from gradestack.grading import worker
-from gradestack.interpreter import LOOKS, time_limit
+from gradestack.interpreter import POLLS, time_limit
 from tests.core.outcomes import data
 
 DATA = data(__file__, "time_limit.yaml")
@@ -72,7 +72,7 @@ def states(report):
 @pytest.mark.parametrize("how", HANGS)
 def test_a_grade_that_takes_too_long_fails(how):
     report = gradestack.grade(samples("", how, "", how), [Hangs()], limits=LIMITS)
-    assert UNDER_WAY == {}
+    assert IN_PROGRESS == {}
     assert states(report) == ["graded", "failed", "graded", "failed"]
     fault = list(report.rows())[1]["grade"]["fault"]
     assert (fault["code"], fault["message"], fault["type"]) == ("timed_out", SAID, "TimedOut")
@@ -163,7 +163,7 @@ def test_whoever_uses_the_timer_keeps_it():
     before = signal.getsignal(signal.SIGALRM)
     assert before is signal.SIG_DFL
     with time_limit(60):
-        assert signal.getitimer(signal.ITIMER_REAL)[1] == 60 / LOOKS
+        assert signal.getitimer(signal.ITIMER_REAL)[1] == 60 / POLLS
     assert (signal.getsignal(signal.SIGALRM), signal.getitimer(signal.ITIMER_REAL)) == (
         before,
         (0.0, 0.0),

@@ -21,7 +21,9 @@ _LONGEST_TEXT = 500
 def shortened(text: str) -> str:
     """Return a text as it is, or the beginning and the end of one too long to be read."""
     half = _LONGEST // 2
-    return text if len(text) <= _LONGEST else f"{text[:half]} … {text[-half:]}"
+    if len(text) <= _LONGEST:
+        return text
+    return f"{text[:half]} … {text[-half:]}"
 
 
 class GradestackError(Exception):
@@ -45,13 +47,16 @@ class GradestackError(Exception):
 
     def __str__(self) -> str:
         lines = [f"  - {problem}" for problem in self.problems]
-        return "\n".join([str(self.args[0]), *lines])
+        message = str(self.args[0])
+        return "\n".join([message, *lines])
 
     @property
     def line(self) -> str:
         """All of it on one line, for use inside another message."""
         message = str(self.args[0])
-        return f"{message}: {'; '.join(self.problems)}" if self.problems else message
+        if self.problems:
+            return f"{message}: {'; '.join(self.problems)}"
+        return message
 
     def __reduce__(self) -> tuple[type[GradestackError], tuple[str, ...]]:
         return (type(self), (str(self.args[0]), *self.problems))
@@ -144,7 +149,9 @@ def storage_failed(error: BaseException) -> bool:
 def first_of(names: Sequence[str], most: int) -> str:
     """Return names for a message, and … where there are more."""
     shown = ", ".join(names[:most])
-    return f"{shown}, …" if len(names) > most else shown
+    if len(names) > most:
+        return f"{shown}, …"
+    return shown
 
 
 def suggest(word: object, known: Iterable[str], cutoff: float = 0.6) -> str:
@@ -153,7 +160,9 @@ def suggest(word: object, known: Iterable[str], cutoff: float = 0.6) -> str:
 
     text = str(word)[:_LONGEST]
     close = difflib.get_close_matches(text, list(known), n=1, cutoff=cutoff)
-    return f" (did you mean {close[0]!r}?)" if close else ""
+    if close:
+        return f" (did you mean {close[0]!r}?)"
+    return ""
 
 
 def hint_of(word: object, known: Iterable[str]) -> str:
@@ -184,7 +193,8 @@ def place_in_code(error: BaseException) -> str:
 
     for frame, line in reversed([*walk_tb(error.__traceback__)]):
         file = frame.f_code.co_filename
-        package, _, _ = str(frame.f_globals.get("__name__")).partition(".")
+        module = str(frame.f_globals.get("__name__"))
+        package, _, _ = module.partition(".")
         if file in LOCAL_CODE or package in AUTHORED:
             return f"{Path(file).name}:{line}"
     return ""
@@ -213,13 +223,16 @@ def stable_text(error: BaseException) -> str:
     text = message_of(error)[:_LONGEST_TEXT]
     is_anywhere = isinstance(error, MemoryError | RecursionError | TimedOut)
     where = "" if is_anywhere else place_in_code(error)
-    return f"{text} ({where})".lstrip() if where else text
+    if where:
+        return f"{text} ({where})".lstrip()
+    return text
 
 
 def error_text(error: BaseException) -> str:
     """Return an error's type and stable text, on one line."""
-    text = f"{type(error).__name__}: {stable_text(error)}"
-    return " ".join(map(str.strip, text.split("\n")))
+    kind = type(error).__name__
+    lines = f"{kind}: {stable_text(error)}".split("\n")
+    return " ".join(map(str.strip, lines))
 
 
 @contextmanager

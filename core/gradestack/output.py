@@ -114,7 +114,9 @@ def terminal_line(text: object) -> str:
 
 
 def _escape(char: str) -> str:
-    return char if char.isprintable() else char.encode("unicode_escape").decode()
+    if char.isprintable():
+        return char
+    return char.encode("unicode_escape").decode()
 
 
 def _escape_command(match: re.Match[str]) -> str:

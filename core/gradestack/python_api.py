@@ -78,7 +78,7 @@ class RunArguments(TypedDict, total=False):
     allow_code: bool
     """Import Python code that the suite names, and connect its engine to the address it names."""
     allow_outside: bool
-    """Open files that the suite names and that lie outside its folder; ``allow_code`` implies it."""
+    """Open files of the suite that lie outside its folder; ``allow_code`` implies it."""
     allow_remote: bool
     """Open addresses that the suite names; those among the overrides are always opened."""
     strict: bool
@@ -382,7 +382,8 @@ def files_suite(
         raise ConfigError(f"{what}, or add a grader to it with --set graders.KEY=NAME")
     options = msgspec.structs.replace(options, allow_remote=True)  # the caller names all files
     name = run_name(str(paths[0]))
-    return resolve(Document(data=data, origin="command line", default_name=name), options)
+    document = Document(data=data, origin="command line", default_name=name)
+    return resolve(document, options)
 
 
 def _set_reader(data: dict[str, Any], options: Mapping[str, Any]) -> None:
@@ -513,13 +514,17 @@ def grade(
         graders = stack["graders"]
         data |= {key: stack[key] for key in ("outcome", "headline")}
     data["graders"] = python_inputs.graders_by_key(graders, registry)
-    suite = resolve(Document(data=data, origin="grade()"), options, samples=reader)
-    notes = (*suite.notes, *stack.get("notes", ()))
-    warnings = (*suite.warnings, *stack.get("warnings", ()))
+    document = Document(data=data, origin="grade()")
+    suite = resolve(document, options, samples=reader)
+    stack_notes, stack_warnings = stack.get("notes", ()), stack.get("warnings", ())
+    notes = (*suite.notes, *stack_notes)
+    warnings = (*suite.warnings, *stack_warnings)
     suite = msgspec.structs.replace(suite, notes=notes, warnings=warnings)
     if output is not None:
         return run_suite(suite, options)
-    return _run_with_temporary_pages(suite, options) if reports else grade_suite(suite, options)
+    if reports:
+        return _run_with_temporary_pages(suite, options)
+    return grade_suite(suite, options)
 
 
 def _run_with_temporary_pages(suite: Suite, options: RunOptions) -> Report:
@@ -582,7 +587,8 @@ def stream(
         PluginError: A plugin in use is broken.
 
     Examples:
-        >>> for sample, grades in gradestack.stream("results.json", ["tau_partial"]):  # doctest: +SKIP
+        >>> graded = gradestack.stream("results.json", ["tau_partial"])  # doctest: +SKIP
+        >>> for sample, grades in graded:  # doctest: +SKIP
         ...     print(sample.id, grades["tau_partial"].score)
     """
     from gradestack.suites import python_inputs  # noqa: PLC0415 - for what stands in no file

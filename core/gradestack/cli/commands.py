@@ -132,7 +132,8 @@ def _run_options(command: Callable[..., Any]) -> Callable[..., Any]:
 _GROUPS = {
     "What is read": "--reader --map --records --id --no-merge --dataset --cached --num-runs "
     "--filter --tasks --limit",
-    "What is computed": "--grader --add-grader --stack --rubric --judgements --labels --profile --set",
+    "What is computed": "--grader --add-grader --stack --rubric --judgements --labels --profile "
+    "--set",
     "What is written": "--output --rows --no-rows --tables --export --compare-previous "
     "--report-url --quiet",
     "How it runs": "--engine --workers --resume --strict --allow-all-failed --allow-code "
@@ -152,7 +153,8 @@ class _Grouped(click.Command):
 
 def _write_groups(rows: dict[str, tuple[str, str]], formatter: click.HelpFormatter) -> None:
     """Write the help of options or commands, by what they are for."""
-    grouped = set(" ".join(_GROUPS.values()).split())
+    names_of_groups = " ".join(_GROUPS.values())
+    grouped = set(names_of_groups.split())
     others = sorted(rows.keys() - grouped)
     for title, names in {**_GROUPS, "Other": " ".join(others)}.items():
         group = [rows[name] for name in names.split() if name in rows]
@@ -559,8 +561,8 @@ def main(arguments: list[str] | None = None) -> None:
     """Run the command line; the one place where errors become messages and exit codes."""
     is_program = arguments is None
     for stream in (sys.stdout, sys.stderr):
-        # A mark that the terminal cannot show is no crash; in the locale C, which knows ASCII alone,
-        # Python's own way is "surrogateescape".
+        # A mark that the terminal cannot show is no crash; in the locale C, which knows ASCII
+        # alone, Python's own way is "surrogateescape".
         if getattr(stream, "errors", None) in {"strict", "surrogateescape"}:
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     try:
@@ -600,7 +602,9 @@ def _run_command(arguments: list[str]) -> int | str | None:
         return _say_interrupted()
     except SystemExit as done:
         # with 1 by click, which replaces an output that nobody reads any more
-        return done.code if sys.stdout is output else None
+        if sys.stdout is output:
+            return done.code
+        return None
     # the one catch site: no traceback without --debug
     except BaseException as error:  # noqa: BLE001
         # within a lock's own code, which then has nothing to release
@@ -621,6 +625,7 @@ def _show_usage(error: click.ClickException) -> int:
     if isinstance(error, shows_help):
         error.show()
     else:
-        message = terminal_line(" ".join(error.format_message().split()))
+        words = error.format_message().split()
+        message = terminal_line(" ".join(words))
         click.UsageError(message, getattr(error, "ctx", None)).show()
     return ConfigError.exit_code

@@ -160,11 +160,10 @@ def _bar() -> Iterator[Callable[..., None] | None]:
         yield None
         return
     # for a terminal alone
+    from rich import progress as rich  # noqa: PLC0415
     from rich.console import Console  # noqa: PLC0415
-    from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn  # noqa: PLC0415
-    from rich.progress import Progress as Bar  # noqa: PLC0415
 
-    text = TextColumn("{task.description}")
-    columns = (SpinnerColumn(), BarColumn(_BAR_WIDTH), text, TimeElapsedColumn())
-    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+    text = rich.TextColumn("{task.description}")
+    columns = (rich.SpinnerColumn(), rich.BarColumn(_BAR_WIDTH), text, rich.TimeElapsedColumn())
+    with rich.Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         yield partial(bar.update, bar.add_task("", total=None))

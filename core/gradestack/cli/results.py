@@ -151,7 +151,9 @@ def _percent(figure: Mapping[str, Any]) -> str:
         return f"not known ({figure['reason']})"
     share = _percentage(figure["value"], 1)
     interval = _percent_interval(figure.get("interval"))
-    return f"{share} ({interval})" if interval else share
+    if interval:
+        return f"{share} ({interval})"
+    return share
 
 
 def _outcome_line(outcome: Mapping[str, Any], states: Mapping[str, Any]) -> str:
@@ -164,7 +166,9 @@ def _outcome_line(outcome: Mapping[str, Any], states: Mapping[str, Any]) -> str:
     line += f"; {outcome['rule']}"
     of_grader = as_map(states.get(outcome["grader"]))
     errors = of_grader.get(Outcome.FAILED, 0)
-    return f"{line}; {errors} more ended in an error, not counted" if errors else line
+    if errors:
+        return f"{line}; {errors} more ended in an error, not counted"
+    return line
 
 
 def _share(counts: Mapping[str, Any]) -> str:
@@ -229,7 +233,9 @@ def _estimate(figure: Mapping[str, Any], meaning: Figure | None) -> str:
     shown = _interval(interval)
     if interval.get("low") is not None and "method" in interval:
         shown += f"; {_extent(interval, meaning)}"
-    return f"{number} ({shown})" if shown else number
+    if shown:
+        return f"{number} ({shown})"
+    return number
 
 
 def _row(values: Mapping[str, Any], intervals: Mapping[str, Any]) -> str:
@@ -248,11 +254,15 @@ def _row(values: Mapping[str, Any], intervals: Mapping[str, Any]) -> str:
 def _number(value: Any) -> str:
     if isinstance(value, int):
         return str(value)
-    return "n/a" if value is None else f"{value:.3f}"
+    if value is None:
+        return "n/a"
+    return f"{value:.3f}"
 
 
 def _average(value: float | None) -> str:
-    return "n/a" if value is None else f"{value:.2f}"
+    if value is None:
+        return "n/a"
+    return f"{value:.2f}"
 
 
 def _percent_interval(interval: Any) -> str:
@@ -277,13 +287,15 @@ def _interval(
 
 
 def _extent(interval: Mapping[str, Any], meaning: Figure | None) -> str:
-    """Return the data of an interval: ``50 tasks, 200 runs``; tasks alone where n counts no runs."""
+    """Return the data of an interval: ``50 tasks, 200 runs``, or tasks alone."""
     tasks, runs = interval["clusters"], interval["n"]
     extent = f"{tasks} tasks"
     counts_runs = True
     if meaning is not None and meaning.divisor:
         counts_runs = "run" in meaning.divisor or bool(meaning.samples)
-    return f"{extent}, {runs} runs" if counts_runs and runs != tasks else extent
+    if counts_runs and runs != tasks:
+        return f"{extent}, {runs} runs"
+    return extent
 
 
 def _grader_lines(report: Report) -> list[str]:
@@ -377,12 +389,16 @@ def _cause_text(cause: Cause) -> str:
     word, path, samples = often
     part = ".".join(map(_shorten, path))
     text = f"{name}, {word} {part}"
-    return text if samples == cause.samples else f"{text} ({samples} of {cause.samples})"
+    if samples == cause.samples:
+        return text
+    return f"{text} ({samples} of {cause.samples})"
 
 
 def _shorten(name: str) -> str:
     last = _LONGEST_CAUSE - 1
-    return name if len(name) <= _LONGEST_CAUSE else f"{name[:last]}…"
+    if len(name) <= _LONGEST_CAUSE:
+        return name
+    return f"{name[:last]}…"
 
 
 def _program_lines(report: Report) -> Iterator[str]:

@@ -68,7 +68,9 @@ class Scores(msgspec.Struct, frozen=True, eq=False, dict=True):
     @property
     def rows(self) -> Sequence[int]:
         """Numbers of the rows."""
-        return range(len(self.table)) if self.part is None else self.part
+        if self.part is None:
+            return range(len(self.table))
+        return self.part
 
     @cached_property
     def aggregates(self) -> Aggregates:
@@ -109,7 +111,9 @@ def _name_value(value: JSON, missing: str) -> str:
     """Return the name of a group: a text as it is, anything else as JSON."""
     if value is None:
         return missing
-    return value if isinstance(value, str) else compact(value)
+    if isinstance(value, str):
+        return value
+    return compact(value)
 
 
 def measure_number(gate: NativeGate, native: NativeFiles) -> Measure:

@@ -94,4 +94,6 @@ def number_at(made: JSON, path: str, names: Iterable[str], at: str) -> Located:
         raise NoFigure(f"{shown} {problem}")
     keys = as_map(figure.interval).keys()
     is_ours = "reason" in keys or {"low", "clusters", "method"} <= keys
-    return figure if is_ours else figure._replace(interval=None)
+    if is_ours:
+        return figure
+    return figure._replace(interval=None)

@@ -35,7 +35,9 @@ Over = Literal["total", "graded"]
 def exactly(value: float) -> str:
     """Return a number as people write it, every digit of it."""
     short = f"{value:g}"
-    return short if float(short) == value else repr(value)
+    if float(short) == value:
+        return short
+    return repr(value)
 
 
 def compare_text(name: str, op: Op, value: float, unit: str = "") -> str:
@@ -74,7 +76,9 @@ class _Rule:
     @property
     def graders(self) -> GraderKeys:
         """Place below the gate -> grader key, of the graders it is about."""
-        return {("metric_key",): self.metric_key} if self.metric_key else {}
+        if self.metric_key:
+            return {("metric_key",): self.metric_key}
+        return {}
 
     @property
     def sample_rule(self) -> tuple[Op, float]:
@@ -169,7 +173,9 @@ class ScoreGate(Threshold, frozen=True, kw_only=True):
     def name(self) -> str:
         """Name of the compared figure, as people read it: ``quality p95``."""
         subject = self.metric_key or ""
-        return subject if self.metric == "avg_score" else f"{subject} {self.metric}"
+        if self.metric == "avg_score":
+            return subject
+        return f"{subject} {self.metric}"
 
 
 class GateSpec(ScoreGate, frozen=True, kw_only=True):
@@ -375,14 +381,18 @@ class BaselineGate(_Rule, msgspec.Struct, frozen=True, kw_only=True):
     @property
     def grader(self) -> str:
         """Key of the grader it is about."""
-        return self.metric_key or "" if self.figure is None else str(self.figure[0])
+        if self.figure is None:
+            return self.metric_key or ""
+        return str(self.figure[0])
 
     @property
     def name(self) -> str:
         """Name of the compared figure, as people read it: a grader's mean score by its key."""
         if self.figure is not None:
             return super().name
-        return f"{self.grader} {self.metric}" if self.is_percent else self.grader
+        if self.is_percent:
+            return f"{self.grader} {self.metric}"
+        return self.grader
 
     @property
     def text(self) -> str:

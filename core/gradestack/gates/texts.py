@@ -88,7 +88,8 @@ def certainty_text(verdict: Verdict) -> str:
     ends = f"{low:.2f} to {high:.2f}"
     if verdict.metric in PERCENT:
         sign = "" if verdict.kind == "baseline" else "%"
-        first, last = 100 * low, 100 * high
+        first = 100 * low
+        last = 100 * high
         ends = f"{first:.1f}{sign} to {last:.1f}{sign}"
     level = 100 * (confidence or interval.get("confidence") or 0.95)
     shown = f", {level:.6g}% interval {ends}"
@@ -119,8 +120,9 @@ def list_notes(verdict: Verdict, decimals: int = 2) -> list[str]:
     if verdict.uncalibrated:
         notes.append(f"uncalibrated: {verdict.uncalibrated}")
     if verdict.flips:
-        fixed = counted(verdict.flips.fixed, "run")
-        notes.append(f"{fixed} fixed, {verdict.flips.broken} broken")
+        flips = verdict.flips
+        fixed = counted(flips.fixed, "run")
+        notes.append(f"{fixed} fixed, {flips.broken} broken")
     if verdict.kind == "max_failed":
         notes.append(_lost_text(verdict))
     tasks = []
@@ -136,9 +138,12 @@ def list_notes(verdict: Verdict, decimals: int = 2) -> list[str]:
 def _lost_text(verdict: Verdict) -> str:
     """Return the samples that ``max_failed`` counts."""
     unreadable = verdict.unreadable or 0
-    failed = sum(filter(None, (verdict.failed, verdict.missing, unreadable)))
+    counts = (verdict.failed, verdict.missing, unreadable)
+    failed = sum(filter(None, counts))
     text = f"{failed} of {verdict.of} for {verdict.grader}"
-    return f"{text}, {unreadable} of them unreadable" if unreadable else text
+    if unreadable:
+        return f"{text}, {unreadable} of them unreadable"
+    return text
 
 
 def list_failing(names: Sequence[str]) -> list[str]:
@@ -168,7 +173,9 @@ def _coverage_text(key: str, coverage: Coverage, graders: int) -> str:
     state = coverage.main_state
     if state:
         text += f": {coverage.states[state]} {state}"
-    return f"{text}, {coverage.reason}" if coverage.reason else text
+    if coverage.reason:
+        return f"{text}, {coverage.reason}"
+    return text
 
 
 def is_many(failed: int, runs: int) -> bool:

@@ -154,7 +154,9 @@ def _find_latest(suite: Suite, out: Path | None, *, also_failed: bool) -> Report
             report = load_report(path)
             if is_baseline(report, suite.name, also_failed=also_failed):
                 runs[age_of(report.header, path)] = report
-    return runs[max(runs)] if runs else None
+    if runs:
+        return runs[max(runs)]
+    return None
 
 
 def _pair_models(before: list[Side], now: list[Side]) -> list[tuple[Side, Side]]:
@@ -287,12 +289,16 @@ def _decide_beyond(limit: float, gains: Sequence[float]) -> Decision:
         return "undecided"
     if gains[0] > limit:
         return "passed"
-    return "failed" if gains[-1] < limit else "undecided"
+    if gains[-1] < limit:
+        return "failed"
+    return "undecided"
 
 
 def _gain(row: Row, difference: float) -> float:
     """Return by how much a figure is better."""
-    return -difference if row.better_is == "lower" else difference
+    if row.better_is == "lower":
+        return -difference
+    return difference
 
 
 def _scale_of(gate: BaselineGate) -> float:

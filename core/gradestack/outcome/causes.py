@@ -350,4 +350,6 @@ def swapped_labels(gold: Any, label: Any) -> str:
     """Return the expected label and the given one; "" unless they are two."""
     expected, actual = as_text(gold), as_text(label)
     is_swapped = bool(expected and actual) and expected != actual
-    return f"{expected} → {actual}" if is_swapped else ""
+    if is_swapped:
+        return f"{expected} → {actual}"
+    return ""

@@ -1,4 +1,7 @@
-"""The results of original programs of families on an evaluation's files (``--profile upstream``)."""
+"""Results of the original programs of families on the files of an evaluation.
+
+They run with ``--profile upstream``.
+"""
 
 from __future__ import annotations
 
@@ -107,7 +110,7 @@ class _RowsOf(msgspec.Struct):
 
 
 def _add_results(results: ProgramResults, stage: Stage, folder: str, run: ProgramRun) -> None:
-    """Add the results of a program on one input, its files below a folder where there are several."""
+    """Add the results of a program on one input, its files below a folder if there are several."""
     title = stage.component.title or stage.name
     names = []
     for name in run.files:

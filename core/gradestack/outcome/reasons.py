@@ -98,7 +98,9 @@ def reason_of(grade: Mapping[str, Any]) -> str:
 def example_of(first: FirstUngraded, key: str) -> str:
     """Return ``the first: REASON`` of a grader's ungraded runs; "" without rows."""
     runs = [run for (grader, _), run in first.items() if grader == key]
-    return f"the first: {terminal_line(min(runs).reason)}" if runs else ""
+    if runs:
+        return f"the first: {terminal_line(min(runs).reason)}"
+    return ""
 
 
 def dataset_advice(suite: Suite, key: str) -> str:
@@ -106,7 +108,9 @@ def dataset_advice(suite: Suite, key: str) -> str:
     stages = [stage for stage in suite.graders if stage.key == key]
     compares = any(may_compare(stage.component) for stage in stages)
     has_dataset = suite.inputs.dataset is not None
-    return "; to add what is missing: --dataset FILE" if compares and not has_dataset else ""
+    if compares and not has_dataset:
+        return "; to add what is missing: --dataset FILE"
+    return ""
 
 
 def count_states(count: Count) -> str:
@@ -127,7 +131,9 @@ def all_failed_text(
         grades = "the only grade" if failed == 1 else f"all {failed} grades"
         text = f"{grades} failed, so nothing was graded"
         error = _first_error(merged, first)
-        return f"{text}; the first: {error}" if error else text
+        if error:
+            return f"{text}; the first: {error}"
+        return text
     key = "" if suite.success is None else suite.success.grader
     count = counts.get(key)
     if count is None or count.graded or not merged.samples:
@@ -136,7 +142,9 @@ def all_failed_text(
     example = example_of(first, key)
     if example:
         text += f"; {example}"
-    return text if "--dataset" in example else text + dataset_advice(suite, key)
+    if "--dataset" in example:
+        return text
+    return text + dataset_advice(suite, key)
 
 
 def _first_error(merged: Merged, first: FirstUngraded) -> str:

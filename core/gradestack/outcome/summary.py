@@ -80,7 +80,9 @@ class Evaluation(msgspec.Struct, frozen=True):
 
         Nobody knows which of several runs they are of, and a part of a run is no run.
         """
-        return self.merged.bad - self.merged.bad_parts if self.part is None else 0
+        if self.part is None:
+            return self.merged.bad - self.merged.bad_parts
+        return 0
 
 
 def summarise(evaluation: Evaluation) -> dict[str, Any]:

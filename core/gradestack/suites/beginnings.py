@@ -121,7 +121,9 @@ def recognise_file(
         confidences[name] = ask_reader(reader.sniff, path, head, otherwise=0.0)
     highest = max(confidences.values(), default=0.0)
     if highest <= 0.0:
-        return _explain(beginning, readers) if explain else Recognition(None)
+        if explain:
+            return _explain(beginning, readers)
+        return Recognition(None)
     surest = [name for name, confidence in confidences.items() if confidence == highest]
     if len(surest) > 1:
         raise ConfigError(f"{path}: could be {' or '.join(surest)}; name the format with --reader")
@@ -236,7 +238,9 @@ def _has_answer(record: Any) -> bool:
 def describe(beginning: Beginning) -> str:
     """Describe a file of no known format; a last line that is cut off comes first."""
     looks = _text_problem(beginning.head) or _json_form(beginning)
-    return f"its last line is cut off; {looks}" if _ends_cut_off(beginning) else looks
+    if _ends_cut_off(beginning):
+        return f"its last line is cut off; {looks}"
+    return looks
 
 
 def _ends_cut_off(beginning: Beginning) -> bool:
@@ -266,7 +270,9 @@ def _json_form(beginning: Beginning) -> str:
     text = beginning.text
     if not beginning.records:
         empty = " empty" * text.rstrip().endswith(b"]")
-        return f"it is an{empty} JSON list" if beginning.is_list else "it has blank lines only"
+        if beginning.is_list:
+            return f"it is an{empty} JSON list"
+        return "it has blank lines only"
     first, line = beginning.records[0]
     if first.problem is None:
         layout = "a JSON list" if beginning.is_list else "JSON Lines"

@@ -47,7 +47,9 @@ class InFile(NamedTuple):
     def parse(cls, reference: Any) -> InFile | None:
         """Return a reference's two parts; None for the name of an installed component."""
         match = _IN_FILE.fullmatch(reference) if isinstance(reference, str) else None
-        return cls(match[1], match[2] or "") if match else None
+        if match:
+            return cls(match[1], match[2] or "")
+        return None
 
     @property
     def shown(self) -> str:

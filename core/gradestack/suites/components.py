@@ -1,4 +1,4 @@
-"""From references in a configuration to its components, every problem collected with its location."""
+"""From references in a configuration to its components, every problem with its location."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class Resolver:
             self._cause = self._cause or message
 
     def require_grader(self, key: Any, known: Iterable[str], location: Location) -> bool:
-        """Return whether a suite has the grader that is named at a location; else it is a problem."""
+        """Return whether a suite has the grader named at a location; else it is a problem."""
         if isinstance(key, str) and key in known:
             return True
         self.add_problem(location, f"no grader has the key {key!r}{hint_of(key, known)}")
@@ -123,9 +123,11 @@ class Resolver:
 
     def finish(self) -> None:
         """Raise what was collected."""
-        origin, count = self.document.origin, len(self.problems)
+        origin = self.document.origin
+        count = len(self.problems)
         if count:
-            what = f"{origin}: {counted(count, 'problem')} in the configuration"
+            problems = counted(count, "problem")
+            what = f"{origin}: {problems} in the configuration"
             raise ConfigError(what, *self.problems, *self.broken) from self._cause
         if self.broken:
             raise PluginError(f"{origin}: a plugin it uses is broken", *self.broken)
@@ -140,7 +142,9 @@ class Resolver:
         except Problems as problems:
             for below, message in problems.listed:
                 self.add_problem((*location, *below), message)
-            return kind(**problems.sound) if kind is SuiteSpec else None
+            if kind is SuiteSpec:
+                return kind(**problems.sound)
+            return None
 
     def load_plugins(self, files: Any) -> None:
         """Add what the files under ``plugins`` offer; where that fails nothing else can be told."""
@@ -300,8 +304,8 @@ class Resolver:
         if "profile" in options and "profile" not in fields:
             del options["profile"]
             why = (
-                "stands at the top of a suite: `profile: upstream` runs the original program of the "
-                "format; a component computes what the family's document defines"
+                "stands at the top of a suite: `profile: upstream` runs the original program of "
+                "the format; a component computes what the family's document defines"
             )
             self.add_problem((*location, "profile"), why)
         inherited = {"num_runs": self.num_runs, **(defaults or {})}

@@ -243,7 +243,9 @@ def _open_entry(document: Document, at: Any, location: Location) -> Any:
     """Return the value at the last step of a location; a short form in a mapping is opened."""
     key = location[-1]
     if isinstance(at, list):
-        return at[int(key)] if _is_in(key, at) else None
+        if _is_in(key, at):
+            return at[int(key)]
+        return None
     if at.get(key) is None:
         document.overrides.add(location)
         at[key] = {}
@@ -274,4 +276,6 @@ def typed_texts(assignments: Iterable[str]) -> frozenset[str]:
 
 def _key(at: Any, step: str) -> str | int:
     is_number = step.isdecimal() and len(step) < _LONGEST_POSITION
-    return int(step) if is_number and isinstance(at, list) else step
+    if is_number and isinstance(at, list):
+        return int(step)
+    return step

@@ -90,7 +90,9 @@ class HeadlineReader:
         else:
             self.resolver.require_grader(key, [*self.spec.graders, NONE], ("outcome",))
         stage = self.graders.get(key)
-        return None if stage is None else Success(key, better=stage.component.better)
+        if stage is None:
+            return None
+        return Success(key, better=stage.component.better)
 
     def _note_other_outcome(self, key: str, judging: Sequence[str]) -> None:
         """Note that a stack chose another grader than the first that the suite names."""
@@ -113,7 +115,7 @@ class HeadlineReader:
         return [key for key, stage in metrics.items() if stage.name == name]
 
     def _declared(self, name: str) -> Declared | None:
-        """Return the outcome and headline that a stack declares; None where no grader of it is in use."""
+        """Return the outcome and headline that a stack declares; None without a grader in use."""
         stack = self.resolver.stacks.get(name)
         if stack is None:
             try:
@@ -156,7 +158,9 @@ class HeadlineReader:
             own_label = self.graders[grader].component.label
             return str(own_label) or label
         declared = self.paths.declaration(path)
-        return label if declared is None else declared.label
+        if declared is None:
+            return label
+        return declared.label
 
     def _with_corrected(self, main: str, figures: tuple[Figure, ...]) -> tuple[Figure, ...]:
         """Return figures of a headline, before them that which corrects the outcome's share."""

@@ -121,7 +121,9 @@ def type_schema(kind: Any) -> Schema:
         return {"type": "array", "items": type_schema(arguments[0])}
     if origin in (dict, Mapping):
         return {"type": "object", "additionalProperties": type_schema(arguments[1])}
-    return {} if fields_of(kind) is None else class_schema(kind)
+    if fields_of(kind) is None:
+        return {}
+    return class_schema(kind)
 
 
 def class_schema(kind: type, *more: str) -> Schema:
@@ -151,7 +153,9 @@ def _default_data(default: Any) -> Any:
     """Return the default of a field as JSON data; attrs.NOTHING where it is required."""
     if isinstance(default, attrs.Factory):  # type: ignore[arg-type]
         default = attrs.NOTHING if default.takes_self else default.factory()
-    return default if default is attrs.NOTHING else jsonable(default)
+    if default is attrs.NOTHING:
+        return default
+    return jsonable(default)
 
 
 def find_problems(
@@ -259,10 +263,14 @@ def _describe(schema: Schema) -> str:
     if "enum" in schema:
         words = [str(word) for word in schema["enum"]]
         listed = ", ".join(words)
-        return f"one of {listed}" if len(words) > 1 else listed
+        if len(words) > 1:
+            return f"one of {listed}"
+        return listed
     kind = _WORDS[schema["type"]]
     least = schema.get("minimum")
-    return kind if least is None else f"{kind} of at least {least}"
+    if least is None:
+        return kind
+    return f"{kind} of at least {least}"
 
 
 def _show(value: Any) -> str:
@@ -274,7 +282,9 @@ def _show(value: Any) -> str:
     if isinstance(value, Mapping):
         return "a mapping"
     is_long = isinstance(value, list | set)
-    return f"a {type(value).__name__}" if is_long else repr(value)
+    if is_long:
+        return f"a {type(value).__name__}"
+    return repr(value)
 
 
 class _Conversion:
@@ -316,7 +326,9 @@ class _Conversion:
         if fields is None:
             return msgspec.convert(value, kind)
         arguments = self.arguments(value, fields, location)
-        return kind(**arguments) if len(self.problems) == before else None
+        if len(self.problems) == before:
+            return kind(**arguments)
+        return None
 
     def arguments(
         self, data: Mapping[str, Any], fields: Mapping[str, Field], location: Location
@@ -406,4 +418,6 @@ def _json_of(value: Any) -> JSON:
     if isinstance(value, set | frozenset):
         return sorted(map(jsonable, value), key=str)
     name = getattr(value, "__qualname__", None)
-    return name if isinstance(name, str) else f"({type(value).__qualname__})"
+    if isinstance(name, str):
+        return name
+    return f"({type(value).__qualname__})"

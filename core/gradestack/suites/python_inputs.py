@@ -125,4 +125,6 @@ def paths_of(data: Any) -> list[str] | None:
     if not isinstance(data, list | tuple) or not data:
         return None
     are_paths = all(isinstance(path, str | Path) for path in data)
-    return list(map(str, data)) if are_paths else None
+    if are_paths:
+        return list(map(str, data))
+    return None

@@ -215,11 +215,12 @@ def target_of(resolver: Resolver) -> Target:
         return Target(Inputs(data=()), reader, error=data_error)
     if files is None or not is_sound:
         return Target(Inputs(data=()), reader)
-    inputs = name_inputs(files.paths)
+    named = name_inputs(files.paths)
     ignored = [f"{path}: not recognised, left out" for path in files.ignored]
-    shown = {file.path: file.shown for file in inputs}
+    shown = {file.path: file.shown for file in named}
     remarks = [f"{shown[path]}{remark}" for path, remark in files.remarks]
-    return Target(Inputs(data=inputs, dataset=dataset), reader, dataset_reader, ignored, remarks)
+    inputs = Inputs(data=named, dataset=dataset)
+    return Target(inputs, reader, dataset_reader, ignored, remarks)
 
 
 def _data_error(error: OSError) -> DataError:
@@ -283,7 +284,9 @@ def _group(resolver: Resolver, key: str, entry: Any, location: Location) -> _Gro
         with resolver.refusals(at):
             path_of(text, resolver.base)
             is_sound = True
-    return _Group(key, [text], _options_of(reader), (*location, "reader")) if is_sound else None
+    if is_sound:
+        return _Group(key, [text], _options_of(reader), (*location, "reader"))
+    return None
 
 
 def _read_group(

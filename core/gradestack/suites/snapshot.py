@@ -67,7 +67,9 @@ def _entry(written: Any, stage: Stage | None = None) -> Any:
     """Return a component reference with files and path options cut to their last part."""
     if not isinstance(written, Mapping):
         in_file = InFile.parse(written)
-        return written if in_file is None else in_file.shown
+        if in_file is None:
+            return written
+        return in_file.shown
     entry = dict(written)
     for name, part in written.items():
         value = getattr(stage and stage.component, name, None)

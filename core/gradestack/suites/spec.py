@@ -207,7 +207,7 @@ class SuiteSpec(msgspec.Struct, frozen=True, kw_only=True):
     engine: str | dict[str, Any] = "auto"
     limits: LimitsSpec = msgspec.field(default_factory=LimitsSpec)
     rows: Rows = "full"
-    """What is kept of samples: ``full``, results.jsonl; ``compressed``, results.jsonl.zst; ``none``."""
+    """Rows that are kept: ``full``, results.jsonl; ``compressed``, results.jsonl.zst; ``none``."""
     duplicates: Duplicates | None = None
     """What to do with records of the same (id, model, run); default: the format's habit."""
 

@@ -105,4 +105,6 @@ def _merge(data: dict[str, Any], stack: Mapping[str, Any]) -> None:
 
 def _over(base: Any, entry: Any) -> Any:
     is_extension = isinstance(entry, Mapping) and "kind" not in entry
-    return {**base, **entry} if is_extension and isinstance(base, Mapping) else entry
+    if is_extension and isinstance(base, Mapping):
+        return {**base, **entry}
+    return entry

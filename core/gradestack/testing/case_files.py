@@ -186,11 +186,15 @@ def _file_text(name: str, content: Any) -> str:
     if name.endswith(".jsonl") and isinstance(content, list):
         lines = [_file_text("", line) for line in content]
         return "".join(f"{line}\n" for line in lines)
-    return content if isinstance(content, str) else json.dumps(content)
+    if isinstance(content, str):
+        return content
+    return json.dumps(content)
 
 
 def _ungraded_without_score(grade: Mapping[str, Any]) -> Mapping[str, Any]:
-    return grade if grade["state"] == "graded" else {**grade, "score": None}
+    if grade["state"] == "graded":
+        return grade
+    return {**grade, "score": None}
 
 
 def _compare_bad_records(expected: Any, actual: Mapping[str, Any]) -> Iterator[str]:

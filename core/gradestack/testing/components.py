@@ -207,7 +207,7 @@ def fresh(sample: Sample) -> tuple[Sample, Any]:
 
 
 def _form(sample: Sample) -> Any:
-    """Return a form that differs when anything in a sample is changed, be it the type of a number."""
+    """Return a form that differs when anything in a sample changes, be it a number's type."""
     with suppress(Exception):
         return msgspec.msgpack.encode(sample)
     with suppress(Exception):
@@ -268,7 +268,7 @@ def check_hash_seeds(component: Any, path: Path | None = None, code: Path | None
 
 
 def print_outputs() -> None:
-    """Print what the pickled component of ``check_hash_seeds`` makes of samples, grades or a file."""
+    """Print the outputs of the pickled component of ``check_hash_seeds``."""
     code, path, pickled = pickle.load(sys.stdin.buffer)  # noqa: S301 - written by the check
     if code:
         load_file(code)

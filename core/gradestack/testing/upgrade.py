@@ -189,7 +189,7 @@ def _edits_of_member(
 
 
 def _rename(start: int, end: int, new: str) -> Edit:
-    """Return the edit that puts a new name, which may have parameters, in the place of an old one."""
+    """Return the edit that puts a new name, which may have parameters, in an old one's place."""
     name, _, _ = new.partition("(")
     return Edit(start, end, name)
 

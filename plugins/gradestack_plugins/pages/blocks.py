@@ -367,6 +367,10 @@ class PairedDifference(msgspec.Struct, frozen=True):
     """Of both figures; the difference of shares is in points."""
     notes: Sequence[str] = ()
     """Sentences below, such as the smallest difference that would be found."""
+    confidence: float = 0.95
+    """Of the interval."""
+    better_is: str = "higher"
+    """Which values are better: ``higher``, ``lower`` or ``neither``."""
 
 
 class TaskChange(msgspec.Struct, frozen=True):

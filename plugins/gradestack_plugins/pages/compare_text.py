@@ -17,7 +17,7 @@ _MOST_CAUSES, _MOST_WORSE, _MOST_NAMED = 10, 10, 4
 _MOST_WORSE_IN_COMMENT = 4
 _MOST_FIGURES_IN_COMMENT, _MOST_OF_A_KIND = 7, 2
 _LONGEST_NAME, _LONGEST_LABEL, _LONGEST_TASK = 60, 40, 40
-_BY_CHANCE = "some of these change by chance alone"
+BY_CHANCE = "some of these change by chance alone"
 _KINDS = {"reasons": "Reasons", "tools": "Reasons by tool", "arguments": "Reasons by argument"}
 _CERTAIN = {"better", "worse", "higher", "lower", "more often", "less often"}
 _MARKS = {"better": "🔵", "worse": "🟠"}
@@ -51,7 +51,7 @@ def change_text(row: Fields) -> str:
     if row.get("share", True):
         return f"{100 * gap:+.1f}" if gap else "0.0"
     sign = "-" if gap < 0 else "+"
-    size = value_text(abs(gap), row)
+    size = value_text(abs(gap), row).removesuffix(" tokens").removesuffix(" s")
     return f"{sign}{size}" if gap else size
 
 
@@ -72,7 +72,8 @@ def _end_text(value: float, decimals: int) -> str:
     return f"{value:.1g}" if is_hidden else text
 
 
-def _change_with_ends(row: Fields) -> str:
+def change_with_ends(row: Fields) -> str:
+    """Return a difference with the interval that decides, or why there is none."""
     ends = ends_text(row)
     if not ends:
         reason = row["interval"]["reason"] if "interval" in row else None
@@ -84,6 +85,12 @@ def question_of(data: Fields) -> Fields:
     """Return the row of the question."""
     rows = [*compared_rows(data), *data["metrics"].values()]
     return next(row for row in rows if row.get("question"))
+
+
+def pairs_of(data: Fields) -> list[Fields]:
+    """Return the pairs of a comparison, of two sides the only one."""
+    first, second = (run["name"] for run in data["runs"][:2])
+    return data.get("pairs") or [{**data, "a": first, "b": second}]
 
 
 def claim_of(data: Fields) -> str:
@@ -123,7 +130,8 @@ def cause_text(cause: str | None) -> str:
     return f"{words}{separator}{tool}"
 
 
-def _unchanged_text(unchanged: Mapping[str, int]) -> str:
+def unchanged_text(unchanged: Mapping[str, int]) -> str:
+    """Return how many tasks did not change, by how often they pass; "" for none."""
     parts = [f"{number(count)} {name}" for name, count in unchanged.items() if count]
     total = counted(sum(unchanged.values()), "tasks")
     return f"{total} unchanged: passed {', '.join(parts)}" if parts else ""
@@ -142,7 +150,7 @@ def console_lines(data: Fields) -> list[str]:
     if data.get("warnings"):
         lines += [*(f"warning: {warning}" for warning in data["warnings"]), ""]
     lines += _task_lines(data["flips"])
-    for pair in data.get("pairs") or [{**data, "a": data["runs"][0]["name"], "b": _second(data)}]:
+    for pair in pairs_of(data):
         lines += _pair_lines(pair)
     if data.get("not_compared"):
         lines += ["Not compared:", *_indent(data["not_compared"].values()), ""]
@@ -161,14 +169,10 @@ def _indent(texts: Any) -> list[str]:
     return [f"  {text}" for text in texts]
 
 
-def _second(data: Fields) -> str:
-    return str(data["runs"][1]["name"])
-
-
 def _task_lines(flips: Fields) -> Iterator[str]:
     worse, better = flips["worse"], flips["better"]
     if worse["count"]:
-        yield f"{counted(worse['count'], 'tasks')} got worse; {_BY_CHANCE}:"
+        yield f"{counted(worse['count'], 'tasks')} got worse; {BY_CHANCE}:"
         table = []
         for task in worse["tasks"][:_MOST_WORSE]:
             name = brief(task["task"], _LONGEST_TASK)
@@ -181,7 +185,7 @@ def _task_lines(flips: Fields) -> Iterator[str]:
         rest = better["count"] - len(names)
         more = f" and {number(rest)} more" if rest else ""
         yield f"{counted(better['count'], 'tasks')} got better: {', '.join(names)}{more}"
-    unchanged = _unchanged_text(flips["unchanged"])
+    unchanged = unchanged_text(flips["unchanged"])
     if unchanged:
         yield unchanged
     if worse["count"] or better["count"] or unchanged:
@@ -202,7 +206,7 @@ def _figure_lines(rows: Sequence[Fields], tasks: int | None = None) -> list[str]
     for row in rows:
         values = f"{value_text(row['a'], row)} -> {value_text(row['b'], row)}"
         points = " points" if row.get("share", True) and row["difference"] is not None else ""
-        change = _change_with_ends(row).replace(" (", f"{points} (", 1)
+        change = change_with_ends(row).replace(" (", f"{points} (", 1)
         label = _label_with_path(row)
         table.append(
             (label, values, change, verdict_text(row), _p_text(row), _tasks_of(row, tasks))
@@ -327,7 +331,7 @@ def _worse_lines(worse: Fields, url: str | None) -> list[str]:
     count = worse["count"]
     if not count:
         return []
-    lines = [f"**{counted(count, 'tasks')} got worse** ({_BY_CHANCE})"]
+    lines = [f"**{counted(count, 'tasks')} got worse** ({BY_CHANCE})"]
     listed = worse["tasks"][:_MOST_WORSE_IN_COMMENT]
     for task in listed:
         cause = prose(brief(cause_text(task["cause"]), _LONGEST_NAME))
@@ -375,7 +379,7 @@ def _table_rows(data: Fields, room: int) -> list[str]:
             _row_label(row),
             value_text(row["a"], row),
             value_text(row["b"], row),
-            _change_with_ends(row),
+            change_with_ends(row),
             f"**{verdict}**" if is_certain(row) else verdict,
         ]
         lines.append(f"| {' | '.join(cells)} |")

@@ -9,7 +9,7 @@ import click
 
 import gradestack
 from gradestack import GradestackError, Report, compared_rows, terminal_line, with_unit
-from gradestack_plugins.pages.compare_text import comment, console_lines
+from gradestack_plugins.pages.compare_text import comment, console_lines, verdict_text
 from gradestack_plugins.pages.draw import Shape
 from gradestack_plugins.pages.environment import environment
 from gradestack_plugins.pages.index import index_of
@@ -77,7 +77,15 @@ def differences(pair: Mapping[str, Any], widest: float) -> list[Shape]:
         for row, values in zip(rows, found, strict=True)
     ]
     return [
-        Shape(**row, at=at, low=low, high=high, change=_change(row), p_text=_p_of(row))
+        Shape(
+            **row,
+            at=at,
+            low=low,
+            high=high,
+            change=_change(row),
+            p_text=_p_of(row),
+            word=verdict_text(row),
+        )
         for row, (at, low, high) in zip(rows, places, strict=True)
     ]
 
@@ -216,6 +224,7 @@ FILTERS: Mapping[str, Any] = {
     "interval": _interval,
     "p_cell": _p_cell,
     "p_of": _p_of,
+    "verdict_text": verdict_text,
     "unit": with_unit,
     "counted": counted,
 }

@@ -575,6 +575,10 @@ def _draw_answers(block: blocks.Answers) -> Shape:
 # Two sides
 
 
+_DIRECTIONS = {"higher": ("worse", "better"), "lower": ("better", "worse")}
+"""Which values are better -> words at both ends of the axis of a difference."""
+
+
 def _draw_paired(block: blocks.PairedDifference) -> Shape:
     """Return a difference on an axis around zero that holds its interval."""
     ends = block.interval
@@ -594,6 +598,8 @@ def _draw_paired(block: blocks.PairedDifference) -> Shape:
         unit="points" if is_share else "",
         interval=interval,
         verdict=brief(block.verdict, 40),
+        confidence=f"{100 * block.confidence:.3g}%",
+        directions=_DIRECTIONS.get(block.better_is, ("lower", "higher")),
         p=block.p,
         at=place_on(block.difference, widest, -widest),
         low=place_on(low, widest, -widest),

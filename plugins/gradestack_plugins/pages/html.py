@@ -14,6 +14,7 @@ from typing_extensions import override
 
 from gradestack import Comparison, Registry, Report, Reporter, Row
 from gradestack_plugins.pages.chunks import BESIDE, PLACES, Chunks, island, listing
+from gradestack_plugins.pages.compare_page import ComparisonPage
 from gradestack_plugins.pages.comparison import FILTERS, compared_models, shown_of
 from gradestack_plugins.pages.draw import Shape, draw_all, quoted
 from gradestack_plugins.pages.environment import (
@@ -133,6 +134,8 @@ class HtmlReporter(Reporter):
             "compared": None if compared is None else shown_of(compared),
             "listing": self._listing(page, chunks, is_comparison=is_comparison),
         }
+        if compared is not None:
+            context["cards"] |= _compared_cards(compared, report, is_comparison=is_comparison)
         path = out / f"{name}.html"
         write_stream(env.get_template(PAGE), path, context)
         return (path, *self._pages(env, context, out))
@@ -279,6 +282,22 @@ def _cards(page: Page) -> dict[str, Any]:
         "right": draw_all(page.right),
         "below": draw_all(page.below),
         **{name: draw_all(sections) for name, sections in page.details.items()},
+    }
+
+
+def _compared_cards(
+    data: Mapping[str, Any], report: Report, *, is_comparison: bool
+) -> dict[str, Any]:
+    """Return the cards of a comparison: those of its own page, else of a run's view of it."""
+    page = ComparisonPage(data, report)
+    if not is_comparison:
+        return {"sides": draw_all([*page.left(), *page.right(), *page.below()])}
+    (head,) = draw_all([page.head()])
+    return {
+        "head": head,
+        "left": draw_all(page.left()),
+        "right": draw_all(page.right()),
+        "compared": draw_all(page.below()),
     }
 
 

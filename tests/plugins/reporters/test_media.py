@@ -253,7 +253,7 @@ def test_all_media_of_a_comparison_agree(tmp_path, run):
             words.add(row["verdict"])
             label, verdict = re.escape(row["label"]), verdict_text(row)
             assert re.search(rf"^  {label} .*  {verdict}  ", block, re.MULTILINE)
-            assert re.search(rf'verdict-[\w-]+">{row["verdict"]}<', own)
+            assert re.search(rf'verdict-[\w-]+">{verdict}<', own)
     assert {"worse", "no evidence"} <= words
     letters = {each["name"]: each["groups"] for each in data["groups"]}
     for pair in data["pairs"]:  # those that differ share no letter

@@ -77,9 +77,9 @@ class LettaDataset(RecordReader):
     def looks_like(cls, record: Any) -> float | None:
         if not isinstance(record, dict) or _RESULT_KEYS & record.keys():
             return 0.0
-        asked = record.get("input", record.get("prompt"))
+        question = record.get("input", record.get("prompt"))
         is_plain = record.keys() <= _KEYS
-        if not isinstance(asked, str) and not _is_texts(asked):
+        if not isinstance(question, str) and not _is_texts(question):
             truth = record.get("ground_truth")
             is_named = "input" in record or isinstance(truth, str) or _is_texts(truth)
             return _LITTLE if is_plain and is_named else 0.0
@@ -95,7 +95,7 @@ class LettaDataset(RecordReader):
     @override
     def files(self, inputs: Inputs, index: Any) -> Iterable[RecordFile]:
         """Return the files whole: rows without an id are numbered from the first one on."""
-        return [RecordFile(input=given, ranges=(Range(),)) for given in inputs.data]
+        return [RecordFile(input=source, ranges=(Range(),)) for source in inputs.data]
 
     @override
     def elements(self, file: Input, part: Range) -> Iterator[Element]:

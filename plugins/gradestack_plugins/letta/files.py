@@ -36,8 +36,9 @@ class ResultFile(msgspec.Struct, frozen=True, kw_only=True):
     def run(self) -> int | None:
         """N of a file ``run_N.jsonl`` or of one in a folder ``run_N``, else None."""
         for name in (self.path.stem, self.path.absolute().parent.name):
-            if found := _RUN.fullmatch(name):
-                return int(found[1])
+            numbered = _RUN.fullmatch(name)
+            if numbered is not None:
+                return int(numbered[1])
         return None
 
 
@@ -74,8 +75,8 @@ def _files_by_model(path: Path) -> Iterator[ResultFile]:
 def _runs(path: Path, files: Iterable[Path], folder: str = "") -> list[ResultFile]:
     """Return those of the files below a directory that are of a run, by its number."""
     names = {file: file.relative_to(path).as_posix() for file in files}
-    found = [ResultFile(path=file, relative=names[file], folder=folder) for file in names]
-    runs = [file for file in found if file.run is not None]
+    results = [ResultFile(path=file, relative=names[file], folder=folder) for file in names]
+    runs = [file for file in results if file.run is not None]
     return sorted(runs, key=lambda file: (file.run or 0, file.relative))
 
 

@@ -40,9 +40,9 @@ def average(values: Sequence[float], number: int) -> float:
     return total / number if number else 0.0
 
 
-def percentage(part: int, whole: int) -> float:
+def percentage(part: int, total: int) -> float:
     """Return a share as a percentage; 0.0 of nothing."""
-    return (part / whole) * 100.0 if whole else 0.0
+    return (part / total) * 100.0 if total else 0.0
 
 
 class Gate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -67,7 +67,7 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         return _OPERATORS[self.pass_op or self.op][1](score, limit)
 
     def value_of(self, results: Sequence[Result], key: str) -> float:
-        """Return what the gate compares."""
+        """Return the figure that the gate compares."""
         figures = metric_figures(results, key, self)
         value: float = figures["pass_rate" if self.metric == "accuracy" else "avg_score_attempted"]
         return value
@@ -94,7 +94,7 @@ def metric_figures(results: Sequence[Result], key: str, gate: Gate | None) -> di
     scores = [result.scores[key] for result in graded]
     attempted = sum(result.attempted for result in results)
     rule = gate or Gate(op="gte", value=1.0)
-    passed = sum(rule.passes_sample(each.scores[key]) for each in graded if each.attempted)
+    passed = sum(rule.passes_sample(result.scores[key]) for result in graded if result.attempted)
     return {
         "avg_score_attempted": average(scores, len(scores)),
         "avg_score_total": average(scores, len(results)),

@@ -64,7 +64,9 @@ def read_trajectory(recorded: Iterable[Entry | list[Entry]]) -> Trajectory:
     remarks = Counter(count_unread(all_forms, has_calls=bool(calls)))
     remarks.update(filter(None, map(_unread_calls, chain.from_iterable(turns))))
     is_known = conversation and not remarks
-    texts = [chat.text_of(each.content) for each in conversation if each.role == "assistant"]
+    texts = [
+        chat.text_of(message.content) for message in conversation if message.role == "assistant"
+    ]
     return Trajectory(
         turns=messages,
         calls=calls if is_known else None,

@@ -205,7 +205,7 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def runs_passed(self) -> int:
-        """How many runs pass the gate; 0 without one."""
+        """The number of runs that pass the gate; 0 without one."""
         gate = self.gate
         return 0 if gate is None else sum(gate.passes(run, self.key) for run in self.runs)
 
@@ -213,16 +213,17 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True):
     def statistics(self) -> dict[str, Any]:
         """Figures over several runs: means and deviations, of one run 0.0."""
         metrics = [self.metrics(run) for run in self.runs]
-        found: dict[str, Any] = {"num_runs": len(metrics), "runs_passed": self.runs_passed}
+        figures: dict[str, Any] = {"num_runs": len(metrics), "runs_passed": self.runs_passed}
         for name in ("avg_score_attempted", "avg_score_total"):
             values = [run[name] for run in metrics]
-            found |= {f"mean_{name}": statistics.mean(values), f"std_{name}": deviation(values)}
-        found |= {"mean_scores": {}, "std_scores": {}}
+            figures[f"mean_{name}"] = statistics.mean(values)
+            figures[f"std_{name}"] = deviation(values)
+        means, deviations = dict[str, float](), dict[str, float]()
         for key in self.keys:
             averages = [run["by_metric"][key]["avg_score_attempted"] for run in metrics]
-            found["mean_scores"][key] = statistics.mean(averages)
-            found["std_scores"][key] = deviation(averages)
-        return {**found, "individual_run_metrics": metrics}
+            means[key], deviations[key] = statistics.mean(averages), deviation(averages)
+        scores = {"mean_scores": means, "std_scores": deviations}
+        return {**figures, **scores, "individual_run_metrics": metrics}
 
 
 def deviation(values: Sequence[float]) -> float:
@@ -289,27 +290,31 @@ class LettaProgram(Program):
             num_runs=config.get("num_runs") or 1,
         )
         metrics = evaluation.metrics(evaluation.results)
-        passed = None if evaluation.gate is None else evaluation.runs_passed > 0
-        summary = {"type": "summary", "metrics": metrics, "gates_passed": passed}
-        lines = [{"type": "result", "result": result.record} for result in evaluation.results]
-        files = {
-            "letta/summary.json": json.dumps(summary, indent=2),
-            "letta/results.jsonl": "".join(f"{json.dumps(line)}\n" for line in lines),
-        }
-        if evaluation.num_runs > 1:
-            files["letta/aggregate_stats.json"] = json.dumps(evaluation.statistics, indent=2)
-        figures = [
-            ProgramFigure(
-                label=f"{key} average",
-                value=of_metric["avg_score_attempted"],
-                figure=f"{key}.mean.mean",
-                why=_WHY,
-            )
-            for key, of_metric in metrics["by_metric"].items()
-        ]
+        has_passed = None if evaluation.gate is None else evaluation.runs_passed > 0
         return ProgramRun(
-            files=files,
+            files=_files(evaluation, metrics, has_passed),
             console="\n".join(console_lines(evaluation, metrics)),
-            exit_code=None if passed is None else int(not passed),
-            figures=tuple(figures),
+            exit_code=None if has_passed is None else int(not has_passed),
+            figures=tuple(map(_figure, metrics["by_metric"].items())),
         )
+
+
+def _files(
+    evaluation: Evaluation, metrics: Mapping[str, Any], has_passed: bool | None
+) -> dict[str, str]:
+    """Return letta-evals' result files."""
+    summary = {"type": "summary", "metrics": metrics, "gates_passed": has_passed}
+    lines = [{"type": "result", "result": result.record} for result in evaluation.results]
+    files = {
+        "letta/summary.json": json.dumps(summary, indent=2),
+        "letta/results.jsonl": "".join([f"{json.dumps(line)}\n" for line in lines]),
+    }
+    if evaluation.num_runs > 1:
+        files["letta/aggregate_stats.json"] = json.dumps(evaluation.statistics, indent=2)
+    return files
+
+
+def _figure(metric: tuple[str, Mapping[str, Any]]) -> ProgramFigure:
+    key, figures = metric
+    value, path = figures["avg_score_attempted"], f"{key}.mean.mean"
+    return ProgramFigure(label=f"{key} average", value=value, figure=path, why=_WHY)

@@ -43,7 +43,7 @@ _SIGNS = frozenset({"trajectory", "grades", "submissions", "reward", "submission
 
 
 def directory_certainty(path: Path) -> float:
-    """Return how sure it is that a directory is one of letta-evals' (or gradestack's) outputs."""
+    """Return the certainty that a directory is an output of letta-evals or gradestack."""
     files = result_files(path)
     for file in files:
         certainty = Letta.recognised(file.path, _head_of(file.path))
@@ -62,7 +62,7 @@ def _head_of(file: Path) -> bytes:
 
 
 class LettaIndex(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known before the results are read."""
+    """The facts that are known before the results are read."""
 
     tasks: dict[str, dict[str, Task]]
     """Input name -> tasks by id, for results that only name theirs."""
@@ -81,7 +81,7 @@ class Letta(RecordReader):
     types are passed over.
 
     ``id`` is the sample's id as text, ``model`` the recorded model name (None when none is named),
-    ``run`` the number of the run's folder, else 1. When several inputs are given and repeat each
+    ``run`` the number of the run's folder, else 1. When several inputs are source and repeat each
     other's runs, the input's name is put before it.
     ``turns`` are the trajectory's: letta messages by their ``message_type``, or chat messages;
     calls are paired with their returns. ``ground_truth`` becomes ``expected.text``, and
@@ -118,7 +118,7 @@ class Letta(RecordReader):
     @classmethod
     @override
     def looks_like(cls, record: Any) -> float | None:
-        """Return how sure a line is; None of one of another type, and of one that holds nothing."""
+        """Return the certainty of a line; None of one of another type, and of one that holds nothing."""
         result = unwrapped(record)
         if not result or not isinstance(result, dict):
             return None
@@ -149,25 +149,25 @@ class Letta(RecordReader):
 
     @override
     def index(self, inputs: Inputs) -> LettaIndex:
-        tasks = {given.name: suite_tasks(given.path) for given in inputs.data}
-        seen: set[Key] = set()
-        for given in inputs.data if len(inputs.data) > 1 else ():
-            keys = set(self._keys(given))
-            if seen & keys:
+        tasks = {source.name: suite_tasks(source.path) for source in inputs.data}
+        known: set[Key] = set()
+        for source in inputs.data if len(inputs.data) > 1 else ():
+            keys = set(self._keys(source))
+            if known & keys:
                 return LettaIndex(tasks=tasks, repeated=True)
-            seen |= keys
+            known |= keys
         return LettaIndex(tasks=tasks)
 
     def remarks(self, inputs: Inputs) -> Iterator[str]:
         """Yield no remark; a run directory that is not whole is refused."""
-        for given in inputs.data:
-            check_run(given.path)
+        for source in inputs.data:
+            check_run(source.path)
         return iter(())
 
-    def _keys(self, given: Input) -> Iterator[Key]:
-        for file in _files(given):
+    def _keys(self, source: Input) -> Iterator[Key]:
+        for file in _files(source):
             context = Context(run=file.run, model=file.model, unnamed=self.model)
-            for element in read_records(given.below(file.relative), layout=self.layout):
+            for element in read_records(source.below(file.relative), layout=self.layout):
                 record = unwrapped(element.value)
                 if isinstance(record, dict):
                     result, _ = convert_record(record, Result)
@@ -177,24 +177,24 @@ class Letta(RecordReader):
 
     def files(self, inputs: Inputs, index: LettaIndex) -> Iterator[RecordFile]:
         """Yield every file of results, runs in numeric order."""
-        for given in inputs.data:
-            for file in _files(given):
+        for source in inputs.data:
+            for file in _files(source):
                 extra = [file.relative, file.run, file.model]
-                yield RecordFile(input=given, file=given.below(file.relative), extra=extra)
+                yield RecordFile(input=source, file=source.below(file.relative), extra=extra)
 
     @override
     def read(self, shard: Shard, index: LettaIndex) -> Iterator[Sample | BadRecord]:
-        given = shard.input
+        source = shard.input
         relative, run, model = shard.extra
         context = Context(
             run=run,
             model=model,
             unnamed=self.model,
-            input_name=given.name if index.repeated else None,
-            tasks=index.tasks[given.name],
+            input_name=source.name if index.repeated else None,
+            tasks=index.tasks[source.name],
         )
         samples_of = partial(_samples_of_line, context)
-        return self.samples(shard, samples_of, given.below(relative))
+        return self.samples(shard, samples_of, source.below(relative))
 
 
 def _samples_of_line(context: Context, line: Any, source: Source) -> Iterator[Sample | BadRecord]:
@@ -203,8 +203,8 @@ def _samples_of_line(context: Context, line: Any, source: Source) -> Iterator[Sa
         yield sample_of(record, source, context)
 
 
-def _files(given: Input) -> list[ResultFile]:
-    found = result_files(given.path)
-    if not found:
-        raise DataError(f"{given.path}: holds neither results.jsonl nor run_N/results.jsonl")
-    return found
+def _files(source: Input) -> list[ResultFile]:
+    files = result_files(source.path)
+    if not files:
+        raise DataError(f"{source.path}: holds neither results.jsonl nor run_N/results.jsonl")
+    return files

@@ -1,4 +1,4 @@
-"""What stands beside recorded results: the suite they are of, its metrics and gates."""
+"""Documents beside recorded results: the suite they are of, its metrics and gates."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ def stack(
 def _documents(inputs: Inputs) -> Iterator[Document]:
     """Yield for each folder with results what stands beside them; the summary comes first."""
     folders: dict[Path, None] = {}
-    for given in inputs.data:
-        folders[given.path] = None
-        folders |= dict.fromkeys(file.path.parent for file in result_files(given.path))
+    for source in inputs.data:
+        folders[source.path] = None
+        folders |= dict.fromkeys([file.path.parent for file in result_files(source.path)])
     for folder in folders:
         suite, header, summary = [_read_object(folder / name) for name in _BESIDE]
         yield {**suite, **header, **summary}
@@ -54,7 +54,7 @@ def _read_object(file: Path) -> Document:
 
 def _suite_name(documents: Iterable[Document]) -> dict[str, str]:
     """Return the name of the recorded suite, as a suite's entry; nothing where it is not one."""
-    texts = [as_text(each.get("suite_name", each.get("suite"))) for each in documents]
+    texts = [as_text(document.get("suite_name", document.get("suite"))) for document in documents]
     names = {text for text in texts if text.strip() and len(text) <= _LONGEST_NAME}
     return {"name": names.pop()} if len(names) == 1 else {}
 
@@ -81,7 +81,7 @@ def _gates(documents: Iterable[Document], metrics: list[str]) -> dict[str, Any]:
 
 def _without_null(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _without_null(each) for key, each in value.items() if each is not None}
+        return {key: _without_null(value[key]) for key in value if value[key] is not None}
     return list(map(_without_null, value)) if isinstance(value, list) else value
 
 

@@ -21,7 +21,7 @@ _VARIABLES = frozenset(("agent_args", "rubric_vars", "extra_vars"))
 
 
 class Task(msgspec.Struct, frozen=True):
-    """What an agent was asked, and what is right: a row of a dataset, or a result's ``sample``."""
+    """A task: question and reference, as a row of a dataset or a result's ``sample`` has them."""
 
     sample_id: Identifier = None
     id: Identifier = None
@@ -36,7 +36,7 @@ class Task(msgspec.Struct, frozen=True):
 
     @property
     def question(self) -> str | tuple[str, ...] | None:
-        """What the user asked: one text, or one per turn."""
+        """The question of the user: one text, or one per turn."""
         question = self.prompt if self.input is None else self.input
         return tuple(question) if isinstance(question, list) else question
 
@@ -56,7 +56,7 @@ class Task(msgspec.Struct, frozen=True):
 
     @property
     def facets(self) -> dict[str, JSON]:
-        """What samples may be grouped and chosen by: entries of ``metadata``, and ``tags``."""
+        """The facets of samples: entries of ``metadata``, and ``tags``."""
         metadata = self.metadata or {}
         facets = {name: metadata[name] for name in metadata if name not in _VARIABLES}
         if variables := self.rubric_vars or metadata.get("rubric_vars"):
@@ -86,7 +86,7 @@ class Result(msgspec.Struct, frozen=True):
 
 
 class Context(msgspec.Struct, frozen=True, kw_only=True):
-    """What a line's file says about it."""
+    """The facts that a line has from its file."""
 
     run: int | str | None = None
     """Run of lines that name none."""
@@ -101,7 +101,7 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Key(NamedTuple):
-    """What tells a result from others."""
+    """The key that tells a result from others."""
 
     id: Identifier
     model: str | None

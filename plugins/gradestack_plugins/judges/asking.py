@@ -32,11 +32,8 @@ from gradestack_plugins.judges.contract import Endpoint, Judged, Request, reply_
 from gradestack_plugins.judges.journal import Reply, Tokens
 from gradestack_plugins.judges.session import REPLY_CODES, Recorder
 
-MODES = (
-    "json_schema",
-    "json_object",
-    "plain",
-)  # forms of reply, each for servers that do not know the one before
+MODES = ("json_schema", "json_object", "plain")
+"""Forms of reply, each for servers that do not know the one before."""
 REPAIRED = ("malformed", "wrong_check")
 _RETRIED = (408, 409, 425, 429)
 _LONGEST_WAIT, _LONGEST_BACKOFF = 60.0, 30.0  # of a Retry-After that is followed, and of our own
@@ -65,7 +62,7 @@ class Connection(msgspec.Struct, frozen=True):
     local: bool  # whether it is this machine's: no proxy stands before it
 
 
-def connection_to(  # noqa: C901
+def connection_to(
     endpoint: Endpoint, base_url: str | None, api_key_env: str | None, headers: tuple[str, ...]
 ) -> Connection:
     """Return where to send a grader's requests, as the command line says.
@@ -73,52 +70,51 @@ def connection_to(  # noqa: C901
     What only the rubric names does not count: it is a file from somebody, who might have keys sent
     to himself.
     """
-    variables = {
-        header: variable for header, _, variable in (each.partition("=") for each in headers)
-    }
+    pairs = [pair.partition("=") for pair in headers]
+    variables = {header: variable for header, _, variable in pairs}
     if not all([*variables, *variables.values()]):
         raise ConfigError("--header-env: expected HEADER=NAME, the name of a variable")
     try:
         Endpoint(api_key_env=api_key_env, headers_env=variables)
     except ValueError as error:
-        raise ConfigError(
-            str(error).replace("api_key_env and headers_env", "--api-key-env and --header-env")
-        ) from None
-    named = [("the address", "--base-url", endpoint.base_url, base_url)]
-    named.append(("the variable", "--api-key-env", endpoint.api_key_env, api_key_env))
+        options = "--api-key-env and --header-env"
+        problem = str(error).replace("api_key_env and headers_env", options)
+        raise ConfigError(problem) from None
+    _check_trust("the address", "--base-url", endpoint.base_url, base_url)
+    _check_trust("the variable", "--api-key-env", endpoint.api_key_env, api_key_env)
     for header, name in endpoint.headers_env.items():
-        of = variables.get(header)
-        named.append(
-            (f"the header {header} from the variable", "--header-env", f"{header}={name}", of)
-        )
-    for what, option, written, given in named:
-        if written is not None and given is None:
-            trust = f"if you trust it, pass {option} {written[:200]}"
-            raise ConfigError(f"the rubric names {what} {written[:200]!r}; {trust}")
+        what = f"the header {header} from the variable"
+        _check_trust(what, "--header-env", f"{header}={name}", variables.get(header))
     if base_url is None:
         raise ConfigError("no address to ask at: name it with --base-url URL")
     local = _is_local(base_url)
-    values = dict[str, str]()
-    for header, name in {
-        **variables,
-        **({} if api_key_env is None else {"Authorization": api_key_env}),
-    }.items():
-        values[header] = value = os.environ.get(name, "")
-        if not value:
-            raise ConfigError(f"the variable {name} is not set; it is to hold the key")
-        if (
-            not value.isascii()
-            or not value.isprintable()
-            or value != value.strip()
-            or not re.fullmatch(r"[A-Za-z0-9-]+", header)
-        ):
-            raise ConfigError(f"the variable {name} holds characters that no header may have")
+    if api_key_env is not None:
+        variables = {**variables, "Authorization": api_key_env}
+    values = {header: _value_of(header, name) for header, name in variables.items()}
     longest_first = sorted(values.values(), key=len, reverse=True)
-    secret = [_in_any_form(each) for each in longest_first if len(each) >= _SHORTEST_SECRET]
+    secret = [_in_any_form(value) for value in longest_first if len(value) >= _SHORTEST_SECRET]
     secrets = re.compile("|".join(secret) or "(?!)")
     if api_key_env is not None:
         values["Authorization"] = f"Bearer {values['Authorization']}"
     return Connection(f"{base_url.rstrip('/')}/chat/completions", values, secrets, local)
+
+
+def _check_trust(what: str, option: str, written: str | None, stated: str | None) -> None:
+    """Check that the command line names what the rubric does."""
+    if written is not None and stated is None:
+        trust = f"if you trust it, pass {option} {written[:200]}"
+        raise ConfigError(f"the rubric names {what} {written[:200]!r}; {trust}")
+
+
+def _value_of(header: str, name: str) -> str:
+    """Return the value of a variable, which a header is to have."""
+    value = os.environ.get(name, "")
+    if not value:
+        raise ConfigError(f"the variable {name} is not set; it is to hold the key")
+    is_clean = value.isascii() and value.isprintable() and value == value.strip()
+    if not is_clean or not re.fullmatch(r"[A-Za-z0-9-]+", header):
+        raise ConfigError(f"the variable {name} holds characters that no header may have")
+    return value
 
 
 def _is_local(base: str) -> bool:
@@ -130,15 +126,13 @@ def _is_local(base: str) -> bool:
         raise ConfigError("--base-url: not an address") from error
     local = re.fullmatch(r"localhost|::1|127(\.\d{1,3}){3}", host) is not None
     if parts.username is not None or parts.password is not None:
-        raise ConfigError(
-            "--base-url holds a name or password; name a variable with --api-key-env instead"
-        )
+        problem = "--base-url holds a name or password"
+        raise ConfigError(f"{problem}; name a variable with --api-key-env instead")
     if parts.query or parts.fragment or not host or parts.scheme not in ("http", "https"):
         raise ConfigError("--base-url: expected an address such as https://api.openai.com/v1")
     if parts.scheme == "http" and not local:
-        raise ConfigError(
-            f"--base-url: {host} is not this machine; keys and data are sent over https only"
-        )
+        problem = f"--base-url: {host} is not this machine"
+        raise ConfigError(f"{problem}; keys and data are sent over https only")
     return local
 
 
@@ -146,7 +140,7 @@ def _in_any_form(secret: str) -> str:
     """Return a pattern of a secret, whose characters may be escaped as in JSON, also more than
     once.
     """
-    return "".join(rf"\\*(?:{re.escape(each)}|(?i:u{ord(each):04x}))" for each in secret)
+    return "".join(rf"\\*(?:{re.escape(sign)}|(?i:u{ord(sign):04x}))" for sign in secret)
 
 
 class _GivenUp(Exception):
@@ -177,14 +171,14 @@ class Asker:
     last: str = ""
 
     def __attrs_post_init__(self) -> None:
-        self._spent, self._held, self._mode = 0.0, 0.0, 0
+        self._spent, self._reserved, self._mode = 0.0, 0.0, 0
         self._open_at, self._slot, self._shown = 0.0, 0.0, time.monotonic()
         self._stop: GradestackError | None = None
         self._has_form, self._formless = False, 0
 
     @property
     def spent_text(self) -> str:
-        """What was spent, as far as prices are known."""
+        """The money that was spent, as far as prices are known."""
         return f", cost {self._spent:.4f} USD" if self._endpoint.price else ""
 
     def __call__(
@@ -193,10 +187,8 @@ class Asker:
         """Ask for a judge's requests; return why some have no reply."""
         self._judged, self._record, self._endpoint = judged, record, judged.endpoint
         if self.max_cost is not None and not self._endpoint.price:
-            raise ConfigError(
-                "--max-cost needs the rubric's judge.price: {input: …, output: …} per million "
-                "tokens"
-            )
+            price = "judge.price: {input: …, output: …} per million tokens"
+            raise ConfigError(f"--max-cost needs the rubric's {price}")
         self._connection = self.connect(self._endpoint)
         self._httpx = library("httpx", extra="judge")
         before = self.counts.copy()
@@ -205,17 +197,16 @@ class Asker:
         if self._stop is not None:
             raise self._stop
         done = self.counts - before  # those before are another judge's
-        codes = ", ".join(
-            f"{number:,} {code}" for code, number in sorted(done.items()) if code in REPLY_CODES
-        )
-        found = f" ({codes})" if codes else ""
-        self.say(
-            f"{done['judged']:,} judged{found}, {done['requests']:,} requests{self.spent_text}"
-        )
-        last = f", the last for {self.last}" if self.last else ""
-        if self.last and not self._has_form:
-            last += self._address_advice
-        return f"not asked: {self.stopped}" if self.stopped else f"given up{last}"
+        codes = [f"{done[code]:,} {code}" for code in sorted(REPLY_CODES) if done[code]]
+        listed = f" ({', '.join(codes)})" if codes else ""
+        requests = f"{done['requests']:,} requests{self.spent_text}"
+        self.say(f"{done['judged']:,} judged{listed}, {requests}")
+        if self.stopped:
+            return f"not asked: {self.stopped}"
+        if not self.last:
+            return "given up"
+        advice = "" if self._has_form else self._address_advice
+        return f"given up, the last for {self.last}{advice}"
 
     async def _all(self, todo: Iterator[tuple[Request, int]]) -> None:
         httpx = self._httpx
@@ -234,8 +225,11 @@ class Asker:
             await asyncio.gather(*(self._work(todo) for _ in range(self.concurrency)))
 
     async def _work(self, todo: Iterator[tuple[Request, int]]) -> None:
-        while not self._over and (each := next(todo, None)) is not None:
-            await self._ask(*each)
+        while not self._over:
+            request = next(todo, None)
+            if request is None:
+                return
+            await self._ask(*request)
 
     @property
     def _over(self) -> bool:
@@ -292,57 +286,24 @@ class Asker:
         """
         tried, why = 0, ""
         while tried <= self.retries:
-            worst = await self._room_for(request)
-            self._held, spent = self._held + worst, 0.0
-            try:
-                status, body, wait = await self._send(request.body(vote, MODES[mode]))
-                fine = 200 <= status < 300
-                reply = self._read(body) if fine else None
-                tokens = (
-                    reply.usage
-                    if reply is not None
-                    else Tokens()
-                    if fine or not status
-                    else Tokens(0, 0)
-                )
-                known = tokens.input is not None and tokens.output is not None
-                spent = (
-                    self._endpoint.cost(tokens.input or 0, tokens.output or 0) if known else worst
-                )
-            finally:
-                self._held, self._spent = self._held - worst, self._spent + spent
+            reply, status, body, wait = await self._try(request, vote, mode)
             if reply is not None:
                 return reply, mode
             raw = body.decode(errors="replace")
-            text = self._clean(raw)
-            said = f": {' '.join(text.split())[:200]}".removesuffix(": ")
             if status in (400, 422) and _FORM.search(raw) and mode + 1 < len(MODES):
                 mode += 1
                 self._mode = max(self._mode, mode)
                 continue
-            if 300 <= status < 500 and status not in _RETRIED:
-                refusal = (
-                    "it redirects, which is not followed"
-                    if status < 400
-                    else "it refuses the request"
-                )
-                advice = self._address_advice if status in (*_REDIRECTS, 404, 405) else ""
-                what = f"{_REFUSED.get(status, refusal)}{said}{advice}"
-                raise ConfigError(f"the judge's server says HTTP {status}: {what}")
-            why = (
-                f"a reply that is no chat completion{said}"
-                if fine
-                else f"HTTP {status}{said}"
-                if status
-                else text
-            )
-            if fine:
+            text = self._clean(raw)
+            detail = f": {' '.join(text.split())[:200]}".removesuffix(": ")
+            self._refuse(status, detail)
+            why = f"HTTP {status}{detail}" if status else text
+            if 200 <= status < 300:
+                why = f"a reply that is no chat completion{detail}"
                 self._note_formless(text, self._address_advice)
                 if self._over:
                     break
-            pause = min(_LONGEST_BACKOFF, self.backoff * 2**tried) * random.uniform(0.5, 1)  # noqa: S311
-            if (asked := _seconds(wait or "")) is not None and asked <= _LONGEST_WAIT:
-                pause = asked
+            pause = self._pause(tried, wait)
             tried += 1
             if status == 429:
                 self._open_at = max(self._open_at, time.monotonic() + pause)  # for all
@@ -350,19 +311,53 @@ class Asker:
                 await asyncio.sleep(pause)
         raise _GivenUp(why)
 
-    async def _room_for(self, request: Request) -> float:
-        """Return what a request may cost at most, when the budget has room for that.
+    async def _try(
+        self, request: Request, vote: int, mode: int
+    ) -> tuple[Reply | None, int, bytes, str | None]:
+        """Send a request once; return its reply, None without one, and status, body and wait."""
+        worst = await self._room_for(request)
+        self._reserved, spent = self._reserved + worst, 0.0
+        try:
+            status, body, wait = await self._send(request.body(vote, MODES[mode]))
+            is_fine = 200 <= status < 300
+            reply = self._read(body) if is_fine else None
+            tokens = Tokens() if is_fine or not status else Tokens(0, 0)
+            if reply is not None:
+                tokens = reply.usage
+            spent = worst
+            if tokens.input is not None and tokens.output is not None:
+                spent = self._endpoint.cost(tokens.input, tokens.output)
+        finally:
+            self._reserved, self._spent = self._reserved - worst, self._spent + spent
+        return reply, status, body, wait
 
-        What was not said counts as it.
-        """
+    def _refuse(self, status: int, detail: str) -> None:
+        """Raise where a server refuses a request that no retry would mend."""
+        if not 300 <= status < 500 or status in _RETRIED:
+            return
+        default = "it refuses the request"
+        if status in _REDIRECTS:
+            default = "it redirects, which is not followed"
+        advice = self._address_advice if status in (*_REDIRECTS, 404, 405) else ""
+        problem = f"{_REFUSED.get(status, default)}{detail}{advice}"
+        raise ConfigError(f"the judge's server says HTTP {status}: {problem}")
+
+    def _pause(self, tried: int, wait: str | None) -> float:
+        """Return the seconds until the next try: as the server asks, else more every time."""
+        seconds = _seconds(wait or "")
+        if seconds is not None and seconds <= _LONGEST_WAIT:
+            return seconds
+        longest: float = min(_LONGEST_BACKOFF, self.backoff * 2**tried)
+        return longest * random.uniform(0.5, 1)  # noqa: S311
+
+    async def _room_for(self, request: Request) -> float:
+        """Return the most that a request may cost, when the budget has room for that."""
         worst = self._endpoint.cost(*request.most_tokens)
         if self.max_cost is not None and not request.most_tokens[1]:
-            raise ConfigError(
-                "--max-cost needs the rubric's judge.max_tokens: without it a reply may cost "
-                "anything"
-            )
-        while self.max_cost is not None and self._spent + self._held + worst > self.max_cost:
-            if self._held < worst / 1e6:  # nothing is in flight
+            problem = "without it a reply may cost anything"
+            raise ConfigError(f"--max-cost needs the rubric's judge.max_tokens: {problem}")
+        while self.max_cost is not None and self._spent + self._reserved + worst > self.max_cost:
+            if self._reserved < worst / 1e6:  # nothing is in flight
                 self.stopped = f"--max-cost {self.max_cost:g} is reached"
             if self._over:
                 raise _GivenUp
@@ -382,29 +377,25 @@ class Asker:
         if self._over:
             raise _GivenUp
         self.counts["requests"] += 1
-        found, latest = bytearray(), time.monotonic() + self.timeout
+        content, latest = bytearray(), time.monotonic() + self.timeout
+        url, data = self._connection.url, dumps(body).encode()
         try:
-            async with self._client.stream(
-                "POST", self._connection.url, content=dumps(body).encode()
-            ) as answer:
-                async for piece in (
-                    answer.aiter_bytes()
-                ):  # each within the time-out; cancelling would lose connections
-                    found += piece
-                    if time.monotonic() > latest or len(found) > _LARGEST:
-                        return (
-                            0,
-                            b"a reply too large" if len(found) > _LARGEST else b"no reply in time",
-                            None,
-                        )
-                return answer.status_code, bytes(found), answer.headers.get("retry-after")
+            async with self._client.stream("POST", url, content=data) as response:
+                # each piece within the time-out; cancelling would lose connections
+                async for piece in response.aiter_bytes():
+                    content += piece
+                    if len(content) > _LARGEST:
+                        return 0, b"a reply too large", None
+                    if time.monotonic() > latest:
+                        return 0, b"no reply in time", None
+                return response.status_code, bytes(content), response.headers.get("retry-after")
         except httpx.TimeoutException:
             return 0, b"no reply in time", None
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             return 0, f"no connection ({type(error).__name__})".encode(), None
 
     def _read(self, body: bytes) -> Reply | None:
-        """Return what a server said; None where it is no chat completion."""
+        """Return the reply of a server; None where it is no chat completion."""
         try:
             data = as_map(loads(body))
         except JsonProblem:
@@ -416,23 +407,19 @@ class Asker:
         content, refusal = message.get("content"), as_text(message.get("refusal"))
         if isinstance(content, list):
             parts = [*map(as_map, content)]
-            content, more = (
-                "".join(as_text(part.get(name)) for part in parts) for name in ("text", "refusal")
-            )
-            refusal += more
-        tokens = (usage.get(name) for name in ("prompt_tokens", "completion_tokens"))
+            content = "".join([as_text(part.get("text")) for part in parts])
+            refusal += "".join([as_text(part.get("refusal")) for part in parts])
         finish = as_text(choice.get("finish_reason")) or "stop"
-        calls = (
-            message.get("tool_calls") or message.get("function_call") or finish == "function_call"
-        )
+        calls = message.get("tool_calls") or message.get("function_call")
+        if calls or finish == "function_call":
+            finish = "tool_calls"
+        tokens = map(_token_count, (usage.get("prompt_tokens"), usage.get("completion_tokens")))
         return Reply(
             content=_valid(content) if isinstance(content, str) else None,
-            finish="tool_calls" if calls else _valid(finish),
+            finish=_valid(finish),
             refusal=_valid(refusal) or None,
             model=_valid(as_text(data.get("model"))) or None,
-            usage=Tokens(
-                *(each if type(each) is int and 0 <= each < 1 << 53 else None for each in tokens)
-            ),
+            usage=Tokens(*tokens),
         )
 
     def _redacted(self, request: Request, reply: Reply) -> Reply:
@@ -464,14 +451,18 @@ class Asker:
         if isinstance(value, str):
             return value if value in words else self._clean(value)
         if isinstance(value, Mapping):
-            return {key: self._without_secrets(each, words) for key, each in value.items()}
+            return {key: self._without_secrets(member, words) for key, member in value.items()}
         if isinstance(value, Sequence):
-            return [self._without_secrets(each, words) for each in value]
+            return [self._without_secrets(item, words) for item in value]
         return value
 
     def _clean(self, text: str) -> str:
         """Return a text of the server's without the secrets it may repeat."""
         return self._connection.secrets.sub("***", _valid(text))
+
+
+def _token_count(value: Any) -> int | None:
+    return value if type(value) is int and 0 <= value < 1 << 53 else None
 
 
 def _valid(text: str) -> str:
@@ -495,7 +486,7 @@ def _words_of(schema: JSON) -> set[str]:
 
 
 def _seconds(retry_after: str) -> float | None:
-    """Return how long a server asks to wait, in seconds or until a date.
+    """Return the wait that a server asks for, in seconds or until a date.
 
     None where it does not say.
     """

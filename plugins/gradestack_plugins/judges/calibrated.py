@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from itertools import product
 from pathlib import Path
 from statistics import NormalDist
-from typing import Any, ClassVar
+from typing import Any
 
 import attrs
 from typing_extensions import override
@@ -36,12 +36,8 @@ from gradestack_plugins.statistics.mean import IntervalAggregator
 Labels = Mapping[tuple[Any, ...], str]
 """By id, model, run and criterion; None is any model and run, and the whole sample."""
 
-CELLS = (
-    "both_pass",
-    "judge_alone",
-    "people_alone",
-    "both_fail",
-)  # of the table of judge and people: who passes
+CELLS = ("both_pass", "judge_alone", "people_alone", "both_fail")
+"""Of the table of judge and people: who passes."""
 _NOTHING = dict.fromkeys(
     (*CELLS, "labelled", "people_pass", "people_fail", "repeated", "agreeing", "unlike"), 0
 )
@@ -57,18 +53,20 @@ def read_verdicts(path: Path | None, criteria: Collection[str] | None = None) ->
 
     Refused is any other word, and a criterion that is not known.
     """
-    found = {}
-    for at, place, label in (
-        label_rows(path, "model", "run", "criterion") if path is not None else ()
-    ):
+    labels: dict[tuple[Any, ...], str] = {}
+    if path is None:
+        return labels
+    for at, key, label in label_rows(path, "model", "run", "criterion"):
         if label not in ("pass", "fail"):
             raise ConfigError(f"{at}: a label is pass or fail, found {label[:60]!r}")
-        if criteria is not None and (of := place[-1]) is not None and of not in criteria:
+        criterion = key[-1]
+        if criteria is not None and criterion is not None and criterion not in criteria:
+            known = ", ".join(criteria)
             raise ConfigError(
-                f"{at}: the rubric has no criterion {of[:60]!r}; it has {', '.join(criteria)}"
+                f"{at}: the rubric has no criterion {criterion[:60]!r}; it has {known}"
             )
-        found[place] = label
-    return found
+        labels[key] = label
+    return labels
 
 
 def verdict_of_people(labels: Labels, sample: Sample, criterion: str | None = None) -> str | None:
@@ -79,16 +77,17 @@ def verdict_of_people(labels: Labels, sample: Sample, criterion: str | None = No
     if not labels:
         return None
     run = None if sample.run is None else str(sample.run)
-    places = product((sample.model, None), (run, None))
-    return next(
-        (found for place in places if (found := labels.get((sample.id, *place, criterion)))), None
-    )
+    for model_and_run in product((sample.model, None), (run, None)):
+        label = labels.get((sample.id, *model_and_run, criterion))
+        if label:
+            return label
+    return None
 
 
 @attrs.frozen(kw_only=True)
 class Floor:
-    """What must be labelled, passed and failed each, and the least lower end of ``youden``, to be
-    calibrated.
+    """The least labels of a calibrated judge: all, passes and fails each, and ``youden``'s lower
+    end.
     """
 
     labels: int = 50
@@ -98,20 +97,17 @@ class Floor:
 
 def table_figures(both: float, judge: float, people: float, none: float) -> dict[str, float | None]:
     """Return sensitivity, specificity, youden, agreement, kappa and AC1 of a table."""
-    pairs = {
-        ("pass", "pass"): both,
-        ("pass", "fail"): judge,
-        ("fail", "pass"): people,
-        ("fail", "fail"): none,
-    }
-    table: Any = {pair: number for pair, number in pairs.items() if number}
+    pairs = product(("pass", "fail"), repeat=2)
+    numbers = zip(pairs, (both, judge, people, none), strict=True)
+    table: Any = {pair: number for pair, number in numbers if number}
     sensitivity, specificity = ratio(both, both + people), ratio(none, none + judge)
+    youden = None
+    if sensitivity is not None and specificity is not None:
+        youden = sensitivity + specificity - 1
     return {
         "sensitivity": sensitivity,
         "specificity": specificity,
-        "youden": None
-        if sensitivity is None or specificity is None
-        else sensitivity + specificity - 1,
+        "youden": youden,
         "percent_agreement": percent_agreement(table),
         "kappa": kappa(table),
         "ac1": ac1(table),
@@ -146,7 +142,7 @@ class Calibrated(IntervalAggregator):
     then fail.
     """
 
-    figures: ClassVar = (
+    figures = (
         Figure("rate", "Pass rate, corrected", about=_RATE, divisor="judged", undefined=_EMPTY),
         Figure(
             "rogan_gladen",
@@ -228,30 +224,31 @@ class Calibrated(IntervalAggregator):
         if grade.outcome is not Outcome.GRADED:
             return None
         passed = bool((grade.score or 0) >= 1 if grade.passed is None else grade.passed)
-        found: dict[str, float] = {**_NOTHING, "judged": 1, "passed": passed}
+        numbers: dict[str, float] = {**_NOTHING, "judged": 1, "passed": passed}
         if grade.gold is not None:
-            people = grade.gold == "pass"
-            cell = CELLS[2 * (not passed) + (not people)]
-            found |= {cell: 1, "labelled": 1, "people_pass" if people else "people_fail": 1}
-        k, c = grade.counts.get("votes", 1), grade.counts.get("votes_passed", 0)
-        if k > 1:
-            unlike = c * (k - c) / (k * (k - 1))
-            found |= {"repeated": 1, "agreeing": 1 - 2 * unlike, "unlike": unlike}
-        return found
+            by_people = grade.gold == "pass"
+            cell = CELLS[2 * (not passed) + (not by_people)]
+            numbers[cell] = numbers["labelled"] = 1
+            numbers["people_pass" if by_people else "people_fail"] = 1
+        votes, passes = grade.counts.get("votes", 1), grade.counts.get("votes_passed", 0)
+        if votes > 1:
+            unlike = passes * (votes - passes) / (votes * (votes - 1))
+            numbers |= {"repeated": 1, "agreeing": 1 - 2 * unlike, "unlike": unlike}
+        return numbers
 
     @override
     def figures_of(self, totals: Mapping[str, float]) -> Mapping[str, Any]:
-        cells = [totals[name] for name in CELLS]
-        both, judge, people, none = cells
-        p = ratio(totals["passed"], totals["judged"])
-        above, below = ratio(both, both + judge), ratio(people, people + none)
+        both, judge, people, none = (totals[name] for name in CELLS)
+        raw = ratio(totals["passed"], totals["judged"])
+        of_passes, of_fails = ratio(both, both + judge), ratio(people, people + none)
+        rate = None
+        if raw is not None and of_passes is not None and of_fails is not None:
+            rate = raw * of_passes + (1 - raw) * of_fails
         repeated, unlike = totals["repeated"], max(0.0, totals["unlike"])
         return {
-            "rate": None
-            if p is None or above is None or below is None
-            else p * above + (1 - p) * below,
-            "raw": p,
-            **table_figures(*cells),
+            "rate": rate,
+            "raw": raw,
+            **table_figures(both, judge, people, none),
             "self_consistency": ratio(totals["agreeing"], repeated),
             "noise": math.sqrt(unlike) / repeated if repeated else None,
         }
@@ -260,46 +257,44 @@ class Calibrated(IntervalAggregator):
     def compute(self, grades: Grades) -> Mapping[str, JSON]:
         sums = grades.sums("judged", "passed", *CELLS)[0]  # of a task -> how many tasks
         n, passed, *cells = (
-            sum(int(cell[at]) * times for cell, times in sums.items())
-            for at in range(2 + len(CELLS))
+            sum(int(numbers[index]) * times for numbers, times in sums.items())
+            for index in range(2 + len(CELLS))
         )
         labelled = Counter[tuple[float, ...]]()
-        for cell, times in sums.items():
-            labelled[cell[2:]] += times * any(cell[2:])
-        youden, other = self._youden(+labelled), dict[str, Any]()
+        for numbers, times in sums.items():
+            if any(numbers[2:]):
+                labelled[numbers[2:]] += times
+        youden, elsewhere = self._youden(labelled), dict[str, JSON]()
         if self.other and not any(cells):
-            cells, youden = (
-                [self.other["table"][name] for name in CELLS],
-                as_map(self.other.get("youden_interval")),
-            )
-            other = {"labels_of": "another run", **table_figures(*cells)}
-        table: dict[str, JSON] = dict(zip(CELLS, cells, strict=True))
-        found: dict[str, JSON] = {
+            cells = [self.other["table"][name] for name in CELLS]
+            youden = as_map(self.other.get("youden_interval"))
+            elsewhere = {"labels_of": "another run", **table_figures(*cells)}
+        figures: dict[str, JSON] = {
             "labels": sum(cells),
-            "table": table,
+            "table": dict(zip(CELLS, cells, strict=True)),
             "youden_interval": {**youden},
-            **other,
+            **elsewhere,
         }
-        tasks = sum(times for cell, times in sums.items() if cell[0])
-        found["rogan_gladen"], found["rogan_gladen_interval"] = rogan_gladen(
-            passed, n, tasks, cells, self.confidence
-        )
-        warnings = list[str]()
-        if why := self._below_the_floor(cells, youden):
-            found["uncalibrated"] = why
-            warnings.append(f"uncalibrated: {why}")
-        unknown = (
-            sorted({place[0] for place in self.people} - {key.id for key, _ in grades})
-            if self.people
-            else []
-        )
-        if unknown and self.labels is not None:
-            what = (
-                f"{len(unknown)} labelled {'ids are' if len(unknown) > 1 else 'id is'} that of "
-                "no sample"
-            )
-            warnings.append(f"{self.labels.name}: {what}, the first: {unknown[0][:80]!r}")
-        return {**found, "warnings": warnings} if warnings else found
+        tasks = sum(times for numbers, times in sums.items() if numbers[0])
+        rate, interval_of = rogan_gladen(passed, n, tasks, cells, self.confidence)
+        figures["rogan_gladen"], figures["rogan_gladen_interval"] = rate, interval_of
+        warnings = self._unknown_ids(grades)
+        problem = self._below_the_floor(cells, youden)
+        if problem is not None:
+            figures["uncalibrated"] = problem
+            warnings.insert(0, f"uncalibrated: {problem}")
+        return {**figures, "warnings": [*warnings]} if warnings else figures
+
+    def _unknown_ids(self, grades: Grades) -> list[str]:
+        """Return a warning of labelled ids that no sample has."""
+        if self.labels is None or not self.people:
+            return []
+        unknown = sorted({key[0] for key in self.people} - {key.id for key, _ in grades})
+        if not unknown:
+            return []
+        ids = "ids are" if len(unknown) > 1 else "id is"
+        problem = f"{len(unknown)} labelled {ids} that of no sample"
+        return [f"{self.labels.name}: {problem}, the first: {unknown[0][:80]!r}"]
 
     def _youden(self, tasks: Counter[tuple[float, ...]]) -> Mapping[str, Any]:
         """Return the interval of youden: that of (youden + 1) / 2, which is a share."""
@@ -309,30 +304,26 @@ class Calibrated(IntervalAggregator):
             return {"share": None if youden is None else (youden + 1) / 2}
 
         n = sum(int(sum(cell)) * times for cell, times in tasks.items())
-        share = interval(
-            jackknife(scaled, tasks, len(CELLS))["share"], n, confidence=self.confidence
-        )
+        of_share = jackknife(scaled, tasks, len(CELLS))["share"]
+        share = interval(of_share, n, confidence=self.confidence)
         if "reason" in share:
             return {"reason": _ONE_CLASS if share["reason"] == "undefined" else share["reason"]}
-        return {
-            **share,
-            **{end: 2 * share[end] - 1 for end in ("low", "high")},
-            "method": f"scaled_{share['method']}",
-        }
+        low, high = 2 * share["low"] - 1, 2 * share["high"] - 1
+        return {**share, "low": low, "high": high, "method": f"scaled_{share['method']}"}
 
     def _below_the_floor(self, cells: Sequence[int], youden: Mapping[str, Any]) -> str | None:
-        """Return what is below the floor, and how many labels are missing; None for nothing."""
-        floor, number, passes = self.floor, sum(cells), cells[0] + cells[2]
+        """Return the number of labels that are missing, or the floor that youden is below."""
+        floor, number = self.floor, sum(cells)
+        passes = cells[0] + cells[2]
+        fails = number - passes
         if number < floor.labels:
-            known = f"{number or 'no'} label{'' if number == 1 else 's'}, floor {floor.labels}"
-            return f"{known}: {floor.labels - number} missing"
-        counts = {"pass": passes, "fail": number - passes}
-        lacking = [
-            f"{floor.each - count} {word}" for word, count in counts.items() if count < floor.each
-        ]
+            labels = f"{number or 'no'} label{'' if number == 1 else 's'}"
+            return f"{labels}, floor {floor.labels}: {floor.labels - number} missing"
+        missing = {"pass": floor.each - passes, "fail": floor.each - fails}
+        lacking = [f"{count} {word}" for word, count in missing.items() if count > 0]
         if lacking:
-            known = f"{passes} labelled pass, {number - passes} fail, floor {floor.each}"
-            return f"{known}: {' and '.join(lacking)} missing"
+            labels = f"{passes} labelled pass, {fails} fail, floor {floor.each}"
+            return f"{labels}: {' and '.join(lacking)} missing"
         if "reason" in youden or youden["low"] < floor.youden:
             shown = youden.get("reason") or f"{youden['low']:.2f}–{youden['high']:.2f}"
             return f"youden {shown}, floor {floor.youden:.2f}"
@@ -345,37 +336,42 @@ def rogan_gladen(
     """Return the rate by Se and Sp, cut to [0, 1], with Lang and Reiczigel's interval (2014) or why
     there is none.
     """
-    (both, judge, people, none), of = cells, table_figures(*cells)
-    if not n or (of["youden"] or 0) <= 0:
-        return None, {
-            "reason": "nothing was graded"
-            if not n
-            else _ONE_CLASS
-            if of["youden"] is None
-            else "Se + Sp <= 1"
-        }
-    p, specificity, youden = passed / n, of["specificity"] or 0.0, of["youden"] or 0.0
-    ends, z = (0.0, 1.0), NormalDist().inv_cdf((1 + confidence) / 2)
-    a, b = both + people + 2, judge + none + 2
-    rate, se, sp = (passed + z * z / 2) / (n + z * z), (both + 1) / a, (none + 1) / b
-    if (over := se + sp - 1) > 0:
-        of_rate, of_se, of_sp = (
-            rate * (1 - rate) / (n + z * z),
-            se * (1 - se) / a,
-            sp * (1 - sp) / b,
-        )
-        rate = (rate + sp - 1) / over
-        shift = 2 * z * z * (rate * of_se - (1 - rate) * of_sp)
-        spread = math.sqrt(of_rate + rate**2 * of_se + (1 - rate) ** 2 * of_sp) / over
-        ends = (_share(rate + shift - z * spread), _share(rate + shift + z * spread))
-    interval: dict[str, JSON] = {
-        "low": ends[0],
-        "high": ends[1],
+    figures = table_figures(*cells)
+    if not n:
+        return None, {"reason": "nothing was graded"}
+    if figures["youden"] is None:
+        return None, {"reason": _ONE_CLASS}
+    if figures["youden"] <= 0:
+        return None, {"reason": "Se + Sp <= 1"}
+    p, specificity = passed / n, figures["specificity"] or 0.0
+    low, high = _lang_reiczigel(passed, n, cells, confidence)
+    interval_of: dict[str, JSON] = {
+        "low": low,
+        "high": high,
         "confidence": confidence,
         "n": n,
         "clusters": tasks,
+        "method": "lang_reiczigel",
     }
-    return _share((p + specificity - 1) / youden), {**interval, "method": "lang_reiczigel"}
+    return _share((p + specificity - 1) / figures["youden"]), interval_of
+
+
+def _lang_reiczigel(
+    passed: int, n: int, cells: Sequence[int], confidence: float
+) -> tuple[float, float]:
+    """Return both ends of Lang and Reiczigel's interval."""
+    both, judge, people, none = cells
+    z = NormalDist().inv_cdf((1 + confidence) / 2)
+    a, b = both + people + 2, judge + none + 2
+    rate, se, sp = (passed + z * z / 2) / (n + z * z), (both + 1) / a, (none + 1) / b
+    over = se + sp - 1
+    if over <= 0:
+        return 0.0, 1.0
+    of_rate, of_se, of_sp = rate * (1 - rate) / (n + z * z), se * (1 - se) / a, sp * (1 - sp) / b
+    rate = (rate + sp - 1) / over
+    shift = 2 * z * z * (rate * of_se - (1 - rate) * of_sp)
+    spread = math.sqrt(of_rate + rate**2 * of_se + (1 - rate) ** 2 * of_sp) / over
+    return _share(rate + shift - z * spread), _share(rate + shift + z * spread)
 
 
 def _share(value: float) -> float:
@@ -391,13 +387,11 @@ def read_calibration(path: Path | None) -> Mapping[str, Any]:
     except (OSError, JsonProblem) as error:
         why = error.strerror if isinstance(error, OSError) else error
         raise ConfigError(f"{path.name}: cannot be read: {why}") from error
-    for of in as_map(as_map(summary.get("metrics")).get("aggregates")).values():
-        found = as_map(as_map(of).get("calibrated"))
-        table = as_map(found.get("table"))
-        if (
-            all(type(table.get(name)) is int for name in CELLS)
-            and any(table.values())
-            and "labels_of" not in found
-        ):
-            return found
+    aggregates = as_map(as_map(summary.get("metrics")).get("aggregates"))
+    for of_grader in aggregates.values():
+        figures = as_map(as_map(of_grader).get("calibrated"))
+        table = as_map(figures.get("table"))
+        is_table = all(type(table.get(name)) is int for name in CELLS) and any(table.values())
+        if is_table and "labels_of" not in figures:
+            return figures
     raise ConfigError(f"{path.name}: no summary.json of a run of this judge with labels")

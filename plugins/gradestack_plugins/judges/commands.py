@@ -111,7 +111,7 @@ from gradestack.jsonio import compact, dumps
     is_flag=True,
     help="Let the suite name files outside its folder. Use it only if you trust the suite.",
 )
-def judge(files: tuple[str, ...], *, rubric: str | None, again: str, **given: Any) -> None:
+def judge(files: tuple[str, ...], *, rubric: str | None, again: str, **options: Any) -> None:
     """Ask a model to judge the runs in FILES, or of a suite, that have no stored verdict.
 
     Replies are stored as they arrive. After Ctrl-C or a failure, run the same command again.
@@ -126,53 +126,56 @@ def judge(files: tuple[str, ...], *, rubric: str | None, again: str, **given: An
     def say(line: str) -> None:
         click.echo(terminal_line(line), err=True)
 
-    address = {name: given.pop(name) for name in ("base_url", "api_key_env", "headers")}
-    how = {name: given.pop(name) for name in [*given] if name in attrs.fields_dict(Asker)}
+    address = {name: options.pop(name) for name in ("base_url", "api_key_env", "headers")}
+    of_asker = [name for name in options if name in attrs.fields_dict(Asker)]
+    how = {name: options.pop(name) for name in of_asker}
     asker = Asker(connect=partial(connection_to, **address), say=say, **how)
-    if (number := given.pop("sample")) is not None:
-        _print_samples(files, number, given["reader"], given["dataset"])
+    number = options.pop("sample")
+    if number is not None:
+        _print_samples(files, number, options["reader"], options["dataset"])
         return
     if rubric is None:
-        if len(files) > 1 or Path(files[0]).suffix.lower() not in {"", ".yaml", ".yml", ".json"}:
-            raise ConfigError(
-                "--rubric FILE is missing, by which to judge result files; without it, name one "
-                "suite"
-            )
-        for name in ("judgements", "reader", "records", "ids", "dataset"):
-            if given.pop(name) is not None:
-                raise ConfigError(f"--{name} goes with --rubric; of a suite use --set")
-    elif given["judgements"] is None:
+        _refuse_options_of_rubrics(files, options)
+    elif options["judgements"] is None:
         raise ConfigError("--judgements FILE is missing: where replies are kept")
-
-    given |= {
-        "ask": asker,
-        "say": say,
-        "again": [each.strip() for each in again.split(",") if each.strip()],
-    }
+    states = [state.strip() for state in again.split(",")]
+    options |= {"ask": asker, "say": say, "again": list(filter(None, states))}
     with forward_termination():
-        ask_judge(files[0] if rubric is None else files, rubric=rubric, **given)
+        ask_judge(files[0] if rubric is None else files, rubric=rubric, **options)
+
+
+def _refuse_options_of_rubrics(files: tuple[str, ...], options: dict[str, Any]) -> None:
+    """Refuse result files, and options of them, without a rubric; take these options out."""
+    is_suite = Path(files[0]).suffix.lower() in {"", ".yaml", ".yml", ".json"}
+    if len(files) > 1 or not is_suite:
+        problem = "--rubric FILE is missing, by which to judge result files"
+        raise ConfigError(f"{problem}; without it, name one suite")
+    for name in ("judgements", "reader", "records", "ids", "dataset"):
+        if options.pop(name) is not None:
+            raise ConfigError(f"--{name} goes with --rubric; of a suite use --set")
+
+
+_COLUMNS = ("id", "model", "run", "label", "input", "answer")
 
 
 def _print_samples(
     files: tuple[str, ...], number: int, reader: str | None, dataset: str | None
 ) -> None:
-    """Print samples to label, drawn by a hash of what names them."""
+    """Print samples to label, drawn by a hash of their id, model and run."""
     from gradestack import stream  # noqa: PLC0415 - needs what --help does not
     from gradestack_plugins.judges.grader import shown_run  # noqa: PLC0415
 
-    drawn: list[tuple[str, list[str]]] = []
+    sampled: list[tuple[str, list[str]]] = []
     for sample, _ in stream(files, {"id": lambda _: True}, reader=reader, dataset=dataset):
-        named = [sample.id, sample.model or "", "" if sample.run is None else str(sample.run)]
-        asked = sample.input if isinstance(sample.input, str) else compact(sample.input)
-        answer = dumps(shown_run(sample, ("turns",))) if sample.text is None else sample.text
-        drawn.append(
-            (hashlib.sha256(dumps(named).encode()).hexdigest(), [*named, "", asked, answer])
-        )
-        drawn = sorted(drawn)[:number] if len(drawn) > 4 * number else drawn
-    for row in (
-        ["id", "model", "run", "label", "input", "answer"],
-        *(row for _, row in sorted(drawn)[:number]),
-    ):
+        key = [sample.id, sample.model or "", "" if sample.run is None else str(sample.run)]
+        question = sample.input if isinstance(sample.input, str) else compact(sample.input)
+        text = dumps(shown_run(sample, ("turns",))) if sample.text is None else sample.text
+        digest = hashlib.sha256(dumps(key).encode()).hexdigest()
+        sampled.append((digest, [*key, "", question, text]))
+        if len(sampled) > 4 * number:
+            sampled = sorted(sampled)[:number]
+    rows = [row for _, row in sorted(sampled)[:number]]
+    for row in (_COLUMNS, *rows):
         click.echo(csv_line(*row), nl=False)
 
 

@@ -1,4 +1,4 @@
-"""The contract of graders whose verdict is a model's: what to ask, and what to make of replies.
+"""The contract of graders whose verdict is a model's: requests, and the grade by their replies.
 
 Neither opens a socket.
 
@@ -45,7 +45,7 @@ _ODD_REPLIES = (
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
-    """What is asked of a model.
+    """A question to a model.
 
     All of it, and nothing of who answers at which address or in which form.
     """
@@ -63,15 +63,15 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def key(self) -> str:
         """SHA-256 of its canonical JSON (sorted keys, no spaces, UTF-8) with ``v``: 1."""
-        asked = {"v": 1, **msgspec.structs.asdict(self)}
+        fields = {"v": 1, **msgspec.structs.asdict(self)}
         try:
-            text = _canonical(asked)
+            text = _canonical(fields)
         except UnicodeEncodeError:  # lone surrogates
-            text = dumps(asked).encode()
+            text = dumps(fields).encode()
         return hashlib.sha256(text).hexdigest()
 
     def body(self, vote: int, mode: str) -> dict[str, Any]:
-        """Return what is sent, in a form of reply; each vote has its own ``seed``."""
+        """Return the body that is sent, in a form of reply; each vote has its own ``seed``."""
         body: dict[str, Any] = {"model": self.model, "messages": list(self.messages), **self.params}
         if isinstance(body.get("seed"), int):
             body["seed"] += vote
@@ -86,13 +86,13 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def most_tokens(self) -> tuple[int, int]:
-        """How many tokens it may take, in and out (0: no limit).
+        """The most tokens it may take, in and out (0: no limit).
 
         One for three bytes is more than any has.
         """
-        size = sum(len(each["content"].encode(errors="replace")) for each in self.messages)
+        sizes = [len(message["content"].encode(errors="replace")) for message in self.messages]
         longest: Any = self.params.get("max_tokens") or 0
-        return -(-size // 3), longest
+        return -(-sum(sizes) // 3), longest
 
 
 def visible(text: str) -> str:
@@ -101,7 +101,7 @@ def visible(text: str) -> str:
     """
     if text.isascii() and "\x7f" not in text:  # JSON escapes the others
         return text
-    return _HIDDEN.sub(lambda found: f"\\u{{{ord(found[0]):x}}}", text)
+    return _HIDDEN.sub(lambda hidden: f"\\u{{{ord(hidden[0]):x}}}", text)
 
 
 def fault_of(code: str) -> Fault:
@@ -112,17 +112,17 @@ def fault_of(code: str) -> Fault:
     )
 
 
-def marked(asked: str, data: str) -> tuple[str, str]:
+def marked(question: str, data: str) -> tuple[str, str]:
     """Return a nonce, which no data can hold as it is their hash, and data between
     marks with it.
     """
-    nonce = hashlib.sha256((asked + data).encode(errors="replace")).hexdigest()[:16]
+    nonce = hashlib.sha256((question + data).encode(errors="replace")).hexdigest()[:16]
     return nonce, f"<<<DATA {nonce}>>>\n{data}\n<<<END {nonce}>>>\nThe data have ended."
 
 
 def reply_text(reply: Reply | None) -> tuple[str, str | None]:
-    """Return what a reply says, without the fence it may stand in, or the code of why it says
-    nothing whole.
+    """Return the text of a reply, without the fence it may stand in, or the code of why it has
+    none.
     """
     if reply is None:
         return "", "not_judged"
@@ -161,27 +161,23 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         if re.search(r"//[^/?#]*@|[?#]", self.base_url or ""):
-            raise ValueError(
-                "base_url: a key is never written to a file; name the variable: --api-key-env NAME"
-            )
+            problem = "a key is never written to a file"
+            raise ValueError(f"base_url: {problem}; name the variable: --api-key-env NAME")
         names = (self.api_key_env or "_", *self.headers_env.values())
         if not all(name.isascii() and name.isidentifier() for name in names):
-            raise ValueError(
-                "api_key_env and headers_env name variables: letters, digits and _, never a key "
-                "itself"
-            )
+            rule = "letters, digits and _, never a key itself"
+            raise ValueError(f"api_key_env and headers_env name variables: {rule}")
 
     def cost(self, tokens_in: int, tokens_out: int) -> float:
-        """Return what tokens cost, in US dollars; 0 without a price."""
-        return (
-            (tokens_in * self.price["input"] + tokens_out * self.price["output"]) / 1e6
-            if self.price
-            else 0.0
-        )
+        """Return the cost of tokens, in US dollars; 0 without a price."""
+        if not self.price:
+            return 0.0
+        cost = tokens_in * self.price["input"] + tokens_out * self.price["output"]
+        return cost / 1e6
 
 
 class JudgeModel(Endpoint, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Which model is asked, and how. Parameters that are null are not sent."""
+    """The model that is asked, and its parameters; those that are null are not sent."""
 
     model: Annotated[str, Meta(pattern=r"\S")]
     identity: str | None = None
@@ -206,23 +202,22 @@ class JudgeModel(Endpoint, frozen=True, kw_only=True, forbid_unknown_fields=True
         )
 
 
-def _named(of: Judged, _: Any, path: Path | None) -> None:
+def _check_judgements(of: Judged, _: Any, path: Path | None) -> None:
     if path is None and not isinstance(of, PartlyJudged):
-        what = (
-            "`judgements` is missing: the file in which `gradestack judge` keeps what a model "
-            "says; "
+        problem = (
+            "`judgements` is missing: the file in which `gradestack judge` keeps what a model says"
         )
-        raise ValueError(
-            f"{what}to use a grade that the recording holds, write `kind: recorded` with `metric: "
-            "KEY`"
+        advice = (
+            "to use a grade that the recording holds, write `kind: recorded` with `metric: KEY`"
         )
+        raise ValueError(f"{problem}; {advice}")
 
 
 @attrs.frozen(kw_only=True, slots=False)  # beside other bases that have options
 class Judged(Grader):
     """Base of graders whose verdict is a model's: ``requests`` and ``verdict``, both pure."""
 
-    judgements: Path = attrs.field(default=None, validator=_named)
+    judgements: Path = attrs.field(default=None, validator=_check_judgements)
     """The journal: replies by the key of their request."""
 
     @cached_property
@@ -232,7 +227,7 @@ class Judged(Grader):
 
     @abc.abstractmethod
     def requests(self, sample: Sample) -> Sequence[Request]:
-        """Return what to ask about a sample; the same request again is another vote.
+        """Return the requests about a sample; the same request again is another vote.
 
         None where it does not apply.
         """
@@ -254,22 +249,20 @@ class Judged(Grader):
     @property
     def endpoint(self) -> Endpoint:
         """Where requests would be sent: what ``judge`` says, where a grader has that."""
-        found: Endpoint = getattr(self, "judge", Endpoint())
-        return found
+        endpoint: Endpoint = getattr(self, "judge", Endpoint())
+        return endpoint
 
     @override
     def grade(self, sample: Sample) -> Grade:
-        return self.verdict(
-            sample, self.journal.replies([each.key for each in self.requests(sample)])
-        )
+        keys = [request.key for request in self.requests(sample)]
+        return self.verdict(sample, self.journal.replies(keys))
 
     def contract_problem(self, sample: Sample) -> str | None:
-        """Return what the kit refuses: requests that differ, or a reply that gives no sound grade."""
+        """Return the fault that the kit refuses: other requests, or a reply without a sound grade."""
         from gradestack.testing import fresh  # noqa: PLC0415 - for the kit alone
 
-        requests = self.requests(sample)
-        keys = [each.key for each in requests]
-        if keys != [each.key for each in self.requests(fresh(sample)[0])]:
+        requests, repeated = self.requests(sample), self.requests(fresh(sample)[0])
+        if [request.key for request in requests] != [request.key for request in repeated]:
             return "two times the same sample, two different requests"
         for reply in (None, *_ODD_REPLIES):
             problem = check_grade(self.verdict(sample, [reply] * len(requests)))

@@ -15,7 +15,7 @@ from itertools import compress
 from operator import mul
 from pathlib import Path
 from statistics import median_low
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 import attrs
 import msgspec
@@ -76,24 +76,19 @@ Answer with one JSON object and nothing else: `rationale`, your reasons, and `sc
 _LETTA_SCHEMA = schema_of(
     {"rationale": {"type": "string"}, "score": {"type": "number", "minimum": 0, "maximum": 1}}
 )
-_ONE_TEMPERATURE = (
-    "o1",
-    "o3",
-    "gpt-5",
-)  # beginnings of names of models that are sent 1.0 for 0.0, which they refuse
+_ONE_TEMPERATURE = ("o1", "o3", "gpt-5")
+"""Beginnings of names of models that are sent 1.0 for 0.0, which they refuse."""
 
 
 class Criterion(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a run is to fulfil."""
+    """A criterion that a run is to fulfil."""
 
     text: Annotated[str, Meta(pattern=r"\S")]
     weight: Annotated[float, Meta(gt=0, le=1e9)] = 1.0
-    required: bool = (
-        False  # whether no sample passes in which its value is below the rubric's `pass`
-    )
-    scale: tuple[int, int] | None = (
-        None  # least and greatest whole number of its verdict; default: pass or fail
-    )
+    required: bool = False
+    """Whether no sample passes in which its value is below the rubric's `pass`."""
+    scale: tuple[int, int] | None = None
+    """Least and greatest whole number of its verdict; default: pass or fail."""
 
     def __post_init__(self) -> None:
         if self.scale is not None and not self.scale[0] < self.scale[1]:
@@ -105,14 +100,11 @@ class Criterion(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         if self.scale is None:
             return _VERDICTS, {"type": "string", "enum": ["pass", "fail", "unclear"]}
         low, high = self.scale
-        return Annotated[int, Meta(ge=low, le=high)], {
-            "type": "integer",
-            "minimum": low,
-            "maximum": high,
-        }
+        schema: dict[str, JSON] = {"type": "integer", "minimum": low, "maximum": high}
+        return Annotated[int, Meta(ge=low, le=high)], schema
 
     def worth(self, verdict: Any) -> float | None:
-        """Return what a verdict is worth, 0 to 1; None where it is unclear."""
+        """Return the worth of a verdict, 0 to 1; None where it is unclear."""
         low, high = self.scale or (0, 1)
         number = verdict if self.scale else {"pass": 1, "fail": 0}.get(verdict)
         return None if number is None else (number - low) / (high - low)
@@ -133,7 +125,7 @@ class Rubric(
     name: str = "judged"  # key of the grader
     pass_mark: Annotated[float, Meta(gt=0, le=1)] = 1.0  # score from which on a sample passes
     show: Annotated[tuple[_SHOWN, ...], Meta(min_length=1)] = ("input", "turns")
-    """What the model sees of a run.
+    """The parts of a run that the model sees.
 
     Of one without recorded turns its text, label, plan and calls in their place.
     """
@@ -147,26 +139,27 @@ class Rubric(
 
         Without weights and marks, others of which need no new replies.
         """
-        sent = {
-            k: {"scale": [*of.scale], "text": of.text} if of.scale else of.text
-            for k, of in self.criteria.items()
-        }
+        sent: dict[str, JSON] = {}
+        for name, criterion in self.criteria.items():
+            sent[name] = criterion.text
+            if criterion.scale:
+                sent[name] = {"scale": [*criterion.scale], "text": criterion.text}
         return visible(dumps(sent))
 
     @cached_property
     def schema(self) -> tuple[dict[str, JSON], str]:
         """JSON Schema of a reply, and its text as it is sent."""
         text: dict[str, JSON] = {"type": "string"}
-        each = {
-            k: schema_of({"reason": text, "verdict": of.verdicts[1]})
-            for k, of in self.criteria.items()
+        by_name = {
+            name: schema_of({"reason": text, "verdict": criterion.verdicts[1]})
+            for name, criterion in self.criteria.items()
         }
-        schema = schema_of({"check": text, "criteria": schema_of(each)})
+        schema = schema_of({"check": text, "criteria": schema_of(by_name)})
         return schema, dumps(schema)
 
     @cached_property
     def decoder(self) -> msgspec.json.Decoder[Any]:
-        """What decodes a reply, and refuses anything else.
+        """A decoder of replies, which refuses anything else.
 
         ``check`` and ``criteria``, in their order.
         """
@@ -176,48 +169,55 @@ class Rubric(
                 "Object", fields, rename=rename, frozen=True, forbid_unknown_fields=True
             )
 
-        kinds = [
-            closed(("reason", str), ("verdict", of.verdicts[0])) for of in self.criteria.values()
-        ]
-        fields = [(f"c{number}", kind) for number, kind in enumerate(kinds)]
-        names = {field: name for (field, _), name in zip(fields, self.criteria, strict=True)}
-        return msgspec.json.Decoder(
-            closed(("check", str), ("criteria", closed(*fields, rename=names)))
-        )
+        fields, names = [], {}
+        for number, (name, criterion) in enumerate(self.criteria.items()):
+            kind = closed(("reason", str), ("verdict", criterion.verdicts[0]))
+            fields.append((f"c{number}", kind))
+            names[f"c{number}"] = name
+        criteria = closed(*fields, rename=names)
+        return msgspec.json.Decoder(closed(("check", str), ("criteria", criteria)))
 
 
 def read_rubric(path: Path) -> Rubric:
     """Return the rubric of a file."""
     data = read_yaml(path).data
-    for within, place, kind in ((data, "", Rubric), (data.get("judge"), "judge.", JudgeModel)):
-        known = [field.encode_name for field in msgspec.structs.fields(kind)]
-        for key in within if isinstance(within, Mapping) else ():
-            if key not in known:
-                what = f"unknown key{suggest(key, known) or '; known: ' + ', '.join(known)}"
-                if str(key).lower() in _SECRETS:
-                    what = (
-                        "a key is never written to a file; name the variable that holds it: "
-                        "api_key_env"
-                    )
-                raise ConfigError(f"{path}: {place}{key!s:.80}: {what}")
-    if isinstance(of := data.get("criteria"), Mapping):
+    _check_keys(data, Rubric, f"{path}: ")
+    _check_keys(data.get("judge"), JudgeModel, f"{path}: judge.")
+    criteria = data.get("criteria")
+    if isinstance(criteria, Mapping):
         data["criteria"] = {
-            name: {"text": each} if isinstance(each, str) else each for name, each in of.items()
+            name: {"text": criterion} if isinstance(criterion, str) else criterion
+            for name, criterion in criteria.items()
         }
     try:
         return msgspec.convert(data, Rubric)
     except ValueError as error:  # msgspec's own is one
-        raise ConfigError(f"{path}: {str(error).replace('`$.', '`')[:300]}") from None
+        problem = str(error).replace("`$.", "`")[:300]
+        raise ConfigError(f"{path}: {problem}") from None
+
+
+def _check_keys(data: Any, kind: type[msgspec.Struct], at: str) -> None:
+    """Check that a mapping has no other keys than a struct."""
+    known = [field.encode_name for field in msgspec.structs.fields(kind)]
+    for key in data if isinstance(data, Mapping) else ():
+        if key in known:
+            continue
+        problem = f"unknown key{suggest(key, known) or '; known: ' + ', '.join(known)}"
+        if str(key).lower() in _SECRETS:
+            problem = (
+                "a key is never written to a file; name the variable that holds it: api_key_env"
+            )
+        raise ConfigError(f"{at}{key!s:.80}: {problem}")
 
 
 @attrs.frozen(kw_only=True)
 class LabelledJudge(Judged):
     """Base of judges that labels of people correct."""
 
-    metrics: ClassVar[tuple[str, ...]] = ("calibrated", "mean")
-    label: ClassVar[str] = "Mean score by the judge"
-    verdict_labels: ClassVar[tuple[str, str]] = ("passed by the judge", "not passed by the judge")
-    corrected: ClassVar = ("calibrated.rate", "People would pass", "the judge passes")
+    metrics = ("calibrated", "mean")
+    label = "Mean score by the judge"
+    verdict_labels = ("passed by the judge", "not passed by the judge")
+    corrected = ("calibrated.rate", "People would pass", "the judge passes")
 
     labels: Path | None = None
     calibration: Path | None = None
@@ -230,10 +230,10 @@ class LabelledJudge(Judged):
 
     def for_metric(self, metric: Any) -> Any:
         """Return an aggregator of its grades that knows whose labels there are."""
-        names = ("labels", "calibration") if isinstance(metric, Calibrated) else ()
-        return attrs.evolve(
-            metric, **{name: getattr(metric, name) or getattr(self, name) for name in names}
-        )
+        if not isinstance(metric, Calibrated):
+            return metric
+        labels, calibration = metric.labels or self.labels, metric.calibration or self.calibration
+        return attrs.evolve(metric, labels=labels, calibration=calibration)
 
 
 @attrs.frozen(kw_only=True)
@@ -262,7 +262,7 @@ class JudgedByRubric(LabelledJudge):
         calibration: ``summary.json`` of another run of this judge, which has labels.
     """
 
-    version: ClassVar[str] = "2"
+    version = "2"
 
     rubric: Path
     content: Rubric = attrs.field(init=False, eq=False, repr=False)
@@ -276,28 +276,28 @@ class JudgedByRubric(LabelledJudge):
 
     @property
     def judge(self) -> JudgeModel:
-        """Which model is asked."""
+        """The model that is asked."""
         return self.content.judge
 
     @override
     def requests(self, sample: Sample) -> Sequence[Request]:
         content = self.content
-        data, half = visible(dumps(shown_run(sample, content.show))), content.max_chars // 2
-        if len(data) > content.max_chars:
-            data = (
-                f"{data[:half]}[... {len(data) - 2 * half} characters left out ...]{data[-half:]}"
-            )
+        data = _cut(visible(dumps(shown_run(sample, content.show))), content.max_chars)
         nonce, between = marked(content.asked, data)
         check = hashlib.sha256(f"check{nonce}".encode()).hexdigest()[:_CHECK_SIZE]
-        expected = f"\nReference:\n{visible(dumps(_expected(sample)))}" if content.reference else ""
-        system = f"{_SYSTEM.format(nonce=nonce)}\n{content.schema[1]}\nCheck code: {check}"
-        user = f"Criteria:\n{content.asked}{expected}\n{between} Judge them by the criteria above."
-        return [content.judge.request(system, user, content.schema[0])] * content.judge.votes
+        reference = ""
+        if content.reference:
+            reference = f"\nReference:\n{visible(dumps(_shown_reference(sample)))}"
+        schema, schema_text = content.schema
+        system = f"{_SYSTEM.format(nonce=nonce)}\n{schema_text}\nCheck code: {check}"
+        user = f"Criteria:\n{content.asked}{reference}\n{between} Judge them by the criteria above."
+        return [content.judge.request(system, user, schema)] * content.judge.votes
 
     @override
     def problem(self, request: Request, reply: Reply) -> str | None:
         verdicts, code = self._read(reply, _check_of(request))
-        return "unclear" if "unclear" in [each.verdict for each in verdicts] else code
+        is_unclear = any(verdict.verdict == "unclear" for verdict in verdicts)
+        return "unclear" if is_unclear else code
 
     @override
     def grade(self, sample: Sample) -> Grade:
@@ -312,24 +312,27 @@ class JudgedByRubric(LabelledJudge):
         return self._verdict(sample, self.requests(sample)[0], replies)
 
     def _verdict(self, sample: Sample, request: Request, replies: Sequence[Reply | None]) -> Grade:
-        read = [self._read(reply, _check_of(request)) for reply in replies]
+        check = _check_of(request)
+        read = [self._read(reply, check) for reply in replies]
         votes = [verdicts for verdicts, code in read if code is None]
         if 2 * len(votes) <= len(replies):
-            return failed(fault_of(Counter(code for _, code in read if code).most_common(1)[0][0]))
-        criteria = self.content.criteria.items()
-        given = zip(criteria, zip(*votes, strict=True), strict=True)
-        items = tuple([self._item(sample, *of, verdicts) for of, verdicts in given])
-        score, passed = self._judged([item.score for item in items])
-        passing = [passed]  # of one vote; each of several may say otherwise
-        if len(votes) > 1:
-            worth = [
-                [of.worth(each.verdict) for (_, of), each in zip(criteria, vote, strict=True)]
-                for vote in votes
+            (code, _), *_ = Counter(code for _, code in read if code).most_common(1)
+            return failed(fault_of(code))
+        items = tuple(
+            [
+                self._item(sample, name, criterion, verdicts)
+                for (name, criterion), verdicts in zip(
+                    self.content.criteria.items(), zip(*votes, strict=True), strict=True
+                )
             ]
-            passing = [self._judged(values)[1] for values in worth]
-        counts = {"votes": len(votes), "votes_passed": sum(passing)}
+        )
+        score, passed = self._judge_values([item.score for item in items])
+        counts = {"votes": len(votes), "votes_passed": int(passed)}
+        if len(votes) > 1:
+            counts["votes_passed"] = sum(map(self._is_passing, votes))
         if score is None:
             return replace(failed(fault_of("unclear")), items=items, counts=counts)
+        reasons = [f"{item.id}: {item.metadata['reason']}" for item in items]
         return Grade(
             score=score,
             passed=passed,
@@ -337,63 +340,51 @@ class JudgedByRubric(LabelledJudge):
             label="pass" if passed else "fail",
             gold=verdict_of_people(self.people, sample),
             items=items,
-            rationale="\n".join([f"{item.id}: {item.metadata['reason']}" for item in items]),
+            rationale="\n".join(reasons),
         )
 
+    def _is_passing(self, vote: Sequence[Any]) -> bool:
+        """Return whether one vote alone would pass the sample."""
+        criteria = self.content.criteria.values()
+        pairs = zip(criteria, vote, strict=True)
+        return self._judge_values([of.worth(verdict.verdict) for of, verdict in pairs])[1]
+
     def _item(self, sample: Sample, name: str, criterion: Criterion, votes: Sequence[Any]) -> Item:
-        """Return what all votes together say of a criterion, with the reason of the first that says
-        so.
-        """
-        given = [vote.verdict for vote in votes]
-        if criterion.scale is not None:
-            chosen = median_low(given)
-        else:
-            passed, unclear = (
-                2 * given.count("pass") > len(given),
-                2 * given.count("fail") < len(given),
-            )
-            chosen = "pass" if passed else "unclear" if unclear else "fail"
-        reason = votes[given.index(chosen)].reason
-        score, gold = criterion.worth(chosen), verdict_of_people(self.people, sample, name)
-        reasons: tuple[Reason, ...] = ()
-        if score is not None and score < 1:
-            best = "pass" if criterion.scale is None else criterion.scale[1]
-            reasons = (Reason(code="not_fulfilled", subject=name, expected=best, actual=chosen),)
+        """Return the verdict of all votes on a criterion, with the first reason that agrees."""
+        verdicts = [vote.verdict for vote in votes]
+        chosen = _majority(verdicts) if criterion.scale is None else median_low(verdicts)
+        score = criterion.worth(chosen)
         item = Item(
             id=name,
             score=score,
             label=str(chosen),
-            gold=gold,
-            reasons=reasons,
-            metadata={"reason": reason},
+            gold=verdict_of_people(self.people, sample, name),
+            metadata={"reason": votes[verdicts.index(chosen)].reason},
         )
-        return (
-            item
-            if score is not None
-            else replace(item, outcome=Outcome.FAILED, fault=fault_of("unclear"))
-        )
+        if score is None:
+            return replace(item, outcome=Outcome.FAILED, fault=fault_of("unclear"))
+        if score >= 1:
+            return item
+        best = "pass" if criterion.scale is None else criterion.scale[1]
+        reason = Reason(code="not_fulfilled", subject=name, expected=best, actual=chosen)
+        return replace(item, reasons=(reason,))
 
-    def _judged(self, values: Sequence[float | None]) -> tuple[float | None, bool]:
+    def _judge_values(self, values: Sequence[float | None]) -> tuple[float | None, bool]:
         """Return score and verdict by the values of all criteria.
 
         None, and not passed, where one is unclear.
         """
-        known, criteria = (
-            [value for value in values if value is not None],
-            self.content.criteria.values(),
-        )
+        known = [value for value in values if value is not None]
         if len(known) < len(values):
             return None, False
-        weights = [of.weight for of in criteria]
+        criteria = self.content.criteria.values()
+        weights = [criterion.weight for criterion in criteria]
         score = math.fsum(map(mul, known, weights)) / math.fsum(weights)
-        return score, min(
-            [score, *compress(known, [of.required for of in criteria])]
-        ) >= self.content.pass_mark
+        required = compress(known, [criterion.required for criterion in criteria])
+        return score, min([score, *required]) >= self.content.pass_mark
 
     def _read(self, reply: Reply | None, check: str) -> tuple[tuple[Any, ...], str | None]:
-        """Return the verdicts of a reply, in the order of the criteria, or the code of why it has
-        none.
-        """
+        """Return the verdicts of a reply, in the order of the criteria; without any a code."""
         text, code = reply_text(reply)
         if code is not None:
             return (), code
@@ -401,11 +392,24 @@ class JudgedByRubric(LabelledJudge):
             data = self.content.decoder.decode(text)
         except (ValueError, RecursionError):  # msgspec's own is a ValueError
             return (), "malformed"
-        return (
-            (msgspec.structs.astuple(data.criteria), None)
-            if data.check == check
-            else ((), "wrong_check")
-        )
+        if data.check != check:
+            return (), "wrong_check"
+        return msgspec.structs.astuple(data.criteria), None
+
+
+def _majority(verdicts: Sequence[str]) -> str:
+    """Return the verdict of more than half of the votes; a tie fails unless it is unclear."""
+    if 2 * verdicts.count("pass") > len(verdicts):
+        return "pass"
+    return "unclear" if 2 * verdicts.count("fail") < len(verdicts) else "fail"
+
+
+def _cut(text: str, most: int) -> str:
+    """Return a text, of a longer one than ``most`` characters both ends."""
+    half = most // 2
+    if len(text) <= most:
+        return text
+    return f"{text[:half]}[... {len(text) - 2 * half} characters left out ...]{text[-half:]}"
 
 
 def _check_of(request: Request) -> str:
@@ -415,35 +419,38 @@ def _check_of(request: Request) -> str:
 _CALL = ("name", "arguments", "raw_arguments")
 
 
-def _fields(value: Any, *names: str) -> dict[str, Any]:
-    """Return what a part of a sample has under these names; what was not recorded is left out."""
-    found = {
-        name: each for name in names if (each := getattr(value, name)) is not None and each != ()
-    }
-    if "tool_calls" in found:
-        found["tool_calls"] = [_fields(each, *_CALL) for each in found["tool_calls"]]
-    return found
+def _fields(part: Any, *names: str) -> dict[str, Any]:
+    """Return the fields of a part of a sample; those that were not recorded are left out."""
+    values = {name: getattr(part, name) for name in names}
+    recorded = {name: value for name, value in values.items() if value is not None and value != ()}
+    if "tool_calls" in recorded:
+        recorded["tool_calls"] = [_fields(call, *_CALL) for call in recorded["tool_calls"]]
+    return recorded
 
 
 def shown_run(sample: Sample, show: Sequence[str]) -> dict[str, Any]:
-    """Return what a model, or a person, sees of a run."""
-    found = _fields(sample, *show)
-    if "turns" in show and not any(sample.turns):
-        found = _fields(
-            sample, *[name for name in show if name != "turns"], "text", "label", "plan", "calls"
-        )
-    if "turns" in found:
+    """Return the parts of a run that a model, or a person, sees."""
+    names = list(show)
+    if "turns" in names and not any(sample.turns):
+        names = [name for name in names if name != "turns"]
+        names += ["text", "label", "plan", "calls"]
+    shown = _fields(sample, *names)
+    if "turns" in shown:
         parts = ("role", "content", "name", "tool_calls")
-        found["turns"] = [[_fields(each, *parts) for each in turn] for turn in sample.turns]
-    if "calls" in found:
-        found["calls"] = [_fields(each, *_CALL, "result", "error") for each in sample.calls or ()]
-    return found
+        shown["turns"] = [[_fields(message, *parts) for message in turn] for turn in sample.turns]
+    if "calls" in shown:
+        with_result = (*_CALL, "result", "error")
+        shown["calls"] = [_fields(call, *with_result) for call in sample.calls or ()]
+    return shown
 
 
-def _expected(sample: Sample) -> JSON:
-    found = _fields(sample.expected, "calls", "text", "label", "state")
-    calls = [_fields(each, "name", "names", "arguments") for each in sample.expected.calls or ()]
-    return {**found, "calls": calls} if "calls" in found else found
+def _shown_reference(sample: Sample) -> JSON:
+    expected = sample.expected
+    shown = _fields(expected, "calls", "text", "label", "state")
+    if "calls" in shown:
+        parts = ("name", "names", "arguments")
+        shown["calls"] = [_fields(call, *parts) for call in expected.calls or ()]
+    return shown
 
 
 @attrs.frozen(kw_only=True)
@@ -470,7 +477,7 @@ class LettaJudge(LabelledJudge):
         calibration: ``summary.json`` of another run of this judge, which has labels.
     """
 
-    version: ClassVar[str] = "2"
+    version = "2"
 
     prompt: str | None = None
     prompt_path: Path | None = None
@@ -490,13 +497,11 @@ class LettaJudge(LabelledJudge):
 
     def __attrs_post_init__(self) -> None:
         if self.api_key is not None:
-            raise ValueError(
-                "api_key: a key is never written to a file; name the variable: --api-key-env NAME"
-            )
+            problem = "a key is never written to a file"
+            raise ValueError(f"api_key: {problem}; name the variable: --api-key-env NAME")
         if self.agent_file is not None or self.judge_tool_name is not None:
-            raise ValueError(
-                "an agent cannot be asked to judge; `kind: recorded` takes the grade of a recording"
-            )
+            problem = "an agent cannot be asked to judge"
+            raise ValueError(f"{problem}; `kind: recorded` takes the grade of a recording")
         if (self.prompt is None) == (self.prompt_path is None):
             raise ValueError("give either prompt or prompt_path")
         try:
@@ -504,13 +509,12 @@ class LettaJudge(LabelledJudge):
         except (OSError, UnicodeDecodeError) as error:
             why = getattr(error, "strerror", None) or error
             raise ValueError(f"prompt_path: {self.prompt_path} cannot be read: {why}") from error
-        warm = (
-            1.0
-            if self.model.startswith(_ONE_TEMPERATURE) and not self.temperature
-            else self.temperature
-        )
+        has_one = self.model.startswith(_ONE_TEMPERATURE) and not self.temperature
         judge = JudgeModel(
-            model=self.model, base_url=self.base_url, temperature=warm, max_tokens=None
+            model=self.model,
+            base_url=self.base_url,
+            temperature=1.0 if has_one else self.temperature,
+            max_tokens=None,
         )
         object.__setattr__(self, "judge", judge)
         object.__setattr__(self, "asked", asked)
@@ -523,22 +527,23 @@ class LettaJudge(LabelledJudge):
 
     @override
     def requests(self, sample: Sample) -> Sequence[Request]:
-        known = as_map(sample.facets.get("rubric_vars"))
         if self._lacking(sample):
             return ()
-        names = "|".join(re.escape(name) for name in self.rubric_vars)
-        asked = re.sub(
-            f"{{({names})}}", lambda found: visible(_as_text(known[found[1]])), self.asked
-        )
-        expected = (
-            sample.expected.text if sample.expected.text is not None else sample.expected.label
-        )
-        truth = "" if expected is None else f"\nGround truth:\n{visible(dumps(expected))}"
+        prompt, expected = self._prompt(sample), sample.expected
+        reference = expected.label if expected.text is None else expected.text
+        truth = "" if reference is None else f"\nGround truth:\n{visible(dumps(reference))}"
         data = visible(dumps({"input": sample.input, "submission": sample.text or ""}))
-        nonce, between = marked(asked, data)
-        system = f"{self.system_prompt}\n" * bool(self.system_prompt) + _LETTA.format(nonce=nonce)
-        user = f"Rubric:\n{asked}{truth}\n{between} Grade the submission."
+        nonce, between = marked(prompt, data)
+        form = _LETTA.format(nonce=nonce)
+        system = f"{self.system_prompt}\n{form}" if self.system_prompt else form
+        user = f"Rubric:\n{prompt}{truth}\n{between} Grade the submission."
         return [self.judge.request(system, user, _LETTA_SCHEMA)]
+
+    def _prompt(self, sample: Sample) -> str:
+        """Return the rubric with the sample's values of its variables."""
+        values = as_map(sample.facets.get("rubric_vars"))
+        names = "|".join(map(re.escape, self.rubric_vars))
+        return re.sub(f"{{({names})}}", lambda name: visible(_as_text(values[name[1]])), self.asked)
 
     @override
     def problem(self, request: Request, reply: Reply) -> str | None:
@@ -547,9 +552,8 @@ class LettaJudge(LabelledJudge):
     @override
     def verdict(self, sample: Sample, replies: Sequence[Reply | None]) -> Grade:
         if not replies:
-            message = (
-                f"the sample lacks rubric_vars the prompt takes: {', '.join(self._lacking(sample))}"
-            )
+            lacking = ", ".join(self._lacking(sample))
+            message = f"the sample lacks rubric_vars the prompt takes: {lacking}"
             return failed(Fault(category="data", code="no_rubric_vars", message=message))
         score, text, code = self._read(replies[0])
         if score is None:

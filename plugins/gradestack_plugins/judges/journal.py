@@ -37,14 +37,14 @@ Place = tuple[str, int]  # key of a request, and vote
 
 
 class Tokens(msgspec.Struct, frozen=True, gc=False):
-    """What a reply took, as far as the server says."""
+    """The tokens of a reply, as far as the server says."""
 
     input: int | None = None
     output: int | None = None
 
 
 class Reply(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What a model said."""
+    """A reply of a model."""
 
     content: str | None = None
     finish: str = "stop"
@@ -68,7 +68,7 @@ class Line(Reply, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=Fals
 
     @property
     def place(self) -> Place:
-        """What it is filed under."""
+        """The key and the vote it is filed under."""
         return self.key, self.vote
 
     def encode(self) -> bytes:
@@ -137,7 +137,8 @@ class Journal:
                 raise DataError(
                     f"{at}: contradicts the line before it, which has the same key and vote"
                 )
-            if line.place < before or _key_of(raw) != line.key.encode() or raw[-1:] != b"\n":
+            is_canonical = _key_of(raw) == line.key.encode() and raw.endswith(b"\n")
+            if line.place < before or not is_canonical:
                 how = f"`gradestack judgements merge {self.shown} -o {self.shown}` writes it anew"
                 raise DataError(f"{at}: lines are not sorted or not in canonical form; {how}")
             before, last = line.place, raw
@@ -155,18 +156,20 @@ class Journal:
 
         Those of the first line with its key, and of the next ones.
         """
-        data, wanted, found = self.data, key.encode(), dict[int, Reply]()
+        data, wanted, replies = self.data, key.encode(), dict[int, Reply]()
+
+        def key_at(position: int) -> bytes:
+            return _key_of(data, data.rfind(b"\n", 0, position) + 1)
+
         try:
-            at = bisect_left(
-                range(len(data)), wanted, key=lambda at: _key_of(data, data.rfind(b"\n", 0, at) + 1)
-            )
+            at = bisect_left(range(len(data)), wanted, key=key_at)
             while at < len(data) and _key_of(data, at) == wanted:
                 end = data.find(b"\n", at) + 1 or len(data)
                 line = _vote.decode(data[at:end])
-                found[line.vote], at = line, end
+                replies[line.vote], at = line, end
         except ValueError as error:
             raise DataError(f"{self.shown}: was changed while it was read: {error}") from error
-        return found
+        return replies
 
 
 def _key_of(data: mmap.mmap | bytes, start: int = 0) -> bytes:
@@ -183,13 +186,13 @@ def recorded(path: Path, *, part: bool = False) -> dict[Place, bytes]:
     In a ``part`` torn lines are left out, and of two lines for one place the later counts;
     elsewhere both are refused.
     """
-    found: dict[Place, bytes] = {}
+    lines: dict[Place, bytes] = {}
     for at, line, _ in _lines(path, part=part) if path.exists() else ():
         text = line.encode()
-        if not part and found.get(line.place, text) != text:
+        if not part and lines.get(line.place, text) != text:
             raise DataError(f"{at}: contradicts an earlier line with the same key and vote")
-        found[line.place] = text
-    return found
+        lines[line.place] = text
+    return lines
 
 
 def _cannot_write(path: Path, why: OSError | str, more: str = "") -> DataError:
@@ -218,18 +221,16 @@ def merge_judgements(paths: Iterable[Path], output: Path) -> int:
         DataError: A journal is missing or damaged, or two have different replies to one request and
             vote.
     """
-    found: dict[Place, bytes] = {}
+    lines: dict[Place, bytes] = {}
     for path in paths:
         if not path.is_file():
             raise DataError(f"{path}: there is no such file")
         for (key, vote), line in recorded(path).items():
-            if found.setdefault((key, vote), line) != line:
-                raise DataError(
-                    f"{path}: has another reply to {key[:12]}… (vote {vote}) than a journal "
-                    "before it"
-                )
-    _write(output, found)
-    return len(found)
+            if lines.setdefault((key, vote), line) != line:
+                problem = f"has another reply to {key[:12]}… (vote {vote})"
+                raise DataError(f"{path}: {problem} than a journal before it")
+    _write(output, lines)
+    return len(lines)
 
 
 def part_of(path: Path) -> Path:

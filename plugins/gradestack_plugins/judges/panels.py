@@ -1,4 +1,4 @@
-"""What judges show on pages: how far people agree with each, and where they do not."""
+"""The panel of judges: how far people agree with each, and where they do not."""
 
 from __future__ import annotations
 
@@ -22,61 +22,66 @@ def judges(about: Report) -> Iterable[blocks.Block] | None:
 
     None without one.
     """
-    found = {key: as_map(metrics.get("calibrated")) for key, metrics in about.aggregates.items()}
-    parts = {key: [*_judge(about, key, held)] for key, held in found.items() if held}
+    by_grader = {
+        key: as_map(metrics.get("calibrated")) for key, metrics in about.aggregates.items()
+    }
+    parts = {key: [*_judge(about, key, figures)] for key, figures in by_grader.items() if figures}
     if len(parts) < 2:
         return next(iter(parts.values()), None)
     return [blocks.Section(key, part) for key, part in parts.items()]
 
 
-def _judge(about: Report, key: str, held: Mapping[str, Any]) -> Iterator[blocks.Block]:
-    if "error" in held:
-        yield blocks.Words(f"Not computed: {as_text(held['error'])}.")
+def _judge(about: Report, key: str, metrics: Mapping[str, Any]) -> Iterator[blocks.Block]:
+    if "error" in metrics:
+        yield blocks.Words(f"Not computed: {as_text(metrics['error'])}.")
         return
-    where = " in another run" if "labels_of" in held else ""
-    labels = f"{counted(held['labels'], 'samples')} labelled by people{where}; "
-    why = as_text(held.get("uncalibrated"))
-    gates = "A gate on these rates fails unless `on_uncalibrated` says otherwise"
-    what = f"uncalibrated: {why}. {gates}." if why else "the judge is calibrated."
-    more = "" if held["labels"] else " To draw samples to label: gradestack judge --sample 100."
-    yield blocks.Words(labels + what + more)
+    yield blocks.Words(_summary(metrics))
     figures = {
-        each.name: blocks.figure_of(each.label, held, each.name) for each in Calibrated.figures
+        figure.name: blocks.figure_of(figure.label, metrics, figure.name)
+        for figure in Calibrated.figures
     }
-    yield blocks.Interval(
-        [figures.pop(name) for name in ("rate", "rogan_gladen", "raw")], "Pass rate"
-    )
-    if not held["labels"]:
+    rates = [figures.pop(name) for name in ("rate", "rogan_gladen", "raw")]
+    yield blocks.Interval(rates, "Pass rate")
+    if not metrics["labels"]:
         return
-    both, judge, people, none = (held["table"][name] for name in CELLS)
-    rows = [[both, judge], [people, none]]
-    yield blocks.Matrix(
-        ["judge: pass", "judge: fail"], ["people: pass", "people: fail"], rows, "Labelled samples"
-    )
-    worth = [figure for name, figure in figures.items() if as_number(held.get(name)) is not None]
-    yield blocks.Figures(worth, "Judge against labels")
-    apart = 0 if "labels_of" in held else judge + people
-    if apart and about.has_rows:
-        listed = {
-            f"{n}. {name}": cells
-            for n, (name, cells) in enumerate(islice(_disagreements(about, key), _MOST), 1)
-        }
-        title = f"Where they disagree{f', the first {_MOST} of {apart:,}' if apart > _MOST else ''}"
+    both, judge, people, none = (metrics["table"][name] for name in CELLS)
+    rows, columns = ["judge: pass", "judge: fail"], ["people: pass", "people: fail"]
+    yield blocks.Matrix(rows, columns, [[both, judge], [people, none]], "Labelled samples")
+    known = [figures[name] for name in figures if as_number(metrics.get(name)) is not None]
+    yield blocks.Figures(known, "Judge against labels")
+    number = 0 if "labels_of" in metrics else judge + people
+    if number and about.has_rows:
+        first = islice(_disagreements(about, key), _MOST)
+        listed = {f"{n}. {name}": cells for n, (name, cells) in enumerate(first, 1)}
+        more = f", the first {_MOST} of {number:,}" if number > _MOST else ""
+        title = f"Where they disagree{more}"
         yield blocks.Table(["Judge / people", "Judge's reason"], listed, title, "Sample")
+
+
+def _summary(metrics: Mapping[str, Any]) -> str:
+    where = " in another run" if "labels_of" in metrics else ""
+    labels = f"{counted(metrics['labels'], 'samples')} labelled by people{where}"
+    why, state = as_text(metrics.get("uncalibrated")), "the judge is calibrated."
+    if why:
+        gates = "A gate on these rates fails unless `on_uncalibrated` says otherwise"
+        state = f"uncalibrated: {why}. {gates}."
+    advice = (
+        "" if metrics["labels"] else " To draw samples to label: gradestack judge --sample 100."
+    )
+    return f"{labels}; {state}{advice}"
 
 
 def _disagreements(about: Report, key: str) -> Iterator[tuple[str, list[blocks.Cell]]]:
     for position, (number, _, line) in enumerate(about.lines()):
-        row = (
-            as_map(as_map(about.row(number, line).get("grades")).get(key))
-            if b'"gold"' in line
-            else {}
-        )
-        if row.get("state") != "graded" or "gold" not in row:
+        if b'"gold"' not in line:
             continue
-        passed = row.get("passed", (as_number(row.get("score")) or 0) >= 1)
-        judge = "pass" if passed else "fail"
-        if judge != row["gold"]:
-            sample = as_text(as_map(about.row(number, line)["sample"]).get("id"))
-            verdicts = blocks.Link(f"{judge} / {row['gold']}", position=position)
-            yield sample, [verdicts, brief(row.get("rationale"), _LONGEST)]
+        row = about.row(number, line)
+        grade = as_map(as_map(row.get("grades")).get(key))
+        if grade.get("state") != "graded" or "gold" not in grade:
+            continue
+        score = as_number(grade.get("score")) or 0
+        judge = "pass" if grade.get("passed", score >= 1) else "fail"
+        if judge != grade["gold"]:
+            sample = as_text(as_map(row["sample"]).get("id"))
+            verdicts = blocks.Link(f"{judge} / {grade['gold']}", position=position)
+            yield sample, [verdicts, brief(grade.get("rationale"), _LONGEST)]

@@ -1,4 +1,4 @@
-"""One call of `gradestack judge`: which judgements are missing, and asking for them."""
+"""One call of `gradestack judge`: the judgements that are missing, and asking for them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from gradestack import (
     skipped,
     stream_suite,
 )
-from gradestack_plugins.judges.contract import Judged, Request
+from gradestack_plugins.judges.contract import Endpoint, Judged, Request
 from gradestack_plugins.judges.journal import (
     Line,
     Place,
@@ -54,7 +54,7 @@ class _Requests(Grader):
     """In a judge's place: notes what it would ask about each sample that it would grade."""
 
     def __init__(self, judged: Judged) -> None:
-        self.judged, self.found = judged, list[tuple[Request, Place]]()
+        self.judged, self.noted = judged, list[tuple[Request, Place]]()
         for name in ("graded_statuses", "needs", "compares"):
             setattr(self, name, getattr(judged, name))
 
@@ -66,7 +66,8 @@ class _Requests(Grader):
     @override
     def grade(self, sample: Sample) -> Grade:
         requests = self.judged.requests(sample)
-        self.found += zip(requests, numbered([each.key for each in requests]), strict=True)
+        places = numbered([request.key for request in requests])
+        self.noted += zip(requests, places, strict=True)
         return skipped("asked", "requests are noted")
 
 
@@ -98,9 +99,8 @@ def judge(
         DataError: Judgements are missing at the end, or replies have no verdict.
     """
     if unknown := sorted(set(again) - set(REPLY_CODES)):
-        raise ConfigError(
-            f"--again {unknown[0]}: no state of a reply; there are: {', '.join(REPLY_CODES)}"
-        )
+        known = ", ".join(REPLY_CODES)
+        raise ConfigError(f"--again {unknown[0]}: no state of a reply; there are: {known}")
     options: Any = {
         "overrides": tuple(overrides),
         "allow_code": allow_code,
@@ -121,16 +121,12 @@ def judge(
             "no grader of this suite asks a model; one that does has `judgements: FILE`"
         )
     session: Any = {"offline": offline, "estimate": estimate, "again": again, "say": say}
-    short = [
-        why
-        for key, each in judges.items()
-        if (why := _ask_missing(resolved, key, each, ask, **session))
-    ]
-    if short:
-        raise DataError("; ".join(short))
+    problems = [_ask_missing(resolved, key, judge, ask, **session) for key, judge in judges.items()]
+    if any(problems):
+        raise DataError("; ".join(filter(None, problems)))
 
 
-def _ask_missing(  # noqa: C901
+def _ask_missing(
     suite: Any,
     key: str,
     judged: Judged,
@@ -141,78 +137,91 @@ def _ask_missing(  # noqa: C901
     again: Sequence[str],
     say: Say,
 ) -> str:
-    """Ask for what one judge lacks.
+    """Ask for the replies that one judge lacks.
 
     Return why a verdict is still missing, "" where all are on record.
     """
-    noting = _Requests(judged)
-    places = set[Place]()
-    codes = dict[Place, str]()  # of replies on record, "" for a sound one
-
-    def missing(
-        known: Mapping[Place, bytes], say: Say = lambda _: None
-    ) -> Iterator[tuple[Request, int]]:
-        """Yield, once each, requests whose reply is not on record, or has one of the states to ask
-        again for.
-        """
-        places.clear()
-        bad = lambda record: say(f"warning: {record.source}: {record.reason}")  # noqa: E731
-        for _ in stream_suite(suite, {key: noting}, bad=bad):
-            for request, place in noting.found:
-                if place in places:
-                    continue
-                places.add(place)
-                if place in known:
-                    reply = msgspec.json.decode(known[place], type=Reply)
-                    codes[place] = judged.problem(request, reply) or ""
-                if place not in known or codes[place] in again:
-                    yield request, place[1]
-            noting.found.clear()
-
-    path, endpoint = judged.judgements, judged.endpoint
+    path = judged.judgements
     part = part_of(path)
     known = recorded(path) | recorded(part, part=True)
-    most = [(1, *request.most_tokens) for request, _ in missing(known, say)]
-    total = len(places)
-    number, tokens_in, tokens_out = map(sum, zip((0, 0, 0), *most, strict=True))
-    dollars = (
-        f", cost at most {endpoint.cost(tokens_in, tokens_out):.4f} USD" if endpoint.price else ""
-    )
-    out = (
-        f"{tokens_out:,} out{dollars}"
-        if tokens_out
-        else "out as many as the model likes: no max_tokens"
-    )
-    worst = f"; at most {tokens_in:,} tokens in, {out}" if number else ""
+    missing = _Missing(suite, key, judged, again)
+    requests = [request for request, _ in missing.requests(known, say)]
+    number, total = len(requests), len(missing.places)
+    worst = f"; at most {_most_tokens(requests, judged.endpoint)}" if number else ""
     say(f"{key}: {number:,} to ask, {len(known):,} on record{worst}")
     if estimate:
         return ""
     if offline and number:
         many = "1 judgement" if number == 1 else f"{number:,} judgements"
         unasked = f"{many} of {key} have no stored verdict, and --offline does not ask"
-        return "; ".join(filter(None, [unasked, _without_verdict(key, codes, total)]))
+        return "; ".join(filter(None, [unasked, _without_verdict(key, missing.codes, total)]))
     if not (number or part.exists()):
-        return _without_verdict(key, codes, total)
+        return _without_verdict(key, missing.codes, total)
     why, done = "", set[Place]()
-    with recording(path) as (known, add):  # joins what a killed process left
+    with recording(path) as (lines, add):  # joins the lines that a killed process left
 
         def record(request: Request, vote: int, reply: Reply, mode: str, rejected: Any) -> None:
-            of = msgspec.structs.asdict(reply)
-            line = Line(**of, key=request.key, vote=vote, mode=mode, rejected=rejected or UNSET)
+            fields = msgspec.structs.asdict(reply)
+            line = Line(**fields, key=request.key, vote=vote, mode=mode, rejected=rejected or UNSET)
             add(line)
             done.add(line.place)
-            codes[line.place] = judged.problem(request, reply) or ""
+            missing.codes[line.place] = judged.problem(request, reply) or ""
 
         if number:
-            why = ask(judged, missing(known), record)
+            why = ask(judged, missing.requests(lines), record)
     rest = number - len(done)
     unasked = f"{rest:,} of {number:,} judgements of {key} {why}; the same command goes on"
-    short = [unasked] if rest else []
-    return "; ".join(filter(None, [*short, _without_verdict(key, codes, total)]))
+    problems = [unasked if rest else "", _without_verdict(key, missing.codes, total)]
+    return "; ".join(filter(None, problems))
+
+
+class _Missing:
+    """The requests of a judge whose reply is not on record, or has a state to ask again for."""
+
+    def __init__(self, suite: Any, key: str, judged: Judged, again: Sequence[str]) -> None:
+        self._suite, self._key, self._judged, self._again = suite, key, judged, again
+        self._noted = _Requests(judged)
+        self.places = set[Place]()
+        """Of all requests, once they were looked through."""
+        self.codes = dict[Place, str]()
+        """Of replies on record, "" for a sound one."""
+
+    def requests(
+        self, known: Mapping[Place, bytes], say: Say = lambda _: None
+    ) -> Iterator[tuple[Request, int]]:
+        """Yield each request once, with its vote."""
+        self.places.clear()
+        bad = lambda record: say(f"warning: {record.source}: {record.reason}")  # noqa: E731
+        for _ in stream_suite(self._suite, {self._key: self._noted}, bad=bad):
+            for request, place in self._noted.noted:
+                if place not in self.places:
+                    self.places.add(place)
+                    if self._is_missing(request, place, known):
+                        yield request, place[1]
+            self._noted.noted.clear()
+
+    def _is_missing(self, request: Request, place: Place, known: Mapping[Place, bytes]) -> bool:
+        if place not in known:
+            return True
+        reply = msgspec.json.decode(known[place], type=Reply)
+        self.codes[place] = self._judged.problem(request, reply) or ""
+        return self.codes[place] in self._again
+
+
+def _most_tokens(requests: Sequence[Request], endpoint: Endpoint) -> str:
+    """Return the most tokens that requests take, and their cost."""
+    tokens = [request.most_tokens for request in requests]
+    tokens_in, tokens_out = sum(most for most, _ in tokens), sum(most for _, most in tokens)
+    out = "out as many as the model likes: no max_tokens"
+    if tokens_out:
+        cost = endpoint.cost(tokens_in, tokens_out)
+        dollars = f", cost at most {cost:.4f} USD" if endpoint.price else ""
+        out = f"{tokens_out:,} out{dollars}"
+    return f"{tokens_in:,} tokens in, {out}"
 
 
 def _without_verdict(key: str, codes: Mapping[Place, str], total: int) -> str:
-    """Return how many replies on record have no verdict, and how to ask again; "" for none."""
+    """Return the number of replies on record without a verdict, and the option that asks again."""
     counts = Counter(code for code in codes.values() if code in NO_VERDICT)
     if not counts:
         return ""

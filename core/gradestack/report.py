@@ -480,7 +480,7 @@ class Report:
                 if not is_on_disk:
                     file.seek(position)  # others may read between two rows
                 line = whole_line(file)
-                end = file.tell()  # a long line comes without its end
+                end = file.tell()  # a line that is too long is another one here
                 if end == position:
                     break
                 number += 1

@@ -13,7 +13,7 @@ from gradestack.interpreter import ROOM, for_a_shard
 from gradestack.suites.recognition import name_inputs
 from gradestack_plugins.bfcl.side_files import _schema as bfcl_schema
 from gradestack_plugins.deepfabric.exporter import render as deepfabric_text
-from gradestack_plugins.readers.chat.mapping import as_json as table_cell
+from gradestack_plugins.readers.chat.cells import as_json as table_cell
 from gradestack_plugins.trajectory.calls import identity_of
 from tests.core.outcomes import data
 from tests.plugins.chat_files import read

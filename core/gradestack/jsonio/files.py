@@ -149,9 +149,8 @@ def _skip(file: IO[bytes]) -> bool:
     return piece != b""
 
 
-def _line_at(file: IO[bytes], start: int) -> bytes:
-    """Return the line that begins at a place, without its end, what ``loads`` refuses for one above
-    the limit.
+def _line_at(file: IO[bytes], start: int, *, with_end: bool = False) -> bytes:
+    """Return the line that begins at a place, what ``loads`` refuses for one above the limit.
 
     Pieces put together would take its size twice, and leave holes that what is made of it may or
     may not fit into: so its end is looked for first.
@@ -163,19 +162,20 @@ def _line_at(file: IO[bytes], start: int) -> bytes:
     if exceeds_limit(size):
         return TooLong(b"", size)
     file.seek(start)
-    line = file.read(size)
+    line = file.read(size + ended if with_end else size)
     file.seek(behind)
     return line
 
 
 def whole_line(file: IO[bytes]) -> bytes:
-    """Return the next line, b"" at the end of the file, what ``loads`` refuses for one above the
-    limit.
+    """Return the next line with its end, b"" at the end of the file.
+
+    In place of a line above ``limits.record_bytes`` there is one that ``loads`` refuses.
     """
     data = file.readline(_LONG)
     if len(data) < _LONG or data.endswith(b"\n"):
         return data
-    return _line_at(file, file.tell() - _LONG)
+    return _line_at(file, file.tell() - _LONG, with_end=True)
 
 
 def line_blocks(

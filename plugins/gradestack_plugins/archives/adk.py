@@ -13,10 +13,10 @@ from gradestack import Expectation, ExpectedCall, Sample, Source, ToolSpec, repl
 from gradestack.jsonio import as_list, first_records
 from gradestack_plugins.archives.documents import DocumentReader, at, named
 from gradestack_plugins.readers.chat import tool_spec
+from gradestack_plugins.readers.chat.calls import decoded
 from gradestack_plugins.readers.chat.conversation import Conversation, conversation_of
 from gradestack_plugins.readers.chat.forms import in_snake
-from gradestack_plugins.readers.chat.logs import log_sample
-from gradestack_plugins.readers.chat.names import decoded
+from gradestack_plugins.readers.chat.samples import log_sample
 from gradestack_plugins.readers.chat.unread import unread_keys
 from gradestack_plugins.readers.declared import Object, Text, convert_record
 

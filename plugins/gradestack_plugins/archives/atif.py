@@ -35,7 +35,7 @@ from gradestack.jsonio import (
 from gradestack_plugins.archives.documents import DocumentReader, named
 from gradestack_plugins.readers.chat import tool_spec
 from gradestack_plugins.readers.chat.conversation import Conversation, text_or_none
-from gradestack_plugins.readers.chat.logs import log_sample
+from gradestack_plugins.readers.chat.samples import log_sample
 from gradestack_plugins.readers.chat.unread import unread_keys
 from gradestack_plugins.readers.chat.usage import added, usage_of
 from gradestack_plugins.readers.declared import Items, Text, convert_record

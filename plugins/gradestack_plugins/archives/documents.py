@@ -23,7 +23,7 @@ from gradestack import (
 )
 from gradestack.jsonio import Range, compact
 from gradestack_plugins.readers.chat.identity import NOTHING, Identity, stems
-from gradestack_plugins.readers.chat.logs import PROVIDES
+from gradestack_plugins.readers.chat.samples import PROVIDES
 from gradestack_plugins.readers.whole import WholeDocuments
 
 SURE: Final = 0.92

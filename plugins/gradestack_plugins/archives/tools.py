@@ -22,11 +22,11 @@ from gradestack import (
 from gradestack.jsonio import as_amount, as_list, as_map, compact
 from gradestack_plugins.archives.documents import DocumentReader, at, named
 from gradestack_plugins.readers.chat import dialect, parse_arguments
+from gradestack_plugins.readers.chat.calls import decoded
 from gradestack_plugins.readers.chat.conversation import Conversation, finish, text_or_none
 from gradestack_plugins.readers.chat.forms import in_snake
-from gradestack_plugins.readers.chat.logs import log_sample, type_of
-from gradestack_plugins.readers.chat.names import decoded
 from gradestack_plugins.readers.chat.results import error_form
+from gradestack_plugins.readers.chat.samples import log_sample, type_of
 from gradestack_plugins.readers.chat.unread import unread_in, unread_part
 from gradestack_plugins.readers.chat.usage import usage_of
 from gradestack_plugins.readers.declared import Items, Object, Text, convert_record
@@ -375,7 +375,7 @@ def _read_turns(case: _Case, talk: Conversation) -> None:
         return
     if case.input is not None:
         asked = Message(role="user", content=case.input)
-        talk.ask(asked, talk.text_of(case.input, "\n") or "")
+        talk.add_question(asked, talk.text_of(case.input, "\n") or "")
     spans = as_list(at(case.trace, "tool_spans")) if case.tools_called is None else []
     answer = {"role": "assistant", "content": case.actual_output}
     _read_turn(answer, spans or case.tools_called, talk)
@@ -453,7 +453,7 @@ def _read_turn(turn: Mapping[str, Any], made: Any, talk: Conversation) -> None:
 
 def _made_call(tool: dict[str, Any], talk: Conversation) -> ToolCall:
     arguments = parse_arguments(at(tool, "input_parameters", "input"))
-    call = talk.made("function", None, tool.get("name"), arguments)
+    call = talk.add_call("function", None, tool.get("name"), arguments)
     output, error = tool.get("output"), text_or_none(tool.get("error"))
     if output is not None or error is not None:
         form = error_form(output)

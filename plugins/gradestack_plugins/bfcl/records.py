@@ -33,7 +33,7 @@ from gradestack_plugins.bfcl.side_files import (
 )
 from gradestack_plugins.bfcl.texts import calls_of_text, is_not_decoded
 from gradestack_plugins.readers.chat import parse_arguments, text_of
-from gradestack_plugins.readers.chat.names import call_of
+from gradestack_plugins.readers.chat.calls import call_of
 from gradestack_plugins.readers.chat.unread import NOT_DECODED, NOT_READ, not_read, unread_part
 from gradestack_plugins.readers.declared import Items, convert_record
 

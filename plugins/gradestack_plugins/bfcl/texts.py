@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from gradestack_plugins.bfcl.side_files import WrittenCall, parse_calls
-from gradestack_plugins.readers.chat.names import call_of, calls_in_text, with_names
+from gradestack_plugins.readers.chat.calls import call_of, calls_in_text, with_names
 from gradestack_plugins.readers.chat.unread import unread_tags
 
 _THOUGHT: Final = re.compile(r".*</think>", re.DOTALL)

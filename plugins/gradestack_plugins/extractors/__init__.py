@@ -1,6 +1,4 @@
-"""Extractors: which text of a recorded conversation is the submission that text graders
-are given.
-"""
+"""Extractors: the text of a recorded conversation that text graders grade."""
 
 from gradestack import Component, hookimpl
 
@@ -9,12 +7,12 @@ extractor last_assistant .extractors:LastAssistant Text of the last assistant me
 extractor first_assistant .extractors:FirstAssistant Text of the first assistant message
 extractor all_assistant .extractors:AllAssistant Texts of all assistant messages, joined
 extractor last_turn .extractors:LastTurn Texts of the last turn's assistant messages, joined
-extractor pattern .extractors:Pattern What a regular expression finds in the newest assistant
+extractor pattern .extractors:Pattern The match of a regular expression in the newest assistant
     message it matches
-extractor after_marker .extractors:AfterMarker What follows a marker in the newest assistant message
+extractor after_marker .extractors:AfterMarker The text behind a marker in the newest assistant message
     that holds it
 extractor tool_arguments .extractors:ToolArguments Argument text of the first call of a tool
-extractor tool_output .extractors:ToolOutput What the first call of a tool returned
+extractor tool_output .extractors:ToolOutput The result of the first call of a tool
 extractor memory_block .extractors:MemoryBlock A memory block of the agent's final state, where the
     recording has it
 """

@@ -1,4 +1,4 @@
-"""Extractors of assistant messages, tool calls and memory: what text graders are given."""
+"""Extractors of the submission from assistant messages, tool calls and memory."""
 
 from __future__ import annotations
 
@@ -17,23 +17,18 @@ from gradestack_plugins.readers.chat import answers, text_of
 
 
 def speech(messages: Iterable[Message]) -> list[str]:
-    """Return what the assistant said, in order.
+    """Return the texts of the assistant's messages, in order.
 
-    "" of an empty message, nothing of one that only carries calls.
-
-    Content given as parts is joined with spaces.
+    "" for an empty message, nothing for one that only carries calls. Content that is a list of
+    parts is joined with spaces.
     """
-    said = [
-        (text_of(message.content), message) for message in messages if message.role == "assistant"
-    ]
-    return [text for text, message in said if text or not message.tool_calls]
+    replies = [message for message in messages if message.role == "assistant"]
+    texts = [(text_of(reply.content), reply) for reply in replies]
+    return [text for text, reply in texts if text or not reply.tool_calls]
 
 
 def assistant_texts(sample: Sample) -> list[str]:
-    """Return what the assistant said.
-
-    Without any recorded message, the sample's answer text alone.
-    """
+    """Return the texts of the assistant's messages; without messages the sample's answer text."""
     if any(sample.turns):
         return speech(chain(*sample.turns))
     return [] if sample.text is None else [sample.text]
@@ -46,30 +41,35 @@ def first_call(sample: Sample, tool: str) -> tuple[ToolCall, list[Message]] | No
     used.
     """
     messages = list(chain(*sample.turns))
-    made = [(at, call) for at, message in enumerate(messages, 1) for call in message.tool_calls]
-    made = made or [(0, call) for call in sample.calls or ()]
-    return next(((call, messages[at:]) for at, call in made if call.name == tool), None)
+    calls = [
+        (position, call)
+        for position, message in enumerate(messages, 1)
+        for call in message.tool_calls
+    ]
+    if not calls:
+        calls = [(0, call) for call in sample.calls or ()]
+    for position, call in calls:
+        if call.name == tool:
+            return call, messages[position:]
+    return None
 
 
 def output_text(call: ToolCall, later: Iterable[Message]) -> str:
-    """Return what a call returned, "" when nothing was recorded.
+    """Return the result of a call as text, "" when nothing was recorded.
 
     A tool message with the call's id; else the result noted with the call; else, for a call without
     id, the next tool message that has none either and does not name another tool. Values that are
     no text are written as JSON.
     """
-    answer = next((message for message in later if answers(message, call)), None)
-    if answer is None or (call.id is None and (call.result is not None or call.error is not None)):
-        found = call.error if call.result is None else call.result
+    message = next((message for message in later if answers(message, call)), None)
+    has_own = call.result is not None or call.error is not None
+    if message is None or (call.id is None and has_own):
+        output = call.error if call.result is None else call.result
     else:
-        found = answer.content
-    return (
-        ""
-        if found is None
-        else found
-        if isinstance(found, str)
-        else text_of(found) or compact(found)
-    )
+        output = message.content
+    if output is None or isinstance(output, str):
+        return output or ""
+    return text_of(output) or compact(output)
 
 
 class LastAssistant(Extractor):
@@ -116,25 +116,21 @@ class LastTurn(Extractor):
 
     @override
     def extract(self, sample: Sample) -> str:
-        return (
-            self.separator.join(speech(sample.turns[-1]))
-            if any(sample.turns)
-            else sample.text or ""
-        )
+        if any(sample.turns):
+            return self.separator.join(speech(sample.turns[-1]))
+        return sample.text or ""
 
 
 @lru_cache(maxsize=256)
 def _compiled(pattern: str) -> re.Pattern[str]:
     with warnings.catch_warnings():
-        warnings.simplefilter(
-            "ignore"
-        )  # what a pattern may come to mean in a later Python is no concern of the run
+        warnings.simplefilter("ignore")  # meanings in a later Python are no concern of the run
         return re.compile(pattern)
 
 
 @attrs.frozen(kw_only=True)
 class Pattern(Extractor):
-    """Takes what a regular expression finds, "" when it matches no assistant message.
+    """Takes the match of a regular expression, "" when it matches no assistant message.
 
     The newest message it matches anywhere counts. By default the text of ``group`` of the first
     match, 0 being the whole match; with ``search_all`` all matches of that message, joined by a
@@ -167,21 +163,20 @@ class Pattern(Extractor):
     def extract(self, sample: Sample) -> str:
         pattern = _compiled(self.pattern)
         for text in reversed(assistant_texts(sample)):
-            if self.search_all:
-                if matches := pattern.findall(text):
-                    return " ".join(
-                        match[self.group] if isinstance(match, tuple) else match
-                        for match in matches
-                    )
-            elif match := pattern.search(text):
-                return match.group(self.group) or ""
+            if not self.search_all:
+                match = pattern.search(text)
+                if match is not None:
+                    return match.group(self.group) or ""
+            elif matches := pattern.findall(text):
+                return " ".join(x[self.group] if isinstance(x, tuple) else x for x in matches)
         return ""
 
 
 @attrs.frozen(kw_only=True)
 class AfterMarker(Extractor):
-    """Takes what follows the first occurrence of a marker, stripped, "" when no assistant message
-    holds it.
+    """Takes the text behind the first occurrence of a marker, stripped.
+
+    "" when no assistant message holds it.
 
     The newest message that holds ``marker``, case included, counts; ``include_marker`` keeps the
     marker itself.
@@ -215,10 +210,10 @@ class ToolArguments(Extractor):
 
     @override
     def extract(self, sample: Sample) -> str:
-        found = first_call(sample, self.tool_name)
-        if found is None:
+        first = first_call(sample, self.tool_name)
+        if first is None:
             return "{}"
-        call, _ = found
+        call, _ = first
         if call.raw_arguments is not None:
             return call.raw_arguments
         return "" if call.arguments is None else compact(dict(call.arguments))
@@ -226,8 +221,7 @@ class ToolArguments(Extractor):
 
 @attrs.frozen(kw_only=True)
 class ToolOutput(Extractor):
-    """Takes what the first call of a tool returned, "" when it was never called or nothing came
-    back.
+    """Takes the result of the first call of a tool, "" when it was never called or has none.
 
     Call and return belong together by the call's id; without ids, the next return is taken. Values
     that are no text are written as JSON.
@@ -237,19 +231,16 @@ class ToolOutput(Extractor):
 
     @override
     def extract(self, sample: Sample) -> str:
-        found = first_call(sample, self.tool_name)
-        return "" if found is None else output_text(*found)
+        first = first_call(sample, self.tool_name)
+        return "" if first is None else output_text(*first)
 
 
-PLACES: tuple[tuple[str, ...], ...] = (
+PATHS: tuple[tuple[str, ...], ...] = (
     ("memory_blocks",),
     ("agent_state", "memory", "blocks"),
     ("agent_state", "blocks"),
 )
-"""Where ``Sample.recorded`` may hold memory.
-
-A list of ``{label, value}`` or an object, label -> value.
-"""
+"""Paths in ``Sample.recorded`` of memory: a list of ``{label, value}``, or label -> value."""
 
 
 @attrs.frozen(kw_only=True)
@@ -267,21 +258,17 @@ class MemoryBlock(Extractor):
 
     @override
     def extract(self, sample: Sample) -> str:
-        for place in PLACES:
+        label = self.block_label
+        for path in PATHS:
             blocks: JSON = sample.recorded
-            for step in place:
-                blocks = as_map(blocks).get(step)
+            for key in path:
+                blocks = as_map(blocks).get(key)
             if isinstance(blocks, list | tuple):
-                labelled = map(as_map, blocks)
-                return as_text(
-                    next(
-                        (b.get("value") for b in labelled if b.get("label") == self.block_label), ""
-                    )
-                )
+                labelled = [block for block in map(as_map, blocks) if block.get("label") == label]
+                return as_text(labelled[0].get("value")) if labelled else ""
             if isinstance(blocks, Mapping):
-                return as_text(blocks.get(self.block_label))
+                return as_text(blocks.get(label))
         raise LookupError(
-            f"memory block {self.block_label!r} needs the agent's state, which this recording "
-            "does not hold; "
+            f"memory block {label!r} needs the agent's state, which this recording does not hold; "
             "record it as memory_blocks or extract from messages instead"
         )

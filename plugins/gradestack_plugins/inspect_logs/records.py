@@ -25,7 +25,7 @@ from gradestack.jsonio import as_list, as_map, as_number, compact
 from gradestack_plugins.readers.chat import text_of, tool_spec, word
 from gradestack_plugins.readers.chat.conversation import Conversation, text_or_none
 from gradestack_plugins.readers.chat.identity import Identity
-from gradestack_plugins.readers.chat.logs import broken, log_sample
+from gradestack_plugins.readers.chat.samples import broken, log_sample
 from gradestack_plugins.readers.chat.usage import added, usage_of
 from gradestack_plugins.readers.declared import Items, Object, Text, convert_record
 
@@ -88,15 +88,15 @@ class _Talk(Conversation):
     """Reads messages whose results may stand beside an error."""
 
     @override
-    def _result_message(self, role: str, entry: dict[str, Any]) -> None:
+    def _read_result(self, role: str, entry: dict[str, Any]) -> None:
         problem = entry.get("error")
         if not isinstance(problem, dict):
-            super()._result_message(role, entry)
+            super()._read_result(role, entry)
             return
         message = text_or_none(problem.get("message")) or compact(problem)
         identifier, kind = entry.get("tool_call_id"), text_or_none(problem.get("type"))
         result = entry.get("content") or message
-        self.answered(identifier, entry.get("name"), result, message, kind)
+        self.give_result(identifier, entry.get("name"), result, message, kind)
         self.add(Message(role=role, content=result, tool_call_id=text_or_none(identifier)))
 
 
@@ -118,8 +118,8 @@ def sample_of(value: Any, header: Header, source: Source) -> Sample:
     impossible = impossible_amounts(record.total_time)
     if impossible:
         remarks[IMPOSSIBLE_AMOUNT] = impossible
-    if not talk.asked:
-        talk.asked = _questions(resolved(record.input))
+    if not talk.questions:
+        talk.questions = _questions(resolved(record.input))
     facets = {} if header.task is None else {"task": header.task}
     identity = Identity(
         str(record.id), record.epoch, None, {}, facets | (record.metadata or {}), remarks

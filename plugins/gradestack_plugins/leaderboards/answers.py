@@ -12,7 +12,7 @@ from gradestack import Expectation, ExpectedCall, Input, replace
 from gradestack.jsonio import as_list, as_map, as_text
 from gradestack_plugins.leaderboards.verdicts import SURE
 from gradestack_plugins.readers.chat import word
-from gradestack_plugins.readers.chat.names import call_of, calls_in_text, decoded
+from gradestack_plugins.readers.chat.calls import call_of, calls_in_text, decoded
 from gradestack_plugins.readers.chat.usage import count_of
 from gradestack_plugins.readers.runs import Record, Run, RunReader
 

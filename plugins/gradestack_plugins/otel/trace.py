@@ -23,8 +23,8 @@ from gradestack_plugins.otel.spans import Event, Log, Span
 from gradestack_plugins.readers.chat import parse_arguments
 from gradestack_plugins.readers.chat.conversation import Conversation, finish, text_or_none
 from gradestack_plugins.readers.chat.identity import Identity
-from gradestack_plugins.readers.chat.logs import log_sample
 from gradestack_plugins.readers.chat.results import error_form, plain
+from gradestack_plugins.readers.chat.samples import log_sample
 from gradestack_plugins.readers.chat.usage import added
 from gradestack_plugins.readers.rows import message_key, shared_beginning
 
@@ -203,7 +203,7 @@ def _add_execution(talk: Conversation, made: Execution, span: Span, agent: str |
     if call is None:
         talk.step = max(talk.step, 0)
         arguments = parse_arguments(made.arguments)
-        call = talk.made("function", made.id, made.name, arguments, author=agent)
+        call = talk.add_call("function", made.id, made.name, arguments, author=agent)
         if made.arguments is None:
             talk.remark("call_without_arguments")
     if call.status is None:

@@ -1,4 +1,4 @@
-"""What readers share; formats, grader and stacks of data of one's own."""
+"""Parts that readers share; formats, grader and stacks of data of one's own."""
 
 from gradestack import Component, hookimpl
 

@@ -1,7 +1,4 @@
-"""Readers ``openai`` and ``anthropic``.
-
-Logs of the APIs of both, requests, answers, and batches of them.
-"""
+"""Readers ``openai`` and ``anthropic``: requests and answers of both APIs, and batches of them."""
 
 from __future__ import annotations
 
@@ -23,10 +20,7 @@ input_transformations custom_id task_id run trial trace_id span_id session_id re
 completion output body
 method url timestamp conversation
 """
-"""Keys of requests, of answers and of logs of both.
-
-What stands beside them in a record is remarked.
-"""
+"""Keys of requests, of answers and of logs of both. Other keys of a record are remarked."""
 _OPENAI: Final = """
 input instructions functions parallel_tool_calls function_call n stream_options stop
 max_completion_tokens
@@ -58,31 +52,38 @@ _ENDED: Final = {
     "refusal": "limit:refusal",
     "cancelled": "cancelled",
 }
-"""How a run ended, by the reason that its last answer names."""
+"""Reason that an answer names -> the end of its run."""
 
 
 def _request(record: Mapping[str, Any], *names: str) -> Mapping[str, Any]:
+    """Return the request of a record: itself, or the first body under some keys."""
     if "messages" in record:
         return record
-    return next((found for name in names if (found := body_of(record.get(name)))), record)
+    bodies = (body_of(record.get(name)) for name in names)
+    return next(filter(None, bodies), record)
 
 
 def _failed_status(response: Any) -> str | None:
-    """Return that a request failed, where the status of its response says so."""
+    """Return a message where the status of a response says that its request failed."""
     code = response.get("status_code") if isinstance(response, dict) else None
-    return (
-        f"the request ended with status {code}"
-        if isinstance(code, int) and code >= _HTTP_ERROR
-        else None
-    )
+    is_error = isinstance(code, int) and code >= _HTTP_ERROR
+    return f"the request ended with status {code}" if is_error else None
 
 
-def _entries(value: Any) -> list[Any]:
-    return [{"role": "user", "content": value}] if isinstance(value, str) else [*as_list(value)]
+def _entries(value: Any, role: str = "user") -> list[Any]:
+    """Return messages, or a text as the message of a role."""
+    return [{"role": role, "content": value}] if isinstance(value, str) else [*as_list(value)]
 
 
-def _said(content: Any) -> dict[str, Any]:
+def _reply_of(content: Any) -> dict[str, Any]:
     return {"role": "assistant", "content": content}
+
+
+def _has_all(entries: Any, key: str) -> bool:
+    """Return whether a list holds objects that all have an object under a key."""
+    if not isinstance(entries, list) or not entries:
+        return False
+    return all(isinstance(entry, dict) and isinstance(entry.get(key), dict) for entry in entries)
 
 
 @attrs.frozen(kw_only=True)
@@ -106,32 +107,29 @@ class OpenAILogs(ChatLogs):
             return Exchange(entries=record)
         if str(record.get("object", "")).endswith(".chunk"):
             raise ValueError("a piece of a streamed answer; log the whole answer")
-        request = _request(
-            record, "request", "body", *["input"] * isinstance(record.get("input"), dict)
-        )
+        inputs = ("input",) if isinstance(record.get("input"), dict) else ()
+        request = _request(record, "request", "body", *inputs)
         response = _response(record, request)
         entries = _entries(request.get("messages", request.get("input")))
-        if told := request.get("instructions") or response.get("instructions"):
-            entries = [
-                *(
-                    [{"role": "system", "content": told}]
-                    if isinstance(told, str)
-                    else as_list(told)
-                ),
-                *entries,
-            ]
-        error = (
-            response.get("error") or record.get("error") or _failed_status(record.get("response"))
-        )
-        error = error or ("the answer failed" if response.get("status") == "failed" else None)
-        answers = tuple(_answers(response))
-        if not entries and error is None and not any(answer.entries for answer in answers):
+        instructions = request.get("instructions") or response.get("instructions")
+        if instructions:
+            entries = [*_entries(instructions, "system"), *entries]
+        error = response.get("error") or record.get("error")
+        error = error or _failed_status(record.get("response"))
+        if not error and response.get("status") == "failed":
+            error = "the answer failed"
+        replies = tuple(_replies(response))
+        if not entries and not error and not any(reply.entries for reply in replies):
             raise ValueError(
                 "no messages, no items and no answer: an object with messages, input, choices or "
                 "output is expected"
             )
         return Exchange(
-            request=request, response=response, entries=entries, answers=answers, error=error
+            request=request,
+            response=response,
+            entries=entries,
+            answers=replies,
+            error=error or None,
         )
 
     @override
@@ -139,46 +137,48 @@ class OpenAILogs(ChatLogs):
         if reason == "failed" or exchange.error is not None:
             return "error"
         details = exchange.response.get("incomplete_details")
-        if (
-            reason == "incomplete"
-            and isinstance(details, dict)
-            and isinstance(reason := details.get("reason"), str)
-        ):
-            return _ENDED.get(reason, f"limit:{reason}")
-        found = _ENDED.get(reason) if isinstance(reason, str) else None
-        return None if found == "completed" and waiting else found
+        if reason == "incomplete" and isinstance(details, dict):
+            detail = details.get("reason")
+            if isinstance(detail, str):
+                return _ENDED.get(detail, f"limit:{detail}")
+        ended = _ENDED.get(reason) if isinstance(reason, str) else None
+        return None if ended == "completed" and waiting else ended
 
 
 def _response(record: Mapping[str, Any], request: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the answer to a request: an object with choices or output."""
     if "choices" in record or record.get("object") == "response":
         return record
     for name in ("response", "completion", "output", "items", "new_items"):
-        given = record.get(name)
-        if found := body_of(given):
-            return found if {"choices", "output", "error"} & found.keys() else _alone(found)
-        if isinstance(given, list):
-            are_choices = bool(given) and all(
-                isinstance(each, dict) and isinstance(each.get("message"), dict) for each in given
-            )
-            return {"choices" if are_choices else "output": given}
-        if isinstance(given, str) and {"messages", "input"} & request.keys():
-            return _alone(_said(given))
+        value = record.get(name)
+        body = body_of(value)
+        if body:
+            is_whole = {"choices", "output", "error"} & body.keys()
+            return body if is_whole else _as_choice(body)
+        if isinstance(value, list):
+            return {"choices" if _has_all(value, "message") else "output": value}
+        if isinstance(value, str) and {"messages", "input"} & request.keys():
+            return _as_choice(_reply_of(value))
     return NOTHING
 
 
-def _alone(message: Mapping[str, Any]) -> Mapping[str, Any]:
-    return {"choices": [{"message": message}]} if message.get("role") == "assistant" else message
+def _as_choice(message: Mapping[str, Any]) -> Mapping[str, Any]:
+    is_reply = message.get("role") == "assistant"
+    return {"choices": [{"message": message}]} if is_reply else message
 
 
-def _answers(response: Mapping[str, Any]) -> Iterator[Answer]:
-    if isinstance(output := response.get("output"), list):
+def _replies(response: Mapping[str, Any]) -> Iterator[Answer]:
+    """Yield the answers of a response: its output, or each of its choices."""
+    output = response.get("output")
+    if isinstance(output, list):
         yield Answer(None, output, response.get("status"))
-    else:
-        choices = [each for each in as_list(response.get("choices")) if isinstance(each, dict)]
-        for position, choice in enumerate(choices):
-            index = choice.get("index")
-            number = index if isinstance(index, int) and not isinstance(index, bool) else position
-            yield Answer(number, [choice.get("message")], choice.get("finish_reason"))
+        return
+    choices = [choice for choice in as_list(response.get("choices")) if isinstance(choice, dict)]
+    for position, choice in enumerate(choices):
+        index = choice.get("index")
+        is_number = isinstance(index, int) and not isinstance(index, bool)
+        number = index if is_number else position
+        yield Answer(number, [choice.get("message")], choice.get("finish_reason"))
 
 
 @attrs.frozen(kw_only=True)
@@ -203,51 +203,57 @@ class AnthropicLogs(ChatLogs):
         if isinstance(record, list):
             return Exchange(entries=record)
         request = _request(record, "request", "params", "body", "input")
-        answer, error = _answer(record, request)
+        reply, error = _reply_in(record, request)
         entries = [*as_list(request.get("messages"))]
-        if not entries and not answer and error is None:
+        if not entries and not reply and error is None:
             raise ValueError(
                 "no messages and no answer: an object with messages, or with role and content, is "
                 "expected"
             )
         if request.get("system"):
             entries.insert(0, {"role": "system", "content": request["system"]})
-        reason = answer.get("stop_reason", request.get("stop_reason"))
-        answers = (Answer(None, [answer] if answer else [], reason),)
+        reason = reply.get("stop_reason", request.get("stop_reason"))
+        replies = (Answer(None, [reply] if reply else [], reason),)
         return Exchange(
-            request=request, response=answer, entries=entries, answers=answers, error=error
+            request=request, response=reply, entries=entries, answers=replies, error=error
         )
 
     @override
     def ended_of(self, exchange: Exchange, reason: Any, *, waiting: bool) -> str | None:
-        if exchange.error is not None:
-            cancelled = isinstance(exchange.error, str) and exchange.error.endswith("canceled")
-            return "cancelled" if cancelled else "error"
+        error = exchange.error
+        if error is not None:
+            is_cancelled = isinstance(error, str) and error.endswith("canceled")
+            return "cancelled" if is_cancelled else "error"
         return _ENDED.get(reason) if isinstance(reason, str) else None
 
 
-def _answer(record: Mapping[str, Any], request: Mapping[str, Any]) -> tuple[Mapping[str, Any], Any]:
-    """Return the message that was answered, and the error that stands in its place."""
+def _reply_in(
+    record: Mapping[str, Any], request: Mapping[str, Any]
+) -> tuple[Mapping[str, Any], Any]:
+    """Return the message that was answered, and the error in its place."""
     result = record.get("result")
     if isinstance(result, dict) and isinstance(result.get("type"), str):
-        found = body_of(result.get("message"))
-        return found, None if found else result.get(
-            "error"
-        ) or f"the request ended as {result['type']}"
+        body = body_of(result.get("message"))
+        error = result.get("error") or f"the request ended as {result['type']}"
+        return body, None if body else error
     if record.get("role") == "assistant" and "content" in record:
         return record, None
     error = record.get("error")
     for name in ("response", "completion", "output", "message"):
-        given = record.get(name)
-        found = body_of(given)
-        if found.get("role") == "assistant":
-            return found, None
-        blocks = (
-            isinstance(given, list) and given and isinstance(given[0], dict) and "type" in given[0]
-        )
-        if blocks or (isinstance(given, str) and name != "message" and "messages" in request):
-            return _said(given), None
-        error = error or found.get("error") or _failed_status(given)
+        value = record.get(name)
+        body = body_of(value)
+        if body.get("role") == "assistant":
+            return body, None
+        is_text = isinstance(value, str) and name != "message" and "messages" in request
+        if is_text or _are_blocks(value):
+            return _reply_of(value), None
+        error = error or body.get("error") or _failed_status(value)
     if isinstance(record.get("content"), list) and "stop_reason" in record:
         return {**record, "role": "assistant"}, None
     return NOTHING, error or None
+
+
+def _are_blocks(value: Any) -> bool:
+    if not isinstance(value, list) or not value:
+        return False
+    return isinstance(value[0], dict) and "type" in value[0]

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from gradestack.jsonio import as_list, as_map
+from gradestack_plugins.readers.chat.calls import decoded
 from gradestack_plugins.readers.chat.forms import forms_read
-from gradestack_plugins.readers.chat.names import decoded
 
 _ASKED: Final = ("messages", "input", "contents", "prompt", "inputs", "prompts")
 _BODIES: Final = (list, dict, str)
@@ -75,7 +75,7 @@ def _generation(generations: list[Any]) -> list[Any]:
 
 
 def usage_in(*bodies: Any) -> Any:
-    """Return what the first of some bodies records as its usage; None where none does."""
+    """Return the usage that the first of some bodies records; None where none does."""
     for body in bodies:
         said = as_map(decoded(body))
         for holder in (said, as_map(said.get("llm_output"))):

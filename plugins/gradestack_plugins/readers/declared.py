@@ -30,7 +30,7 @@ _WORDS: Final = {
     "object": "an object",
 }
 _MOST: Final = 20
-"""Inner keys and entries that are left out one by one; beyond them, whole outer keys are."""
+"""Number of inner keys and entries that are left out one by one; then whole outer keys are."""
 
 
 def convert_record(record: Any, form: type[Declared]) -> tuple[Declared, dict[str, int]]:
@@ -61,30 +61,36 @@ def convert_record(record: Any, form: type[Declared]) -> tuple[Declared, dict[st
             record = loads(compact(record).encode(errors="replace"))
             continue
         except msgspec.ValidationError as error:
-            place, path, reason = _explain(str(error))
-        reason = reasons.get(place, reason)
+            problem, path, reason = _explain(str(error))
+        reason = reasons.get(problem, reason)
         if not path:
             raise ValueError(reason)
-        is_key = place == path and isinstance(path[-1], str)
+        is_key = problem == path and isinstance(path[-1], str)
         if not (is_key and reason.endswith("found null")):
             remarks[reason] = 1
         left_out += 1
-        path = path if left_out <= _MOST else path[:1]
+        if left_out > _MOST:
+            path = path[:1]
         reasons[path] = reason
         if isinstance(path[-1], int):
             reasons.clear()  # the next entry takes its index
         record = _without(record, path)
 
 
-def _explain(problem: str) -> tuple[_Path, _Path, str]:
-    """Return the place of a problem, the path of what to leave out, and a sentence."""
-    what, _, at = problem.partition(" - at `$")
-    steps = _STEP.findall(at.partition("[...]")[0])
+def _explain(message: str) -> tuple[_Path, _Path, str]:
+    """Return the path of a problem, the path of the key to leave out, and a sentence.
+
+    Args:
+        message: The message of msgspec's error.
+    """
+    problem, _, location = message.partition(" - at `$")
+    steps = _STEP.findall(location.partition("[...]")[0])
     path: _Path = tuple([key or int(index) for key, index in steps])
-    if missing := _MISSING.fullmatch(what):
-        place = (*path, missing[1])
-        return place, path, f"{_dotted(place)} is missing"
-    types = what.replace(" | null`", "`").replace(" | ", "` or `")
+    missing = _MISSING.fullmatch(problem)
+    if missing is not None:
+        key = (*path, missing[1])
+        return key, path, f"{_dotted(key)} is missing"
+    types = problem.replace(" | null`", "`").replace(" | ", "` or `")
     words = _TYPE.sub(lambda name: _WORDS.get(name[1], name[1]), types)
     sentence = words.replace("Expected", "expected").replace("got", "found")
     return path, path, f"{_dotted(path) or 'record'}: {sentence}"
@@ -97,9 +103,9 @@ def _dotted(path: _Path) -> str:
 def _without(value: Any, path: _Path) -> Any:
     """Return a value without the key at a path, as a copy along it."""
     step, *rest = path
-    copy = value.copy()
+    copied = value.copy()
     if rest:
-        copy[step] = _without(value[step], tuple(rest))
+        copied[step] = _without(value[step], tuple(rest))
     else:
-        del copy[step]
-    return copy
+        del copied[step]
+    return copied

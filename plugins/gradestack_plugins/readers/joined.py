@@ -28,7 +28,7 @@ from gradestack.jsonio import Element, Range, as_map, as_text, compact
 LABELS = ("direct", "tool_call", "request_for_info", "cannot_answer")
 """Gold labels in canonical order: of matrices, of outputs, and of ``answers`` in a row."""
 INVALID = "invalid"
-"""Stands in place of any other label."""
+"""The label in place of any other one."""
 NO_UUID = "uuid is missing or not a non-empty text"
 
 
@@ -37,14 +37,14 @@ def uuid_of(record: Any) -> str | None:
     return as_text(as_map(record).get("uuid")) or None
 
 
-def required_uuid(record: Any, what: str) -> str:
-    """Return the uuid of a record, named by what it is.
+def required_uuid(record: Any, noun: str) -> str:
+    """Return the uuid of a record, which errors call by a noun.
 
     Raises:
         ValueError: It has none, or is no object.
     """
     if not isinstance(record, dict):
-        raise ValueError(f"expected {what} (an object), found {compact(record)[:60]}")
+        raise ValueError(f"expected {noun} (an object), found {compact(record)[:60]}")
     uuid = uuid_of(record)
     if uuid is None:
         raise ValueError(NO_UUID)
@@ -64,7 +64,7 @@ def gold_label(record: Any, key: str, *, required: bool = False) -> str | None:
 
 
 class LastRecords(msgspec.Struct, frozen=True, kw_only=True):
-    """The last record of every uuid, in order of each uuid's first record that can be used."""
+    """The last record of every uuid, in the order of first usable records."""
 
     by_uuid: dict[str, Element]
     unusable: tuple[Element, ...]
@@ -123,7 +123,7 @@ class JoinedReader(RecordReader):
 
     @abc.abstractmethod
     def load(self, file: Input, *, is_only: bool) -> LastRecords:
-        """Return the records of a file, and whatever else has to be known of it as a whole.
+        """Return the records of a file, with anything else that is needed of it as a whole.
 
         Args:
             file: Records.
@@ -144,7 +144,7 @@ class JoinedReader(RecordReader):
             file: What ``load`` returned.
             row: None: no row has the record's uuid.
             record: None: no record has the row's uuid.
-            source: Where the record stands, or the row without one.
+            source: The source of the record, or of the row without one.
             n_rows: How many rows have the uuid; None without a dataset.
         """
 
@@ -159,7 +159,7 @@ class JoinedReader(RecordReader):
         return JoinedIndex(files=files, dataset=inputs.dataset, ordinals=ordinals)
 
     def files(self, inputs: Inputs, index: JoinedIndex) -> Iterator[RecordFile]:
-        """Yield the dataset, once per file, each followed by what the dataset does not know."""
+        """Yield the dataset, once per file, each followed by records that no row has."""
         for number, file in enumerate(inputs.data):
             if inputs.dataset is not None:
                 extra = "rows" if number else "dataset"

@@ -1,6 +1,6 @@
 """Lines of JSONL files joined to the lines of a dataset, by id or by line number.
 
-Of the files only places are in memory: where each line starts, not what it says.
+Only the positions of lines are in memory, not their texts.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ IdOf = Callable[[Any], str | None]
 
 
 class Place(NamedTuple):
-    """Where one line of a file is."""
+    """The position of one line of a file."""
 
     offset: int
     line: int
 
 
 class Lines(NamedTuple):
-    """Where the lines of one file are."""
+    """The positions of the lines of one file."""
 
     places: dict[str | int, list[Place]]
-    """By what they are joined by, in file order."""
+    """By the key that they are joined by, in file order."""
     orphans: list[tuple[Place, str]]
-    """Lines that belong to no row of the dataset, and why."""
+    """Lines that belong to no row of the dataset, each with the reason."""
 
 
 class Joined(msgspec.Struct, frozen=True):
@@ -49,78 +49,77 @@ class Joined(msgspec.Struct, frozen=True):
 def join_lines(
     inputs: Inputs, dataset: Input, wanted: Join, id_of_row: IdOf, id_of_line: IdOf
 ) -> Joined:
-    """Read the dataset's ids and the places of all lines.
+    """Read the dataset's ids and the positions of all lines.
 
     ``auto`` joins by id when the first row of the dataset and the first line of every file have
     one, else by line.
     """
     by: Literal["id", "line"] = "line" if wanted == "line" else "id"
     if wanted == "auto":
-        ids = [
-            _first_id(dataset, id_of_row),
-            *(_first_id(each, id_of_line) for each in inputs.data),
-        ]
-        by = "line" if None in ids else "id"
+        ids = [_first_id(origin, id_of_line) for origin in inputs.data]
+        by = "line" if None in [_first_id(dataset, id_of_row), *ids] else "id"
     keys: set[str | int] = set()
     repeated = set()
-    for place, key, _ in _keys(dataset, by, id_of_row):
+    for position, key, _ in _keyed_lines(dataset, by, id_of_row):
         if key in keys:
-            repeated.add(place.line)
+            repeated.add(position.line)
         elif key is not None:
             keys.add(key)
-    lines = {given.name: Lines({}, []) for given in inputs.data}
-    for given in inputs.data:
-        places, orphans = lines[given.name]
-        for place, key, problem in _keys(given, by, id_of_line):
+    lines = {origin.name: Lines({}, []) for origin in inputs.data}
+    for origin in inputs.data:
+        places, orphans = lines[origin.name]
+        for position, key, problem in _keyed_lines(origin, by, id_of_line):
             if key in keys:
-                places.setdefault(key, []).append(place)
+                places.setdefault(key, []).append(position)
             else:
-                orphans.append((place, problem))
+                orphans.append((position, problem))
     return Joined(dataset, by, lines, frozenset(repeated))
 
 
-def _first_id(given: Input, id_of: IdOf) -> str | int | None:
-    return next((key for _, key, _ in _keys(given, "id", id_of)), None)
+def _first_id(origin: Input, id_of: IdOf) -> str | int | None:
+    return next((key for _, key, _ in _keyed_lines(origin, "id", id_of)), None)
 
 
-def _keys(
-    given: Input, by: Literal["id", "line"], id_of: IdOf
+def _keyed_lines(
+    origin: Input, by: Literal["id", "line"], id_of: IdOf
 ) -> Iterator[tuple[Place, str | int | None, str]]:
-    """Yield the place of every line, what it is joined by, and why it belongs to no row."""
-    for place, text in _lines(given):
+    """Yield the position of every line, its key, and the reason where it belongs to no row."""
+    for position, text in _lines(origin):
         if by == "line":
-            yield place, place.line, "the dataset has no row at this line"
+            yield position, position.line, "the dataset has no row at this line"
             continue
         try:
             key = id_of(loads(text))
         except JsonProblem as error:
-            yield place, None, f"{error}; a reply that cannot be read cannot be joined by id"
+            yield position, None, f"{error}; a reply that cannot be read cannot be joined by id"
             continue
         problem = f"the dataset has no row with id {key!r}"
         if key is None:
             problem = "the reply has no id to join by (text or a whole number)"
-        yield place, key, problem
+        yield position, key, problem
 
 
-def _lines(given: Input) -> Iterator[tuple[Place, bytes]]:
+def _lines(origin: Input) -> Iterator[tuple[Place, bytes]]:
+    """Yield the lines of a file that are not blank, with their positions."""
     offset = 0
-    with reading(given.shown), open_regular(given.path) as file:
-        for number, raw in enumerate(iter(partial(whole_line, file), b""), 1):
-            text = _without_mark(number, raw)
+    with reading(origin.shown), open_regular(origin.path) as file:
+        for number, line in enumerate(iter(partial(whole_line, file), b""), 1):
+            text = _without_mark(number, line)
             if text.strip():
                 yield Place(offset, number), text
             offset = file.tell()
 
 
-def _without_mark(line: int, text: bytes) -> bytes:
-    return text.removeprefix(b"\xef\xbb\xbf") if line == 1 else text
+def _without_mark(number: int, line: bytes) -> bytes:
+    """Return a line without the mark of UTF-8, which the first line may have."""
+    return line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
 
 
-def read_place(file: BinaryIO, place: Place) -> Any:
-    """Return the value of the line at a place.
+def read_place(file: BinaryIO, position: Place) -> Any:
+    """Return the value of the line at a position.
 
     Raises:
         JsonProblem: It is no JSON.
     """
-    file.seek(place.offset)
-    return loads(_without_mark(place.line, whole_line(file)))
+    file.seek(position.offset)
+    return loads(_without_mark(position.line, whole_line(file)))

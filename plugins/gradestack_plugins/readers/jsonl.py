@@ -21,9 +21,7 @@ from gradestack_plugins.readers.jsonl_form import (
 )
 
 _OWN = frozenset({"expected", "predicted", "messages", "turns", "error"})
-"""Those by one of which, beside the id, a record is known."""
-
-
+"""Keys by one of which, beside the id, a record is recognised."""
 _PROVIDED = """
 model run input turns calls label text plan tools cluster expected recorded state ended trace
 children agent_id usage agent_usage facets
@@ -61,24 +59,21 @@ class JsonLines(RecordReader):
         if not isinstance(record, chat.OBJECT):
             return None
         expected = record.get("expected")
-        below = (
-            isinstance(expected, Mapping) and "tool_calls" in expected and "predicted" not in record
-        )
-        if below or isinstance(record.get("messages"), str):
-            return 0.0  # own data, some of whose columns are called so
-        own = _OWN & set(record)
-        identified = "id" in record and not isinstance(
-            record["id"], list | Mapping
-        )  # else it holds columns
-        return 0.5 if identified and own and not set(record) - KEYS else 0.0
+        has_calls_below = isinstance(expected, Mapping) and "tool_calls" in expected
+        is_column = has_calls_below and "predicted" not in record
+        if is_column or isinstance(record.get("messages"), str):
+            return 0.0  # own data, some of whose columns have these names
+        has_id = "id" in record and not isinstance(record["id"], list | Mapping)
+        keys = set(record)
+        return 0.5 if has_id and keys & _OWN and keys <= KEYS else 0.0
 
     @classmethod
     @override
     def complaint(cls, record: dict[str, Any]) -> str | None:
         if not ("id" in record and _OWN & record.keys()):
             return None
-        found = cls().record(record, file="", ordinal=0)
-        return found.reason if isinstance(found, BadRecord) else None
+        sample = cls().record(record, file="", ordinal=0)
+        return sample.reason if isinstance(sample, BadRecord) else None
 
     @staticmethod
     def json_schema() -> dict[str, Any]:
@@ -106,8 +101,7 @@ class JsonLines(RecordReader):
     def _blocks_of_lines(
         self, shard: Shard, file: BufferedReader
     ) -> Iterator[list[Sample | BadRecord]]:
-        place = file, shard.start, shard.end, shard.first_line
-        for first, lines in line_blocks(*place):
+        for first, lines in line_blocks(file, shard.start, shard.end, shard.first_line):
             block: list[Sample | BadRecord] = []
             lines.reverse()
             for number in range(first, first + len(lines)):
@@ -120,9 +114,9 @@ class JsonLines(RecordReader):
                 yield block
 
     def _line(self, data: bytes, source: Source) -> Sample | BadRecord:
-        """Return the sample of one line, or what is wrong with it."""
+        """Return the sample of one line, or its bad record."""
         try:
-            check_utf8(data)  # what is kept as text, or stands twice, is not looked at otherwise
+            check_utf8(data)  # texts that are kept, or stand twice, are not looked at otherwise
             record: Sample | BadRecord = sample_of_line(data, source)
         except (ValueError, RecursionError):
             try:
@@ -140,7 +134,7 @@ class JsonLines(RecordReader):
         return self.sample(record, Source(file=file, ordinal=ordinal))
 
     def sample(self, record: Any, source: Source) -> Sample | BadRecord:
-        """Return the sample of one decoded record, or what is wrong with it."""
+        """Return the sample of one decoded record, or its bad record."""
         try:
             return sample_of_record(record, source)
         except Wrong as error:

@@ -1,8 +1,6 @@
-"""A record of the ``jsonl`` form, value by value.
+"""A record of the ``jsonl`` form, value by value: short forms and dialects, or what is wrong where.
 
-Short forms and dialects understood, or what is wrong, and where.
-
-The first version of the form looked at less than the second: ``VERSIONS`` says what it lets pass.
+The first version of the form looked at less than the second: ``VERSIONS`` says what it allows.
 """
 
 from __future__ import annotations
@@ -36,12 +34,12 @@ from gradestack import (
 )
 from gradestack.jsonio import as_text, check_depth, loads
 from gradestack_plugins.readers import chat
-from gradestack_plugins.readers.chat.names import usual_call
+from gradestack_plugins.readers.chat.calls import usual_call
 
 VERSIONS = (1, 2)
 """Versions of the form.
 
-What has no version is of the first, with all that the second added. Some things differ: null
+A record without a version is of the first, with all that the second added. Some things differ: null
 arguments of an expected call are none in the first, and not compared in the second; details of
 calls made that are of another kind than the form's, and unknown keys of expected calls, are left
 out in the first, and refused in the second; arguments of an expected call that are neither an
@@ -53,7 +51,7 @@ SAMPLE_SCHEMA: Final[dict[str, Any]] = loads(
 
 
 class _Record(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, gc=False):
-    """A record. What a sample takes as it stands has its kind here; the rest is looked at below."""
+    """A record. Fields that a sample takes as they are have their type here."""
 
     id: str | int
     version: Any = VERSIONS[0]
@@ -88,37 +86,36 @@ _decode_line: Final = msgspec.json.Decoder(_Line).decode
 _LARGEST_TOOL: Final = 32 * 1024
 """Bytes of a tool that is remembered."""
 _SIDE: Final = ("calls", "label", "text", "plan")
-_ADDED: Final = ("alternatives", "forbidden", "state")
+_EXPECTED_ONLY: Final = ("alternatives", "forbidden", "state")
 """Keys of ``expected`` alone."""
 _RULED: Final = ("rules", "optional", "turn", "group", "requestor")
 _CONDITIONS: Final = frozenset({"names", *_RULED})
-"""What an expected call may say beside its name and arguments."""
+"""Keys of an expected call beside its name and arguments."""
 _DETAILS: Final = frozenset(ToolCall.__struct_fields__).difference(
     ("name", "arguments", "raw_arguments", "id", "requestor")
 )
-"""What the form may say of a call that was made, beyond name, arguments, id and requestor."""
+"""Keys of a call that was made, beyond name, arguments, id and requestor."""
 _MADE: Final = ("id", "type", "index", *sorted(_DETAILS - {"turn"}))
-"""What a call that was made has and nothing is expected of.
-
-Such calls may be given as references.
-"""
+"""Keys of a call that was made that nothing is expected of: it may be given as a reference."""
 _UNNAMED: Final = frozenset({*_MADE, "kwargs"})
-"""Keys that are read over, or another word for one, and not named to who mistypes."""
+"""Keys that are read over, or another word for one: no message names them."""
 _FLAT: Final = ("name", "names", "arguments", *_RULED, "kwargs", "function", *_MADE)
 _WRAPPED: Final = ("function", *_RULED, *_MADE)
 _FUNCTION: Final = ("name", "arguments", "kwargs")
+_SHOWN: Final = 60
+"""Characters of a value that a message shows."""
 
 
 def _types(kind: Any) -> tuple[Any, ...]:
-    """Return the types one of which a value of a kind has."""
+    """Return the types that a type is the union of."""
     return get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
 
 
 _KINDS: Final = {
-    form: {each.name: (each.type, _types(each.type)) for each in msgspec.structs.fields(form)}
+    form: {field.name: (field.type, _types(field.type)) for field in msgspec.structs.fields(form)}
     for form in (_Record, Expectation, ExpectedCall, Rule, ToolCall)
 }
-"""Fields of a form, of what kind each is, and the types this is made of."""
+"""Form -> field -> its type, and the types that this is the union of."""
 _WANTED: Final = {
     **dict.fromkeys(("recorded", "facets"), "an object"),
     **dict.fromkeys(("children", "names", "forbidden"), "a list of texts"),
@@ -132,46 +129,52 @@ _WANTED: Final = {
     "turn": "a whole number of at least 0",
     "any_of": "a list of values",
 }
-"""What is expected of a field, where it is not text, and not one of few words."""
+"""Field -> its values in words, where they are not text, and not one of few words."""
 
 
 class Wrong(ValueError):
-    """A record that does not follow the form; the message begins with the place."""
+    """A record that does not follow the form; the message begins with the path in it."""
 
-    def __init__(self, what: str, place: str = "") -> None:
-        super().__init__(what)
-        self.what = what
-        self.place = place
-        """Where it is in what was looked at, such as ``.calls[0].turn``."""
+    def __init__(self, problem: str, path: str = "") -> None:
+        super().__init__(problem)
+        self.problem = problem
+        self.path = path
+        """Path in the value that was looked at, such as ``.calls[0].turn``."""
 
     def __str__(self) -> str:
-        return f"{self.place.removeprefix('.')}: {self.what}" if self.place else self.what
+        return f"{self.path.removeprefix('.')}: {self.problem}" if self.path else self.problem
+
+    def below(self, path: str) -> Wrong:
+        """Return the error with its path below another one."""
+        self.path = path + self.path
+        return self
 
 
-def wrong(wanted: str, value: Any, place: str = "") -> Wrong:
-    """Return that something else stands at a place than what was expected."""
+def wrong(wanted: str, value: Any, path: str = "") -> Wrong:
+    """Return the error of a value that is not the one that was expected."""
     shown = json.dumps(value, default=str)
     check_depth(shown)
-    short = shown if len(shown) <= 60 else shown[:57] + "..."
-    return Wrong(f"expected {wanted}, got {short}", place)
+    if len(shown) > _SHOWN:
+        shown = shown[: _SHOWN - 3] + "..."
+    return Wrong(f"expected {wanted}, got {shown}", path)
 
 
-def _unknown(name: Any, known: Sequence[str]) -> Wrong:
+def _unknown_key(name: Any, known: Sequence[str]) -> Wrong:
     hint = suggest(name, known) or f"; known: {', '.join(known)}"
-    return Wrong(f"unknown key{hint}", _below(name))
+    return Wrong(f"unknown key{hint}", _path_of(name))
 
 
-def _below(name: Any) -> str:
-    """Return the place of what an object holds under a name."""
+def _path_of(name: Any) -> str:
+    """Return the path of a key of an object."""
     shown = str(name)
     return f".{shown}" if shown.isidentifier() else f"[{json.dumps(shown)}]"
 
 
 def _field(form: Any, name: str, value: Any) -> Any:
-    """Return a value as a field of a form holds it.
+    """Return a value as a field of a form has it.
 
     Raises:
-        Wrong: It is of another kind.
+        Wrong: It is of another type.
     """
     kind, types = _KINDS[form][name]
     if type(value) in types or kind is Any:
@@ -180,15 +183,16 @@ def _field(form: Any, name: str, value: Any) -> Any:
         return msgspec.convert(value, kind)
     except ValueError:  # of msgspec's own kind, or a lone surrogate
         words = [word for part in types for word in get_args(part) if type(word) is str]
-        wanted = f"one of {', '.join(words)}" if words else _WANTED.get(name, "text")
-        problem = wrong(wanted, value, f".{name}")
-        meant = suggest(value, words) if words and isinstance(value, str) else ""
-        raise Wrong(problem.what + meant, problem.place) from None
+        if not words:
+            raise wrong(_WANTED.get(name, "text"), value, f".{name}") from None
+        error = wrong(f"one of {', '.join(words)}", value, f".{name}")
+        hint = suggest(value, words) if isinstance(value, str) else ""
+        raise Wrong(error.problem + hint, error.path) from None
 
 
 _SHOWN_KEY: Final = re.compile(r"[A-Za-z_][\w.-]{0,47}")
 USAGE_NOT_READ: Final = "usage not read: "
-"""How the remarks begin that name keys of usage nobody reads."""
+"""The beginning of remarks on keys of usage that nobody reads."""
 _KEYS_OF_APIS: Final = frozenset(
     """
     total_tokens prompt_tokens completion_tokens prompt_tokens_details completion_tokens_details
@@ -198,6 +202,8 @@ _KEYS_OF_APIS: Final = frozenset(
     """.split()  # noqa: SIM905
 )
 """Keys of usage as APIs record it, which is not gradestack's form."""
+_MEASURES: Final = ("cost_usd", "seconds", "first_token_seconds")
+"""Fields of usage that are not whole numbers."""
 
 
 def sample_of_line(data: bytes, source: Source) -> Sample:
@@ -221,18 +227,18 @@ def sample_of_record(record: Any, source: Source) -> Sample:
         RecursionError: It is nested too deeply.
     """
     try:
-        found = msgspec.convert(record, _Record)
+        converted = msgspec.convert(record, _Record)
     except ValueError as error:  # of msgspec's own kind, or a lone surrogate
         _check_record(record)
         raise Wrong(str(error)) from None
-    return _sample(found, source)
+    return _sample(converted, source)
 
 
 def _check_record(record: Any) -> None:
-    """Check the keys of a record, and what a sample takes as it stands.
+    """Check the keys of a record, and the fields that a sample takes as they are.
 
     Raises:
-        Wrong: Something is wrong with them.
+        Wrong: One of them is wrong.
     """
     if not isinstance(record, chat.OBJECT):
         raise wrong("an object", record, "record")
@@ -295,12 +301,13 @@ def _sample(record: _Record, source: Source) -> Sample:
 
 
 def _with_talk(sample: Sample, talk: Any, record: _Record) -> Sample:
-    """Return a sample with its conversation, and of it what the record does not say itself."""
-    said = talk.said(() if record.predicted is UNSET else ("calls", "text"))
-    own = {"input": record.input, "model": record.model}
-    own |= dict.fromkeys(("usage", "agent_usage"), record.usage)
-    unsaid = {name: value for name, value in said.items() if own.get(name) is None}
-    return replace(sample, **unsaid, remarks={**talk.remarks, **sample.remarks})
+    """Return a sample with its conversation, and the fields of it that the record does not have."""
+    predicted = () if record.predicted is UNSET else ("calls", "text")
+    recorded = {"input": record.input, "model": record.model}
+    recorded |= dict.fromkeys(("usage", "agent_usage"), record.usage)
+    fields = talk.fields_beside(predicted)
+    missing = {name: value for name, value in fields.items() if recorded.get(name) is None}
+    return replace(sample, **missing, remarks={**talk.remarks, **sample.remarks})
 
 
 def usage_of(recorded: Any) -> tuple[Usage | None, dict[str, int]]:
@@ -312,19 +319,11 @@ def usage_of(recorded: Any) -> tuple[Usage | None, dict[str, int]]:
         return None, {}
     possible = recorded
     if isinstance(recorded, dict) and impossible_amounts(recorded):
-        possible = {
-            name: amount for name, amount in recorded.items() if not impossible_amounts(amount)
-        }
+        possible = {key: recorded[key] for key in recorded if not impossible_amounts(recorded[key])}
     try:
         return msgspec.convert(possible, Usage), {}
     except ValueError:  # of msgspec's own kind, or a lone surrogate
         return _known_usage(possible)
-
-
-def _wanted_amount(name: str) -> str:
-    """Return in words which values a field of usage takes."""
-    measures = ("cost_usd", "seconds", "first_token_seconds")
-    return "expected a number" if name in measures else "expected a whole number"
 
 
 def _known_usage(recorded: Any) -> tuple[Usage | None, dict[str, int]]:
@@ -336,15 +335,16 @@ def _known_usage(recorded: Any) -> tuple[Usage | None, dict[str, int]]:
         return None, {}
     known: dict[str, Any] = {}
     remarks: dict[str, int] = {}
+    free = [name for name in names if name not in recorded]
     for key, value in recorded.items():
         try:
             known[key] = getattr(msgspec.convert({key: value}, Usage), key)
         except ValueError:
             shown = key if _SHOWN_KEY.fullmatch(key) else "other"
+            hint = suggest(key, free)
             if key in names:
-                remarks[f"{USAGE_NOT_READ}{shown} ({_wanted_amount(key)})"] = 1
-                continue
-            hint = suggest(key, [name for name in names if name not in recorded])
+                kind = "a number" if key in _MEASURES else "a whole number"
+                hint = f" (expected {kind})"
             remarks[f"{USAGE_NOT_READ}{shown}{hint}"] = 1
     return (Usage(**known) if known else None), remarks
 
@@ -357,7 +357,7 @@ def _talk(record: _Record) -> Any:
     if turns is not None and not isinstance(turns, list):
         raise wrong("a list of lists of messages", turns, "turns")
     for turn in [messages] if turns is None else turns:
-        if not isinstance(turn, list) or not all(isinstance(each, chat.OBJECT) for each in turn):
+        if not isinstance(turn, list) or not all(isinstance(x, chat.OBJECT) for x in turn):
             raise wrong("a list of messages", turn, "messages")
     try:
         # many files have none
@@ -392,10 +392,7 @@ def _tool_of_text(text: bytes) -> ToolSpec | None:
 
 
 def _error(value: Any) -> Fault | None:
-    """Return the recorded error; an empty text, list or object, or false, is none.
-
-    True is one of which nothing more is recorded.
-    """
+    """Return the recorded error; an empty text, list or object, or false, is none."""
     if value is None or value is False or value in ("", {}, []):
         return None
     if value is True:
@@ -404,10 +401,8 @@ def _error(value: Any) -> Fault | None:
         return Fault(category="target", code="target_error", message=value)
     if not isinstance(value, chat.OBJECT):
         raise wrong("text or an object with type and message", value, "error")
-    kind, message = value.get("type"), value.get("message")
-    return Fault(
-        category="target", code="target_error", message=str(message or ""), type=str(kind or "")
-    )
+    kind, message = str(value.get("type") or ""), str(value.get("message") or "")
+    return Fault(category="target", code="target_error", message=message, type=kind)
 
 
 Call = Callable[[Any, int], Any]
@@ -415,31 +410,33 @@ Call = Callable[[Any, int], Any]
 
 
 class _Side(NamedTuple):
-    """One side of a record: what was done, or what is expected."""
+    """One side of a record: the calls and texts of a run, or those that are expected."""
 
     key: str
     known: tuple[str, ...]
     """Keys that it may have."""
     naming: frozenset[str]
-    """Those of a call: with one of them it is no side but its only call."""
+    """Keys of a call: with one of them it is no side but its only call."""
     call: Call
 
 
 def _predicted(value: Any, version: int) -> dict[str, Any]:
-    """Return what a run did, as fields of its sample."""
-    found = {} if value is UNSET else _parts(value, version, _DONE)
-    if isinstance(answer := found.get("text"), tuple):
-        found["text"] = "\n".join(answer)
-    return found
+    """Return the calls and texts of a run, as fields of its sample."""
+    if value is UNSET:
+        return {}
+    fields = _parts(value, version, _PREDICTED)
+    if isinstance(fields.get("text"), tuple):
+        fields["text"] = "\n".join(fields["text"])
+    return fields
 
 
 def _reference(value: Any, version: int) -> Expectation:
-    """Return what is expected of a run."""
+    """Return the expectation of a run."""
     return Expectation(**_parts(value, version, _EXPECTED))
 
 
 def _parts(value: Any, version: int, side: _Side) -> dict[str, Any]:
-    """Return what a side holds, also in one of its short forms, by its keys."""
+    """Return the fields of a side, also of one in a short form, by their keys."""
     if value is None:
         return {}
     if isinstance(value, str):
@@ -452,32 +449,31 @@ def _parts(value: Any, version: int, side: _Side) -> dict[str, Any]:
         if side.naming.isdisjoint(value):
             return _parts_of_object(value, version, side)
         return {"calls": (_only_call(value, version, side),)}
-    except Wrong as problem:
-        problem.place = f"{side.key}{problem.place}"
-        raise
+    except Wrong as error:
+        raise error.below(side.key) from None
 
 
 def _only_call(value: Mapping[str, Any], version: int, side: _Side) -> Any:
     """Return the call that a side is, beside which nothing else of a side can stand."""
     for name in value:
-        if name in _ADDED and name in side.known:
-            said = f"not beside the name of a call; give the call in a list under {side.key}.calls"
-            raise Wrong(said, f".{name}")
+        if name in _EXPECTED_ONLY and name in side.known:
+            advice = f"give the call in a list under {side.key}.calls"
+            raise Wrong(f"not beside the name of a call; {advice}", f".{name}")
     return side.call(value, version)
 
 
 def _parts_of_object(value: Mapping[str, Any], version: int, side: _Side) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for name, held in value.items():
+    fields: dict[str, Any] = {}
+    for name, part in value.items():
         if name not in side.known:
-            raise _unknown(name, side.known)
-        if held is None:
+            raise _unknown_key(name, side.known)
+        if part is None:
             continue
         if name in ("calls", "alternatives"):
-            found[name] = _lists_of_calls(name, held, version, side.call)
+            fields[name] = _lists_of_calls(name, part, version, side.call)
         else:
-            found[name] = _field(Expectation, name, held)
-    return found
+            fields[name] = _field(Expectation, name, part)
+    return fields
 
 
 def _lists_of_calls(name: str, value: Any, version: int, call: Call) -> tuple[Any, ...]:
@@ -488,34 +484,33 @@ def _lists_of_calls(name: str, value: Any, version: int, call: Call) -> tuple[An
         if not isinstance(value, list):
             raise wrong("a list of lists of calls", value)
         return _calls(value, version, lambda calls, _: _calls(calls, version, call))
-    except Wrong as problem:
-        problem.place = f".{name}{problem.place}"
-        raise
+    except Wrong as error:
+        raise error.below(f".{name}") from None
 
 
 def _calls(value: Any, version: int, call: Call) -> tuple[Any, ...]:
     if not isinstance(value, list):
         raise wrong("a list of calls", value)
-    found: list[Any] = []
+    calls: list[Any] = []
     try:
         for entry in value:
-            found.append(call(entry, version))
-    except Wrong as problem:
-        problem.place = f"[{len(found)}]{problem.place}"
-        raise
-    return tuple(found)
+            calls.append(call(entry, version))
+    except Wrong as error:
+        raise error.below(f"[{len(calls)}]") from None
+    return tuple(calls)
 
 
-def _named(entry: Any, *, several: bool = False) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-    """Return a call that names its tool, or (``several``) tools, and what of it holds name and
-    arguments.
-    """
+def _named_call(
+    entry: Any, *, several: bool = False
+) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    """Return a call that names its tool, or (``several``) tools, and its object with the name."""
     if isinstance(entry, chat.OBJECT):
         call = usual_call(entry)
         function = call.get("function")
         inner = call if function is None or not isinstance(function, chat.OBJECT) else function
         name = inner.get("name")
-        if isinstance(name, str) or (name is None and several and _are_names(call.get("names"))):
+        has_names = name is None and several and _are_names(call.get("names"))
+        if isinstance(name, str) or has_names:
             return call, inner
     raise wrong("a call with a name", entry)
 
@@ -524,12 +519,12 @@ def _are_names(value: Any) -> bool:
     return isinstance(value, list) and value != [] and all(isinstance(x, str) for x in value)
 
 
-def _made(entry: Any, version: int) -> ToolCall:
+def _made_call(entry: Any, version: int) -> ToolCall:
     """Return a call that was made.
 
-    The first version of the form leaves out details of another kind.
+    The first version of the form leaves out details of another type.
     """
-    entry, inner = _named(entry)
+    entry, inner = _named_call(entry)
     call: Any = chat.tool_call(entry)
     if inner is not entry or _DETAILS.isdisjoint(entry):
         return call  # type: ignore[no-any-return]
@@ -545,26 +540,26 @@ def _made(entry: Any, version: int) -> ToolCall:
     return replace(call, **details)  # type: ignore[no-any-return]
 
 
-def _expected(entry: Any, version: int) -> ExpectedCall:
-    entry, inner = _named(entry, several=True)
+def _expected_call(entry: Any, version: int) -> ExpectedCall:
+    entry, inner = _named_call(entry, several=True)
     if inner is entry:
         _check_keys(entry, _FLAT, version)
-        arguments = _arguments(entry, version)
+        recorded = _arguments(entry, version)
         if version > 1 and entry.get("function") is not None:
             raise wrong("an object with name and arguments", entry["function"], ".function")
     else:
         _check_keys(entry, _WRAPPED, version)
         try:
             _check_keys(inner, _FUNCTION, version)
-            arguments = _arguments(inner, version)
-        except Wrong as problem:
-            problem.place = f".function{problem.place}"
-            raise
-    given, text = chat.parse_arguments(arguments)
+            recorded = _arguments(inner, version)
+        except Wrong as error:
+            raise error.below(".function") from None
+    arguments, text = chat.parse_arguments(recorded)
+    is_compared = version < 2 or inner.get("arguments", ()) is not None
     call = ExpectedCall(
         name=as_text(inner.get("name")),
-        arguments=given if version < 2 or inner.get("arguments", ()) is not None else None,
-        raw_arguments=text if given is None else None,
+        arguments=arguments if is_compared else None,
+        raw_arguments=text if arguments is None else None,
     )
     return call if _CONDITIONS.isdisjoint(entry) else replace(call, **_conditions(entry))
 
@@ -578,53 +573,57 @@ def _arguments(call: Mapping[str, Any], version: int) -> Any:
 
 
 def _conditions(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what an expected call says beside its name and arguments."""
-    found: dict[str, Any] = {}
+    """Return the conditions of an expected call beside its name and arguments."""
+    fields: dict[str, Any] = {}
     for name, value in entry.items():
-        if name not in _CONDITIONS or value is None:
-            continue
-        found[name] = _rules(value) if name == "rules" else _field(ExpectedCall, name, value)
-    if found.get("turn", 0) < 0:
-        raise wrong(_WANTED["turn"], found["turn"], ".turn")
-    return found
+        if name == "rules" and value is not None:
+            fields[name] = _rules(value)
+        elif name in _CONDITIONS and value is not None:
+            fields[name] = _field(ExpectedCall, name, value)
+    if fields.get("turn", 0) < 0:
+        raise wrong(_WANTED["turn"], fields["turn"], ".turn")
+    return fields
 
 
-_DONE: Final = _Side("predicted", _SIDE, frozenset({"name", "function"}), _made)
+_PREDICTED: Final = _Side("predicted", _SIDE, frozenset({"name", "function"}), _made_call)
 _EXPECTED: Final = _Side(
-    "expected", (*_SIDE, *_ADDED), frozenset({"name", "names", "function"}), _expected
+    "expected",
+    (*_SIDE, *_EXPECTED_ONLY),
+    frozenset({"name", "names", "function"}),
+    _expected_call,
 )
 
 
 def _check_keys(entry: Mapping[str, Any], known: tuple[str, ...], version: int) -> None:
     """Check the keys of an expected call.
 
-    The first version of the form let a call hold anything: there only what is nearly a key that it
-    lacks is refused.
+    The first version of the form let a call hold anything: there a key is refused only where it is
+    nearly one that the call lacks.
     """
     for name in entry:
         if name in known:
             continue
         if version > 1:
-            raise _unknown(name, [each for each in known if each not in _UNNAMED])
-        lacking = [each for each in _RULED if each in known and each not in entry]
-        nearly = suggest(name, lacking, cutoff=0.85)
-        if "arguments" in known and not {"arguments", "kwargs"} & entry.keys():
-            nearly = nearly or suggest(name, ("arguments",))
-        if nearly:
-            raise Wrong(f"unknown key{nearly}", _below(name))
+            raise _unknown_key(name, [key for key in known if key not in _UNNAMED])
+        lacking = [key for key in _RULED if key in known and key not in entry]
+        hint = suggest(name, lacking, cutoff=0.85)
+        has_arguments = "arguments" not in known or {"arguments", "kwargs"} & entry.keys()
+        if not hint and not has_arguments:
+            hint = suggest(name, ("arguments",))
+        if hint:
+            raise Wrong(f"unknown key{hint}", _path_of(name))
 
 
 def _rules(value: Any) -> dict[str, Rule]:
     if not isinstance(value, chat.OBJECT):
         raise wrong("an object: argument to rule", value, ".rules")
-    found = {}
+    rules = {}
     for argument, rule in value.items():
         try:
-            found[argument] = _rule(rule)
-        except Wrong as problem:
-            problem.place = f".rules{_below(argument)}{problem.place}"
-            raise
-    return found
+            rules[argument] = _rule(rule)
+        except Wrong as error:
+            raise error.below(f".rules{_path_of(argument)}") from None
+    return rules
 
 
 def _rule(value: Any) -> Rule:
@@ -633,5 +632,5 @@ def _rule(value: Any) -> Rule:
         raise wrong(f"a rule, which is an object with any of {', '.join(known)}", value)
     for name in value:
         if name not in known:
-            raise _unknown(name, known)
-    return Rule(**{name: _field(Rule, name, held) for name, held in value.items()})
+            raise _unknown_key(name, known)
+    return Rule(**{name: _field(Rule, name, entry) for name, entry in value.items()})

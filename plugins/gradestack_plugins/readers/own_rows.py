@@ -1,4 +1,4 @@
-"""Rows of gradestack's own runs, read back as the samples they were written of."""
+"""Rows of gradestack's own runs, read back as samples."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SAME: Final = (
     *("cluster", "expected", "status", "error", "ended", "trace", "children", "facets", "remarks"),
     *("native", "agent_id", "agent_usage", "usage", "run"),
 )
-"""Fields that a row has as a sample has them."""
+"""Fields that are the same in rows and samples."""
 _PREDICTED: Final = ("calls", "label", "text", "plan", "state")
 _GRADED: Final = ("grade", "grades", "submission", "submissions")
 """Fields of a row that graders wrote; its sample has them as recorded values."""
@@ -42,7 +42,7 @@ def check_run(path: Path) -> None:
     folder = path if path.is_dir() else path.parent
     try:
         report = load_report(folder) if is_run(folder) else None
-    except DataError:  # whatever is missing or damaged beside the rows is not needed
+    except DataError:  # files beside the rows are not needed
         return
     if report is None or not report.has_rows:
         return
@@ -52,7 +52,7 @@ def check_run(path: Path) -> None:
             "grade the input of that run instead",
         )
     if path.is_dir():
-        deque(report.lines(), maxlen=0)  # which counts them
+        deque(report.lines(), maxlen=0)  # counts them
 
 
 def sample_of_row(row: Mapping[str, Any], identifier: str) -> Sample:
@@ -62,33 +62,34 @@ def sample_of_row(row: Mapping[str, Any], identifier: str) -> Sample:
         ValueError: The row was changed into another form.
     """
     fields = {name: row[name] for name in _SAME if row.get(name) is not None}
-    fields |= {name: as_map(row["predicted"]).get(name) for name in _PREDICTED}
-    if isinstance(tools := row.get("tools"), list):
+    predicted = as_map(row["predicted"])
+    fields |= {name: predicted.get(name) for name in _PREDICTED}
+    tools = row.get("tools")
+    if isinstance(tools, list):
         fields["tools"] = [{"name": tool} if isinstance(tool, str) else tool for tool in tools]
     graded = {name: row[name] for name in _GRADED if row.get(name) is not None}
     fields["recorded"] = {**as_map(row.get("recorded")), **graded}
-    fields |= {"model": row.get("model_name"), "input": as_map(row.get("sample")).get("input")}
+    fields["model"] = row.get("model_name")
+    fields["input"] = as_map(row.get("sample")).get("input")
     try:
         sample = msgspec.convert({"id": identifier, **fields}, Sample)
     except ValueError as error:
         raise ValueError(f"the row is not as gradestack wrote it: {error}") from error
     turns = tuple(map(chat.messages, as_list(row.get("trajectory"))))
-    answered = chat.made_calls(message for turn in turns for message in turn)
-    return replace(sample, turns=turns, calls=_with_results(sample.calls, answered))
+    made = chat.made_calls(message for turn in turns for message in turn)
+    return replace(sample, turns=turns, calls=_with_results(sample.calls, made))
 
 
 def _with_results(
-    calls: tuple[ToolCall, ...] | None, answered: tuple[ToolCall, ...]
+    calls: tuple[ToolCall, ...] | None, made: tuple[ToolCall, ...]
 ) -> tuple[ToolCall, ...] | None:
-    """Return a row's calls with what its conversation has of them, where that has the same ones."""
-    if not calls or [call.name for call in calls] != [call.name for call in answered]:
+    """Return a row's calls with ids and results of the same calls in its conversation."""
+    if not calls or [call.name for call in calls] != [call.name for call in made]:
         return calls
-    return tuple(
-        replace(
-            call,
-            raw_arguments=call.raw_arguments or made.raw_arguments,
-            id=made.id,
-            result=made.result,
-        )
-        for call, made in zip(calls, answered, strict=True)
-    )
+    pairs = zip(calls, made, strict=True)
+    return tuple(_with_result(call, same) for call, same in pairs)
+
+
+def _with_result(call: ToolCall, same: ToolCall) -> ToolCall:
+    raw = call.raw_arguments or same.raw_arguments
+    return replace(call, raw_arguments=raw, id=same.id, result=same.result)

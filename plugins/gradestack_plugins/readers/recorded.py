@@ -31,12 +31,24 @@ from gradestack import (
 )
 from gradestack.jsonio import as_list, as_map, as_number, as_text, compact
 
-_SHOWN = 20
-"""Metrics named in a message."""
-
-
-_ABOVE_SHARES = 10
-"""A score above is no share and no grade of a few points."""
+_SHOWN: Final = 20
+"""Number of metrics that a message names."""
+_ABOVE_SHARES: Final = 10
+"""A larger score is no share and no grade of a few points."""
+_ABOUT_TURNS: Final = ("submission", "ground_truth", "rationale")
+_RUN_FAILED: Final = Fault(category="target", code="target_error", message="the run failed")
+_RECORDED_ERROR: Final = "recorded_error"
+AMOUNTS: Final = (
+    *("cost", "prompt_tokens", "completion_tokens", "total_time", "target_time", "extraction_time"),
+    *("per_grader_time", "timing", "timing_metrics"),
+)
+"""Names of recorded costs and times, which are no scores."""
+_NO_SCORES: Final = frozenset({"grade", "grades", *AMOUNTS})
+_BREAKDOWNS: Final = {
+    "Error: ": ("target", "target_error"),
+    "Error during grading: ": ("grading", _RECORDED_ERROR),
+}
+"""Beginning of a rationale -> category and code of the fault of a run, or of a judge."""
 
 
 @attrs.frozen(kw_only=True)
@@ -95,18 +107,16 @@ class Recorded(Grader):
         """Return the metric that a grader of a key takes; None where grades have no names.
 
         Raises:
-            ConfigError: There are several, and none is called as the key.
+            ConfigError: There are several, and none has the name of the key.
         """
         graded, scored = recorded_metrics(samples)
         metrics = graded or scored
         if key in (*graded, *scored):
             return key
         if len(metrics) > 1:
-            several = ", ".join(metrics[:_SHOWN]) + ", ..." * (len(metrics) > _SHOWN)
-            raise ConfigError(
-                f"the recording has no metric {key!r} but several others; name one with `metric`: "
-                f"{several}"
-            )
+            shown = ", ".join(metrics[:_SHOWN]) + ", ..." * (len(metrics) > _SHOWN)
+            what = f"the recording has no metric {key!r} but several others"
+            raise ConfigError(f"{what}; name one with `metric`: {shown}")
         return metrics[0] if metrics else None
 
     def _require_one_scale(self, metric: str, samples: Iterable[Sample]) -> None:
@@ -120,70 +130,68 @@ class Recorded(Grader):
         fractions = [number for number in numbers if 0 < number < 1]
         large = [number for number in numbers if number > _ABOVE_SHARES]
         if self.scale is None and fractions and large:
+            scales = f"{large[0]:g} beside {fractions[0]:g}"
             raise ConfigError(
-                f"the recorded scores {metric!r} are of two scales: {large[0]:g} beside "
-                f"{fractions[0]:g}; say which is meant, scores outside it are errors: "
-                "--set graders.recorded.scale=[0,1] or [0,100]"
+                f"the recorded scores {metric!r} are of two scales: {scales}; say which is meant, "
+                "scores outside it are errors: --set graders.recorded.scale=[0,1] or [0,100]"
             )
 
     @override
     def grade(self, sample: Sample) -> Grade:
         recorded, grades = sample.recorded, as_map(sample.recorded.get("grades"))
-        found = _gate_grade(recorded, grades)
+        stored = _gate_grade(recorded, grades)
         if self.metric is not None:
-            found = grades.get(self.metric, recorded.get(self.metric))
-        if isinstance(as_map(found).get("state"), str):
-            return _own(as_map(found))
+            stored = grades.get(self.metric, recorded.get(self.metric))
+        if isinstance(as_map(stored).get("state"), str):
+            return _own_grade(as_map(stored))
         error = recorded.get("error")
         is_letta = grades or "grade" in recorded or error is not None
-        if sample.status is Status.FAILED and (found is None or is_letta):
-            return _failed(sample.error or _RUN_FAILED, found or recorded.get("grade"))
+        if sample.status is Status.FAILED and (stored is None or is_letta):
+            return _failed(sample.error or _RUN_FAILED, stored or recorded.get("grade"))
         if error is not None:
             return failed(error_fault(error))
-        if found is None:
+        if stored is None:
             return self._without_grade(recorded, grades)
-        explained = as_map(recorded.get("explanations"))
-        if explained and self.metric is not None and is_score(found):
-            found = {"score": found, "rationale": explained.get(self.metric)}
-        grade = self._grade(found)
-        if sample.error is not None and grade.score is not None and grade.score < 1:
-            reason = Reason(code="run_error", message=sample.error.message)
-            grade = replace(grade, reasons=(reason,), rationale=grade.rationale or reason.message)
-        return grade
+        grade = self._grade(self._with_explanation(stored, recorded))
+        if sample.error is None or grade.score is None or grade.score >= 1:
+            return grade
+        reason = Reason(code="run_error", message=sample.error.message)
+        return replace(grade, reasons=(reason,), rationale=grade.rationale or reason.message)
+
+    def _with_explanation(self, stored: JSON, recorded: Mapping[str, Any]) -> JSON:
+        """Return a score with the explanation that is recorded under its metric."""
+        explanations = as_map(recorded.get("explanations"))
+        if not explanations or self.metric is None or not is_score(stored):
+            return stored
+        return {"score": stored, "rationale": explanations.get(self.metric)}
 
     def _without_grade(self, recorded: Mapping[str, Any], grades: Mapping[str, Any]) -> Grade:
         fault = judge_fault(recorded.get("grade"))
         if fault is not None:
             return _failed(fault, recorded["grade"])
-        what = "no grade" if self.metric is None else f"no grade of {self.metric!r}"
+        grade = "no grade" if self.metric is None else f"no grade of {self.metric!r}"
         known = f"; metrics: {', '.join(map(str, grades))}" if grades else ""
-        return skipped("no_recorded_grade", f"the recording holds {what}{known}")
+        return skipped("no_recorded_grade", f"the recording holds {grade}{known}")
 
-    def _grade(self, found: JSON) -> Grade:
-        if not isinstance(found, Mapping):
-            found = {"score": found}
-        metadata, fault = dict(as_map(found.get("metadata"))), judge_fault(found)
-        if metadata.get("error") and fault is not None:
-            return _failed(fault, found)
-        score = found.get("score")
+    def _grade(self, stored: JSON) -> Grade:
+        if not isinstance(stored, Mapping):
+            stored = {"score": stored}
+        metadata = dict(as_map(stored.get("metadata")))
+        fault = judge_fault(stored) if metadata.get("error") else None
+        if fault is not None:
+            return _failed(fault, stored)
+        score = stored.get("score")
         if not is_score(score):
             return _bad(f"the recorded score is no finite number: {compact(score)[:60]}")
         if self.scale is not None and not self.scale[0] <= score <= self.scale[1]:
             low, high = self.scale
             return _bad(f"a recorded score outside its scale, {low:g} to {high:g}: {score!r}")
-        rationale, items = as_text(found.get("rationale")), _turns(found.get("per_turn_grades"))
-        return Grade(score=float(score), rationale=rationale, items=items, metadata=metadata)
-
-
-_ABOUT_TURNS = ("submission", "ground_truth", "rationale")
-_RUN_FAILED = Fault(category="target", code="target_error", message="the run failed")
-_RECORDED_ERROR = "recorded_error"
-AMOUNTS: Final = (
-    *("cost", "prompt_tokens", "completion_tokens", "total_time", "target_time", "extraction_time"),
-    *("per_grader_time", "timing", "timing_metrics"),
-)
-"""Names of recorded costs and times, which are no scores."""
-_NO_SCORES: Final = frozenset({"grade", "grades", *AMOUNTS})
+        return Grade(
+            score=float(score),
+            rationale=as_text(stored.get("rationale")),
+            items=_turns(stored.get("per_turn_grades")),
+            metadata=metadata,
+        )
 
 
 def recorded_metrics(samples: Iterable[Sample]) -> tuple[list[str], list[str]]:
@@ -198,13 +206,6 @@ def recorded_metrics(samples: Iterable[Sample]) -> tuple[list[str], list[str]]:
             if has_score and name not in _NO_SCORES:
                 scored[name] = None
     return list(graded), list(scored)
-
-
-_BREAKDOWNS: Final = {
-    "Error: ": ("target", "target_error"),
-    "Error during grading: ": ("grading", _RECORDED_ERROR),
-}
-"""How the rationale begins of a grade that stands for a run, or for a judge, that broke down."""
 
 
 def error_fault(error: JSON) -> Fault:
@@ -224,10 +225,10 @@ def grade_fault(grade: JSON) -> Fault | None:
     stored = as_map(grade)
     rationale, metadata = as_text(stored.get("rationale")), as_map(stored.get("metadata"))
     category, code, message = "grading", _RECORDED_ERROR, ""
-    for prefix in _BREAKDOWNS:
-        if rationale.startswith(prefix):
-            category, code = _BREAKDOWNS[prefix]
-            message = rationale.removeprefix(prefix)
+    for beginning in _BREAKDOWNS:
+        if rationale.startswith(beginning):
+            category, code = _BREAKDOWNS[beginning]
+            message = rationale.removeprefix(beginning)
     error = shown_text(metadata["error"]) if metadata.get("error") else ""
     if error not in message:
         message = f"{message} ({error})" if message else error
@@ -241,12 +242,12 @@ def judge_fault(grade: JSON) -> Fault | None:
     return fault and replace(fault, category="grading", code=_RECORDED_ERROR)
 
 
-def _failed(fault: Fault, found: JSON) -> Grade:
-    """Return a failed grade with the metadata, and for a judge's fault the words, of a recorded one."""
-    stored = as_map(found)
-    grade = replace(failed(fault), metadata=dict(as_map(stored.get("metadata"))))
+def _failed(fault: Fault, grade: JSON) -> Grade:
+    """Return a failed grade with metadata, and for a judge's fault the rationale, of a recorded one."""
+    stored = as_map(grade)
     rationale = as_text(stored.get("rationale")) if fault.category == "grading" else ""
-    return replace(grade, rationale=rationale or grade.rationale)
+    grade_failed = replace(failed(fault), metadata=dict(as_map(stored.get("metadata"))))
+    return replace(grade_failed, rationale=rationale or grade_failed.rationale)
 
 
 def shown_text(value: JSON) -> str:
@@ -271,14 +272,14 @@ def _bad(message: str) -> Grade:
     return failed(Fault(category="data", code="bad_recorded_grade", message=message))
 
 
-def _own(found: Mapping[str, Any]) -> Grade:
+def _own_grade(stored: Mapping[str, Any]) -> Grade:
     """Return a grade that gradestack wrote."""
     try:
-        grade = grade_from_json({"rationale": "", "metadata": {}, "score": None, **found})
+        grade = grade_from_json({"rationale": "", "metadata": {}, "score": None, **stored})
         grade_to_json(grade)
         problem = check_grade(grade)
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
-        return _bad(f"the recorded grade is not understood: {compact(dict(found))[:60]}")
+        return _bad(f"the recorded grade is not understood: {compact(dict(stored))[:60]}")
     if problem is not None:
         return _bad(problem)
     if grade.outcome is Outcome.MISSING:
@@ -287,12 +288,20 @@ def _own(found: Mapping[str, Any]) -> Grade:
 
 
 def _turns(raw: JSON) -> tuple[Item, ...]:
+    """Return the grades of turns as items."""
     items = []
     for number, entry in enumerate(as_list(raw), 1):
         if not isinstance(entry, Mapping):
             continue
-        about = {name: entry[name] for name in _ABOUT_TURNS if name in entry}
-        score = float(entry["score"]) if is_score(entry.get("score")) else None
-        outcome = Outcome.FAILED if score is None else Outcome.GRADED
-        items.append(Item(id=f"turn {number}", metadata=about, outcome=outcome, score=score))
+        metadata = {name: entry[name] for name in _ABOUT_TURNS if name in entry}
+        score = entry.get("score")
+        is_graded = is_score(score)
+        items.append(
+            Item(
+                id=f"turn {number}",
+                metadata=metadata,
+                outcome=Outcome.GRADED if is_graded else Outcome.FAILED,
+                score=float(score) if is_score(score) else None,
+            )
+        )
     return tuple(items)

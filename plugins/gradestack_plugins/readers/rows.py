@@ -242,7 +242,7 @@ def _conversation(models: list[Row]) -> list[Any]:
 
 
 def shared_beginning(one: list[str], other: list[str]) -> int:
-    """Return how many keys two lists begin with in common."""
+    """Return the number of keys that two lists begin with in common."""
     return len(list(takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))))
 
 

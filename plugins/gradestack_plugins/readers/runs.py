@@ -1,4 +1,4 @@
-"""RunReader: files that hold whole runs, of which a format says how they are cut out of records."""
+"""RunReader: base of readers of files that hold whole runs, which a format cuts out of records."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ from gradestack import (
 from gradestack.jsonio import Range
 from gradestack_plugins.readers.chat.conversation import Conversation, finish
 from gradestack_plugins.readers.chat.identity import Identity
-from gradestack_plugins.readers.chat.logs import PROVIDES, broken, log_sample, tools_of
+from gradestack_plugins.readers.chat.samples import PROVIDES, broken, log_sample, tools_of
 from gradestack_plugins.readers.whole import WholeDocuments
 
 
 class Record(NamedTuple):
-    """One record of a file, and where it stands."""
+    """One record of a file, with its source."""
 
     value: Any
     source: Source
 
 
 class ToolResult(NamedTuple):
-    """What came of a call, where that stands beside the conversation."""
+    """The result of a call that stands beside the conversation."""
 
     name: str
     arguments: Any
@@ -51,7 +51,7 @@ class ToolResult(NamedTuple):
 
 
 class Run(msgspec.Struct, kw_only=True):
-    """One run, as its format has it: a conversation, and what is known beside it."""
+    """One run, as its format has it: a conversation, and the fields beside it."""
 
     id: str
     entries: list[Any]
@@ -78,7 +78,7 @@ class Run(msgspec.Struct, kw_only=True):
     recorded: dict[str, JSON] = {}
     ended: str | None = None
     error: Any = None
-    """What ended the run, in any form; None where nothing did."""
+    """The error that ended the run, in any form; None without one."""
     trace: dict[str, str] = {}
     children: tuple[str, ...] = ()
     facets: dict[str, JSON] = {}
@@ -120,25 +120,25 @@ def _hand_results(talk: Conversation, results: Iterable[ToolResult]) -> None:
     waiting: dict[str, list[ToolCall]] = {}
     for call in talk.calls:
         waiting.setdefault(call.name, []).append(call)
-    for given in results:
-        calls = waiting.get(given.name, [])
+    for result in results:
+        calls = waiting.get(result.name, [])
         if not calls:
             continue
-        same = [call for call in calls if call.arguments == given.arguments]
+        same = [call for call in calls if call.arguments == result.arguments]
         call = (same or calls)[0]
         calls.remove(call)
         if call.status is None:
-            finish(call, given.result, given.error)
-        elif given.error is not None and call.status == "ok":
-            finish(call, call.result, given.error)
+            finish(call, result.result, result.error)
+        elif result.error is not None and call.status == "ok":
+            finish(call, call.result, result.error)
 
 
-def _with_amounts(usage: Usage | None, whole: Usage | None) -> Usage | None:
+def _with_amounts(usage: Usage | None, total: Usage | None) -> Usage | None:
     """Return the usage of a run's answers, with the amounts that are known of the whole run."""
-    if usage is None or whole is None:
-        return whole or usage
-    amounts = {name: getattr(whole, name) for name in Usage.__struct_fields__}
-    return replace(usage, **{name: each for name, each in amounts.items() if each is not None})
+    if usage is None or total is None:
+        return total or usage
+    amounts = {name: getattr(total, name) for name in Usage.__struct_fields__}
+    return replace(usage, **{name: value for name, value in amounts.items() if value is not None})
 
 
 @attrs.frozen(kw_only=True)
@@ -184,8 +184,8 @@ class RunReader(WholeDocuments):
 
     @override
     def files(self, inputs: Inputs, index: Any) -> Iterator[RecordFile]:
-        for given in inputs.data:
-            yield RecordFile(input=given, ranges=(Range(),))
+        for origin in inputs.data:
+            yield RecordFile(input=origin, ranges=(Range(),))
 
     @override
     def read(self, shard: Shard, index: Any) -> Iterator[Sample | BadRecord]:
@@ -199,11 +199,11 @@ class RunReader(WholeDocuments):
             is_empty = False
             yield sample
         is_part = not (self.records_are_runs or is_empty)
-        yield from (replace(each, is_part=is_part) for each in bad)
+        yield from (replace(record, is_part=is_part) for record in bad)
         if strangers:
             number = len(strangers)
-            said = "it is" if number == 1 else f"it is the first of {number} records that are"
-            reason = f"{said} of another form, and not read"
+            what = "it is" if number == 1 else f"it is the first of {number} records that are"
+            reason = f"{what} of another form, and not read"
             yield BadRecord(source=strangers[0], reason=reason, is_part=is_part)
         elif is_empty and not bad and self.needs_words:
             yield BadRecord(source=start, reason=_SILENT)
@@ -212,9 +212,9 @@ class RunReader(WholeDocuments):
         self, file: Input, bad: list[BadRecord], strangers: list[Source]
     ) -> Iterator[Record]:
         """Yield the records of the format; add those that are no JSON and the others to lists."""
-        whole = self.is_whole_file(file.path)
-        for element in read_document(file) if whole else self.elements(file, Range()):
-            line = None if whole else element.line
+        is_document = self.is_whole_file(file.path)
+        for element in read_document(file) if is_document else self.elements(file, Range()):
+            line = None if is_document else element.line
             source = Source(file=file.shown, ordinal=element.ordinal, line=line)
             if element.problem is not None:
                 bad.append(BadRecord(source=source, reason=element.problem))
@@ -225,10 +225,10 @@ class RunReader(WholeDocuments):
 
     def _samples(self, runs: Iterable[Run], start: Source) -> Iterator[Sample | BadRecord]:
         """Yield the sample of each run; one that cannot be read ends none of the others."""
-        taken: list[Run] = []
-        take = partial(_take_next, iter(runs), taken)
-        while not (bad := list(self.guarded(take, None, start))) and taken:
-            run = taken.pop()
+        next_run: list[Run] = []
+        take = partial(_take_next, iter(runs), next_run)
+        while not (bad := list(self.guarded(take, None, start))) and next_run:
+            run = next_run.pop()
             read = partial(self._sample_in, run)
             yield from self.guarded(read, run.first, run.source or start)
         yield from bad
@@ -242,9 +242,11 @@ class RunReader(WholeDocuments):
         return [BadRecord(source=source, reason=_SILENT)]
 
 
-def _take_next(runs: Iterator[Run], taken: list[Run], _record: Any, _source: Source) -> tuple[()]:
+def _take_next(
+    runs: Iterator[Run], next_run: list[Run], _record: Any, _source: Source
+) -> tuple[()]:
     """Add the next run to a list; there is no sample of it yet."""
-    taken += islice(runs, 1)
+    next_run += islice(runs, 1)
     return ()
 
 

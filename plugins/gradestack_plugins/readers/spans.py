@@ -11,7 +11,7 @@ from gradestack import JSON, replace
 from gradestack.jsonio import as_list, as_map, as_number, as_text
 from gradestack_plugins.readers.bodies import answers_in, asked_in, model_in, usage_in
 from gradestack_plugins.readers.chat import word
-from gradestack_plugins.readers.chat.names import decoded
+from gradestack_plugins.readers.chat.calls import decoded
 from gradestack_plugins.readers.chat.usage import usage_of
 from gradestack_plugins.readers.declared import Items, Text, convert_record
 from gradestack_plugins.readers.rows import Kind, Row
@@ -48,7 +48,7 @@ class Span(msgspec.Struct, kw_only=True):
 def read_row(
     recorded: Mapping[str, Any], places: Mapping[str, str], kind_of: Callable[[Span], Kind]
 ) -> Row:
-    """Return what a platform's row is in its trace.
+    """Return a platform's row as a row of its trace.
 
     Args:
         recorded: The row.

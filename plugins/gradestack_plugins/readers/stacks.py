@@ -1,13 +1,10 @@
-"""Stacks of data of one's own.
-
-Which graders compare what was expected, chosen by what the data expects.
-"""
+"""Stacks of data of one's own: graders by what the data expects."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, Literal
 
 from gradestack import JSON, VERDICT_NAMES, DataError, Sample
@@ -23,7 +20,7 @@ _STACKS: Final = {
     "tool": "classification",
     "no_call": "tool_calls",
 }
-"""Stack by what is expected, the first that applies."""
+"""Kind of expectation -> stack, the first that applies."""
 _WITHOUT: Final = "graded without a reference. To compare with expected calls: --dataset FILE"
 _FIRST: Final = 1000
 _MOST_FIGURES: Final = 5
@@ -31,25 +28,35 @@ _SHOWN: Final = 3
 
 
 def expectations(sample: Sample) -> set[str]:
-    """Return what a sample expects: ``calls``, ``text``, ``label``, a ``tool``, or ``no_call``.
+    """Return the kinds of what a sample expects.
+
+    ``calls``, ``text``, ``label``, a ``tool``, or ``no_call``.
 
     One expected call whose arguments are not compared, and at most one made without any, are names
     of a ``tool``.
     """
-    expected, found = sample.expected, set[str]()
+    expected = sample.expected
+    kinds = set[str]()
     if expected.calls is not None or expected.alternatives:
-        made, due = sample.calls or (), expected.calls or ()
-        named = [call.arguments is None and not call.rules for call in due] == [
-            True
-        ] and not expected.alternatives
-        is_tool = named and len(made) <= 1 and not any(call.arguments for call in made)
-        found.add("tool" if is_tool else "calls" if due or expected.alternatives else "no_call")
-    of_label = expected.label is not None and sample.label is not None and sample.text is None
-    if expected.text is not None and not of_label:
-        found.add("text")
+        kinds.add(_kind_of_calls(sample))
+    has_labels = expected.label is not None and sample.label is not None
+    if expected.text is not None and not (has_labels and sample.text is None):
+        kinds.add("text")
     elif expected.label is not None:
-        found.add("label")
-    return found
+        kinds.add("label")
+    return kinds
+
+
+def _kind_of_calls(sample: Sample) -> str:
+    """Return whether a sample expects calls, the name of a tool, or no call."""
+    if sample.expected.alternatives:
+        return "calls"
+    expected, made = sample.expected.calls or (), sample.calls or ()
+    if not expected:
+        return "no_call"
+    is_name = len(expected) == 1 and expected[0].arguments is None and not expected[0].rules
+    has_arguments = any(call.arguments for call in made)
+    return "tool" if is_name and len(made) <= 1 and not has_arguments else "calls"
 
 
 def auto(samples: Callable[[], Iterable[Sample]] = tuple) -> dict[str, Any]:
@@ -58,35 +65,31 @@ def auto(samples: Callable[[], Iterable[Sample]] = tuple) -> dict[str, Any]:
     Without expectations it is ``recorded`` where each run has a verdict on record, or where nothing
     but scores is on record. Else it is ``trajectory``, which needs no reference.
     """
-    kinds, scores, are_calls_known = Counter[str](), RecordedScores(), False
+    kinds = Counter[str]()
+    scores = RecordedScores()
     unread = Counter[str]()
+    n_samples = 0
+    are_calls_known = False
     for sample in samples():
-        kinds.update((*expectations(sample), "samples"))
+        n_samples += 1
+        kinds.update(expectations(sample))
         scores.add(sample)
         are_calls_known = are_calls_known or sample.calls is not None
         unread.update({kind: n for kind, n in sample.remarks.items() if kind.startswith(NOT_READ)})
-    nothing_read = bool(unread) and not are_calls_known and kinds["samples"] < _FIRST
-    for kind, stack in _STACKS.items():
-        if kinds[kind]:
-            if nothing_read and stack == "tool_calls":
-                raise _nothing_read(unread)
-            return {"stack": stack}
-    if scores.verdict is not None or (scores.names and not are_calls_known):
-        return {"stack": "recorded"}
-    if nothing_read:
-        raise _nothing_read(unread)
-    looked_at = f"the {kinds['samples']:,} records looked at"
-    where = "the data" if kinds["samples"] < _FIRST else looked_at
+    is_nothing_read = bool(unread) and not are_calls_known and n_samples < _FIRST
+    stack = next((stack for kind, stack in _STACKS.items() if kinds[kind]), None)
+    if stack is None and (scores.verdict is not None or (scores.names and not are_calls_known)):
+        stack = "recorded"
+    if is_nothing_read and stack in (None, "tool_calls"):
+        raise DataError(f"{unread_text(unread)}: of no run the calls are known", HELP)
+    if stack is not None:
+        return {"stack": stack}
+    where = "the data" if n_samples < _FIRST else f"the {n_samples:,} records looked at"
     notes = [f"No expectations in {where}: {_WITHOUT}"]
     if scores.names:
         shown = ", ".join(scores.names[:_SHOWN])
         notes.append(f"Recorded scores ({shown}) are in no figure: --stack recorded")
     return {"stack": "trajectory", "notes": notes}
-
-
-def _nothing_read(unread: Mapping[str, int]) -> DataError:
-    """Return that no run's calls could be read, with what holds them and what would help."""
-    return DataError(f"{unread_text(unread)}: of no run the calls are known", HELP)
 
 
 def exact_match() -> dict[str, Any]:
@@ -112,7 +115,7 @@ def classification() -> dict[str, Any]:
 
 
 class RecordedScores:
-    """Scores on record, by name, and which of them is the verdict on a run.
+    """Scores on record, by name, and the name of the verdict on a run.
 
     A verdict is a boolean, or 0 or 1, in every run that has it: one of a usual name, else a
     boolean, else the first score where all scores are 0 or 1. Any other score is a figure that
@@ -150,9 +153,9 @@ class RecordedScores:
 
 
 def form_of_score(value: JSON) -> Literal["boolean", "binary", "number"] | None:
-    """Return what a recorded value is as a score: a boolean, 0 or 1, or another number.
+    """Return whether a recorded value is a boolean, 0 or 1, or another number.
 
-    None of what is no score.
+    None for anything that is no score.
     """
     if isinstance(value, bool):
         return "boolean"
@@ -162,29 +165,33 @@ def form_of_score(value: JSON) -> Literal["boolean", "binary", "number"] | None:
 
 
 def recorded(samples: Callable[[], Iterable[Sample]] = tuple) -> dict[str, Any]:
-    """Return the stack of what was recorded with each run.
+    """Return the stack of the scores that were recorded with each run.
 
     The verdict is the outcome; other scores are figures. Without a verdict nothing has passed. Where
-    tasks have several trials, pass^k and pass@k of the verdict are figures too.
+    tasks have several trials, pass^k and pass@k of the verdict are figures, too.
     """
-    looked_at = list(samples())
-    scores = RecordedScores(looked_at)
+    first = list(samples())
+    scores = RecordedScores(first)
     verdict, names = scores.verdict, scores.names
     keys = {name: name for name in sorted(names, key=lambda name: name != verdict)}
     if "recorded" not in keys and (len(names) == 1 or verdict in VERDICT_NAMES):
         keys[verdict or names[0]] = "recorded"
     graders = {key: {"kind": "recorded", "metric": name} for name, key in keys.items()}
-    labels = {"recorded": "Score as recorded" if verdict is None else "Passed as recorded"}
+    label = "Score as recorded" if verdict is None else "Passed as recorded"
+    labels = {"recorded": label}
     figures = {labels.get(key, key): f"{key}.mean" for key in list(graders)[:_MOST_FIGURES]}
+    outcome = "none" if graders else "recorded"
+    if verdict is not None:
+        outcome = keys[verdict]
     stack: dict[str, Any] = {
         "graders": graders or {"recorded": {"kind": "recorded"}},
-        "outcome": keys.get(verdict or "", "none" if graders else "recorded"),
+        "outcome": outcome,
     }
-    if verdict is not None and _have_trials(looked_at):
-        outcome = stack["outcome"]
+    if verdict is not None and _have_trials(first):
         stack["metrics"] = {name: {"of": outcome} for name in _OF_TRIALS.values()}
         figures |= {label: f"{outcome}.{name}" for label, name in _OF_TRIALS.items()}
-    return {**stack, "headline": {"figures": figures or {"Score as recorded": "recorded.mean"}}}
+    stack["headline"] = {"figures": figures or {"Score as recorded": "recorded.mean"}}
+    return stack
 
 
 _OF_TRIALS: Final = {"pass^k": "pass_hat_k", "pass@k": "pass_at_k"}

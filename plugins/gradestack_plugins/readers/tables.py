@@ -13,77 +13,81 @@ from typing import Any, Final
 
 from gradestack import DataError, Input
 from gradestack.jsonio import CsvProblem, Element, csv_rows, open_regular
-from gradestack_plugins.readers.chat.mapping import as_json
+from gradestack_plugins.readers.chat.cells import as_json
 
-PARQUET: Final = b"PAR1"  # how a Parquet file begins
-_LARGEST_ROW: Final = (
-    64 * 1024 * 1024
-)  # bytes of a row from which on a quote is taken for one that is never closed
+PARQUET: Final = b"PAR1"
+"""The beginning of a Parquet file."""
+_LARGEST_ROW: Final = 64 * 1024 * 1024
+"""Bytes of a row; in a longer one a quote is not closed."""
 _BATCH: Final = 64
 _LARGEST_UNPACKED: Final = 256 * 1024 * 1024
-# how much a Parquet file may unpack to, in bytes and times its size; one of both has to hold
+"""Bytes that a Parquet file may unpack to, unless it keeps to ``_MOST_TIMES``."""
 _MOST_TIMES: Final = 1000
+"""Times its size that a Parquet file may unpack to, unless it keeps to ``_LARGEST_UNPACKED``."""
 _DELIMITERS: Final = (",", "\t", ";")
+_EXCEL: Final = re.compile(r"sep=([,;\t|])\s*", re.IGNORECASE)
+"""The line that spreadsheets may write first."""
 
 
-def _said(file: Input, line: int, what: str) -> DataError:
-    return DataError(f"{file.shown}:{line}: {what}")
+def _table_error(file: Input, line: int, problem: str) -> DataError:
+    return DataError(f"{file.shown}:{line}: {problem}")
 
 
 class _Lines:
-    """Lines of a CSV file as text, and how much the row at hand has taken of them."""
+    """Lines of a CSV file as text, and the size of the row at hand."""
 
     def __init__(self, file: Input) -> None:
         self.file = file
-        self.first, self.number = 1, 0  # the first line of the row at hand, and the last one
-        self.held = 0
+        self.first = 1
+        """The first line of the row at hand."""
+        self.number = 0
+        """The last line that was read."""
+        self.size = 0
 
     def read(self) -> Iterator[str]:
         with open_regular(self.file.path) as opened:
-            lines = (
-                part
-                for line in opened
-                for part in (line.splitlines(keepends=True) if b"\r" in line else (line,))
-            )
-            for self.number, line in enumerate(lines, 1):
-                data = line
-                if self.number == 1:
-                    if data.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
-                        raise _said(
-                            self.file, 1, "the table is written in UTF-16; save it as UTF-8"
-                        )
-                    data = data.removeprefix(BOM_UTF8)
-                self.held += len(data)
-                if self.held > _LARGEST_ROW:
-                    raise _said(
-                        self.file,
-                        self.first,
-                        f"the row that begins here is longer than {_LARGEST_ROW >> 20} MiB: a "
-                        "quote is not closed",
-                    )
+            for self.number, line in enumerate(_split_lines(opened), 1):
+                data = self._without_mark(line) if self.number == 1 else line
+                self.size += len(data)
+                if self.size > _LARGEST_ROW:
+                    limit = f"longer than {_LARGEST_ROW >> 20} MiB"
+                    problem = f"the row that begins here is {limit}: a quote is not closed"
+                    raise _table_error(self.file, self.first, problem)
                 try:
                     yield data.decode()
                 except UnicodeDecodeError as error:
-                    what = f"byte {data[error.start]:#04x} is not UTF-8; save the table as UTF-8"
-                    raise _said(self.file, self.number, what) from error
+                    byte = f"byte {data[error.start]:#04x}"
+                    problem = f"{byte} is not UTF-8; save the table as UTF-8"
+                    raise _table_error(self.file, self.number, problem) from error
+
+    def _without_mark(self, line: bytes) -> bytes:
+        """Return the first line without the mark of UTF-8; one in UTF-16 is refused."""
+        if line.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
+            problem = "the table is written in UTF-16; save it as UTF-8"
+            raise _table_error(self.file, 1, problem)
+        return line.removeprefix(BOM_UTF8)
 
 
-_EXCEL: Final = re.compile(
-    r"sep=([,;\t|])\s*", re.IGNORECASE
-)  # the line that spreadsheets may write first
+def _split_lines(opened: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield the lines of a file, also those that end as on old systems."""
+    for line in opened:
+        if b"\r" in line:
+            yield from line.splitlines(keepends=True)
+        else:
+            yield line
 
 
 def header_of(lines: Iterator[str]) -> tuple[str, str, int]:
-    """Return the line that names columns, what separates its cells, and how many lines stand before
-    it.
+    """Return the line of column names, the delimiter, and the number of lines before it.
 
-    That is said by a line before it, as spreadsheets write it; else it is a comma, or a tab or
-    semicolon where the header has no comma.
+    A line before it may name the delimiter, as spreadsheets write it; else it is a comma, or a tab
+    or semicolon where the header has no comma.
     """
     header = next(lines, "")
-    if said := _EXCEL.fullmatch(header):
-        return next(lines, ""), said[1], 1
-    return header, next((each for each in _DELIMITERS if each in header), ","), 0
+    excel = _EXCEL.fullmatch(header)
+    if excel is not None:
+        return next(lines, ""), excel[1], 1
+    return header, next((mark for mark in _DELIMITERS if mark in header), ","), 0
 
 
 def names_in_header(head: bytes) -> list[str]:
@@ -91,38 +95,39 @@ def names_in_header(head: bytes) -> list[str]:
     with suppress(UnicodeDecodeError, CsvProblem):
         first = head.removeprefix(BOM_UTF8).splitlines()[:2]
         text, delimiter, _ = header_of(line.decode().strip(" \r") for line in first)
-        return [
-            name.strip()
-            for name in next(csv_rows([text], delimiter=delimiter, strict=False), (1, []))[1]
-        ]
+        rows = csv_rows([text], delimiter=delimiter, strict=False)
+        _, names = next(rows, (1, []))
+        return [name.strip() for name in names]
     return []
 
 
 def _csv_rows(file: Input) -> Iterator[tuple[int, list[str]]]:
+    """Yield the rows of a CSV file with their lines, the header first."""
     lines = _Lines(file)
     text = lines.read()
     header, delimiter, before = header_of(text)
+    table = chain([header] if header else [], text)
     try:
-        for line, cells in csv_rows(chain([header] if header else [], text), delimiter=delimiter):
+        for line, cells in csv_rows(table, delimiter=delimiter):
             if cells:
                 yield line + before, cells
-            lines.first, lines.held = lines.number + 1, 0
+            lines.first, lines.size = lines.number + 1, 0
     except CsvProblem as error:
-        raise _said(file, error.line + before, str(error)) from error
+        raise _table_error(file, error.line + before, str(error)) from error
 
 
 def checked_columns(columns: Iterable[Any], where: str) -> list[str]:
-    """Return the names of columns as texts."""
+    """Return the names of columns as texts.
+
+    Raises:
+        DataError: Two columns have one name.
+    """
     names = [str(name) for name in columns]
-    twice = [name for name, times in Counter(names).items() if times > 1 and name]
-    if twice:
-        places = " and ".join(
-            str(number) for number, name in enumerate(names, 1) if name == twice[0]
-        )
-        raise DataError(
-            f"{where}: the column {twice[0]!r} stands twice (as number {places}); rename or "
-            "remove one"
-        )
+    repeated = [name for name, times in Counter(names).items() if times > 1 and name]
+    if repeated:
+        numbers = [str(number) for number, name in enumerate(names, 1) if name == repeated[0]]
+        what = f"the column {repeated[0]!r} stands twice (as number {' and '.join(numbers)})"
+        raise DataError(f"{where}: {what}; rename or remove one")
     return names
 
 
@@ -130,21 +135,22 @@ def csv_columns(file: Input) -> list[str]:
     """Return the columns of a CSV file."""
     line, cells = next(_csv_rows(file), (1, []))
     if not cells:
-        raise _said(file, 1, "the table is empty: a row with the names of its columns is expected")
+        problem = "the table is empty: a row with the names of its columns is expected"
+        raise _table_error(file, 1, problem)
     return checked_columns((cell.strip() for cell in cells), f"{file.shown}:{line}")
 
 
 def csv_table(file: Input) -> Iterator[Element]:
     """Yield the rows of a CSV file behind the one that names its columns."""
     rows = _csv_rows(file)
-    names = [cell.strip() for cell in next(rows, (1, []))[1]]
-    for at, (line, cells) in enumerate(rows):
+    _, header = next(rows, (1, []))
+    names = [cell.strip() for cell in header]
+    for ordinal, (line, cells) in enumerate(rows):
         if len(cells) == len(names):
-            yield Element(at, line, dict(zip(names, cells, strict=True)))
+            yield Element(ordinal, line, dict(zip(names, cells, strict=True)))
         else:
-            yield Element(
-                at, line, problem=f"{len(cells)} cells where the table has {len(names)} columns"
-            )
+            problem = f"{len(cells)} cells where the table has {len(names)} columns"
+            yield Element(ordinal, line, problem=problem)
 
 
 def reads_parquet() -> bool:
@@ -158,31 +164,32 @@ def reads_parquet() -> bool:
 
 @contextmanager
 def _readable_parquet(file: Input) -> Iterator[None]:
+    """Name the file in errors of pyarrow; errors of the system are raised as they are."""
     try:
         yield
-    except (ValueError, OSError) as error:  # of pyarrow's own kind
-        if getattr(error, "errno", None) is not None:  # of the system
+    except (ValueError, OSError) as error:
+        if getattr(error, "errno", None) is not None:
             raise
         raise DataError(f"{file.shown}: no Parquet file that can be read: {error}") from error
 
 
 def _parquet(file: Input) -> Any:
+    """Return an open Parquet file; a text that repeats in it is in memory once."""
     try:
         parquet = importlib.import_module("pyarrow.parquet")
     except ImportError as error:
-        raise DataError(
-            f"{file.shown}: a Parquet file, which is read by pyarrow: pip install pyarrow (extra "
-            "'tables')"
-        ) from error
+        advice = "which is read by pyarrow: pip install pyarrow (extra 'tables')"
+        raise DataError(f"{file.shown}: a Parquet file, {advice}") from error
     with _readable_parquet(file):
-        about = parquet.read_metadata(file.path)
-        leaves = [about.schema.column(number) for number in range(about.num_columns)]
-        words = {"STRING", "JSON", "ENUM", "NONE"}
-        held = (leaf for leaf in leaves if leaf.physical_type == "BYTE_ARRAY")
-        texts = [leaf.path for leaf in held if leaf.logical_type.type in words]
-        # Texts that stand once in the file stand once in memory: a batch of them may be a million
-        # times as large.
-        return parquet.ParquetFile(file.path, metadata=about, read_dictionary=texts)
+        metadata = parquet.read_metadata(file.path)
+        columns = [metadata.schema.column(number) for number in range(metadata.num_columns)]
+        texts = [column.path for column in columns if _is_text(column)]
+        return parquet.ParquetFile(file.path, metadata=metadata, read_dictionary=texts)
+
+
+def _is_text(column: Any) -> bool:
+    kinds = {"STRING", "JSON", "ENUM", "NONE"}
+    return column.physical_type == "BYTE_ARRAY" and column.logical_type.type in kinds
 
 
 def parquet_columns(file: Input) -> list[str]:
@@ -193,18 +200,13 @@ def parquet_columns(file: Input) -> list[str]:
 
 def parquet_table(file: Input) -> Iterator[Element]:
     """Yield the rows of a Parquet file; one longer than 64 MiB is broken."""
-    return (
-        Element(
-            at,
-            None,
-            as_json(row),
-            None if row is not None else f"longer than {_LARGEST_ROW >> 20} MiB",
-        )
-        for at, row in enumerate(_parquet_rows(file))
-    )
+    too_long = f"longer than {_LARGEST_ROW >> 20} MiB"
+    for ordinal, row in enumerate(_parquet_rows(file)):
+        yield Element(ordinal, None, as_json(row), None if row is not None else too_long)
 
 
 def _parquet_rows(file: Input) -> Iterator[dict[str, Any] | None]:
+    """Yield the rows of a Parquet file, None for one that is too long."""
     packed = file.path.stat().st_size
     unpacked = 0
     with _parquet(file) as opened, _readable_parquet(file):
@@ -219,64 +221,60 @@ def _parquet_rows(file: Input) -> Iterator[dict[str, Any] | None]:
                 continue
             for row in map(batch.slice, range(len(batch)), repeat(1)):
                 yield from row.to_pylist() if _size(row) <= _LARGEST_ROW else [None]
-        importlib.import_module(
-            "pyarrow"
-        ).default_memory_pool().release_unused()  # it is read several times
+        pool = importlib.import_module("pyarrow").default_memory_pool()
+        pool.release_unused()  # the file is read several times
 
 
 def _check_unpacked(file: Input, unpacked: int, packed: int) -> None:
-    """Check how much a Parquet file holds, or says it does, by its size.
+    """Refuse a Parquet file that is, or says it is, very large for its size.
 
-    Each row may repeat what stands there once.
+    Each row may repeat a value that stands there once.
     """
     if unpacked > _LARGEST_UNPACKED and unpacked > packed * _MOST_TIMES:
-        raise DataError(
-            f"{file.shown}: its {packed} bytes unpack to more than {_LARGEST_UNPACKED >> 20} MiB "
-            "and "
-            f"{_MOST_TIMES} times its size; write its records as JSON Lines, or in several files, "
-            "if that is meant"
-        )
+        limits = f"more than {_LARGEST_UNPACKED >> 20} MiB and {_MOST_TIMES} times its size"
+        advice = "write its records as JSON Lines, or in several files, if that is meant"
+        raise DataError(f"{file.shown}: its {packed} bytes unpack to {limits}; {advice}")
 
 
 def _size(values: Any) -> int:
+    """Return the number of values of an array or batch, plus its bytes."""
     kind = getattr(values, "type", None)
     if kind is None:
         return sum(map(_size, values.columns))
     types = importlib.import_module("pyarrow.types")
     if types.is_dictionary(kind):
         compute = importlib.import_module("pyarrow.compute")
-        lengths = compute.binary_length(values.dictionary)
-        return len(values) + (
-            compute.sum(compute.cast(lengths.take(values.indices), "int64")).as_py() or 0
-        )
-    if types.is_nested(kind):
-        flat = values.flatten()
-        return len(values) + (sum(map(_size, flat)) if types.is_struct(kind) else _size(flat))
-    return len(values) + int(values.nbytes)
+        lengths = compute.binary_length(values.dictionary).take(values.indices)
+        total = compute.sum(compute.cast(lengths, "int64")).as_py()
+        return len(values) + (total or 0)
+    if not types.is_nested(kind):
+        return len(values) + int(values.nbytes)
+    inner = values.flatten()
+    return len(values) + (sum(map(_size, inner)) if types.is_struct(kind) else _size(inner))
 
 
 def frame_table(frame: Any) -> Iterator[Element]:
-    """Yield the rows of a data frame (of pandas, polars or pyarrow), or of an iterable
-    of mappings.
-    """
-    rows: Iterable[Any] = frame
+    """Yield the rows of a data frame (of pandas, polars or pyarrow), or of an iterable of mappings."""
+    for ordinal, row in enumerate(_frame_rows(frame)):
+        if isinstance(row, Mapping):
+            yield Element(ordinal, None, as_json(row))
+        else:
+            problem = f"expected a mapping, got {type(row).__name__}"
+            yield Element(ordinal, None, problem=problem)
+
+
+def _frame_rows(frame: Any) -> Iterable[Any]:
     if hasattr(frame, "to_pylist"):
-        rows = (row for batch in frame.to_batches() for row in batch.to_pylist())
-    elif hasattr(frame, "columns"):
-        names = checked_columns(frame.columns, "the data frame")
-        held = (
-            frame.iter_rows()
-            if hasattr(frame, "iter_rows")
-            else frame.itertuples(index=False, name=None)
-        )
-        rows = (dict(zip(names, row, strict=True)) for row in held)
-    for at, row in enumerate(rows):
-        known = isinstance(row, Mapping)
-        problem = None if known else f"expected a mapping, got {type(row).__name__}"
-        yield Element(at, None, as_json(row) if known else None, problem)
+        return (row for batch in frame.to_batches() for row in batch.to_pylist())
+    if not hasattr(frame, "columns"):
+        return frame  # type: ignore[no-any-return]
+    names = checked_columns(frame.columns, "the data frame")
+    is_polars = hasattr(frame, "iter_rows")
+    rows = frame.iter_rows() if is_polars else frame.itertuples(index=False, name=None)
+    return (dict(zip(names, row, strict=True)) for row in rows)
 
 
 def frame_columns(frame: Any) -> list[str] | None:
-    """Return the columns of a data frame; None of what is no frame."""
+    """Return the columns of a data frame; None for anything else."""
     names = getattr(frame, "column_names", None) or getattr(frame, "columns", None)
     return None if names is None else checked_columns(names, "the data frame")

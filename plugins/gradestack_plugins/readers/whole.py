@@ -18,11 +18,10 @@ _BOM: Final = b"\xef\xbb\xbf"
 
 
 class WholeDocuments(RecordReader):
-    """Base of readers whose files may be one document, which is then told by itself.
+    """Base of readers whose files may be one document.
 
     Attributes:
-        marks: Keys of a document of the format, of which a long one shows all of one group in its
-            beginning.
+        marks: Groups of keys of a document; the beginning of a long one has all keys of a group.
         certainty: How sure such a beginning makes it.
     """
 
@@ -32,13 +31,14 @@ class WholeDocuments(RecordReader):
     @classmethod
     def is_whole(cls, head: bytes) -> bool:
         """Return whether a file with this beginning is one document: an object of several lines."""
-        first = [element.value for element, _ in first_records(head, 2, "lines")]
-        begins = head.removeprefix(_BOM).lstrip().startswith(b"{")
-        return begins and len(first) > 1 and not any(isinstance(each, dict) for each in first)
+        if not head.removeprefix(_BOM).lstrip().startswith(b"{"):
+            return False
+        lines = [element.value for element, _ in first_records(head, 2, "lines")]
+        return len(lines) > 1 and not any(isinstance(line, dict) for line in lines)
 
     @classmethod
     def is_whole_file(cls, path: Path) -> bool:
-        """Return whether a file is one document; False of one that cannot be read."""
+        """Return whether a file is one document; False where it cannot be read."""
         with suppress(OSError), open_regular(path) as file:
             return cls.is_whole(file.read(_HEAD))
         return False

@@ -46,13 +46,13 @@ _PLACES: Final = {
 
 
 def row_of(record: Record) -> Row:
-    """Return what an observation of Langfuse or a span of Phoenix is in its trace."""
+    """Return an observation of Langfuse or a span of Phoenix as a row of its trace."""
     kind = row_kind(record)
     row = read_row(record, _PLACES, lambda _: kind if kind in ("model", "tool") else "other")
     row.record = record
     if "ERROR" in (record.get("level"), record.get("status_code")):
-        said = either(record, "statusMessage") or record.get("output")
-        row.error = str(said or "the step failed")
+        message = either(record, "statusMessage") or record.get("output")
+        row.error = str(message or "the step failed")
     elif kind == "tool":
         form = error_form(row.result)
         row.error = form and form.message
@@ -115,7 +115,7 @@ def _score_of(entry: Record) -> tuple[str, JSON] | None:
     candidates = [result.get("value"), result.get("score"), text, result.get("label")]
     if type_of_score == "CATEGORICAL":
         candidates.insert(0, text)
-    value = next((each for each in candidates if isinstance(each, str | int | float)), None)
+    value = next((v for v in candidates if isinstance(v, str | int | float)), None)
     if not isinstance(name, str) or value is None:
         return None
     return name, bool(value) if type_of_score == "BOOLEAN" else value

@@ -23,8 +23,8 @@ from gradestack.jsonio import (
 )
 from gradestack_plugins.readers import tables
 from gradestack_plugins.readers.chat import dialect
-from gradestack_plugins.readers.chat.logs import form_of, together
-from gradestack_plugins.readers.chat.mapping import reader_of
+from gradestack_plugins.readers.chat.cells import reader_of
+from gradestack_plugins.readers.chat.layout import form_of, together
 from gradestack_plugins.readers.chat.names import FIRST, guess, usual_record
 from gradestack_plugins.readers.chat.parts import parts_of_runs
 
@@ -69,8 +69,8 @@ def form_of_file(path: Path, location: str | None) -> Form:
         try:
             value = loads(line)
         except JsonProblem:
-            whole = head + file.read(_LARGEST_DOCUMENT)
-            return "document" if _is_json(whole) else "records"
+            text = head + file.read(_LARGEST_DOCUMENT)
+            return "document" if _is_json(text) else "records"
     is_alone = not rest.strip()
     return "document" if is_alone and (location or _is_document(value)) else "records"
 
@@ -91,9 +91,9 @@ def _is_run(document: Any) -> bool:
     return guess([document], reader_of, fitting=True).shows_a_run
 
 
-def columns_of_table(given: Input, form: Form) -> list[str] | None:
+def columns_of_table(file: Input, form: Form) -> list[str] | None:
     """Return the names of the columns of a table; None for a file of JSON."""
-    return _COLUMNS[form](given) if form in _COLUMNS else None
+    return _COLUMNS[form](file) if form in _COLUMNS else None
 
 
 def is_table(form: Form) -> bool:
@@ -102,44 +102,44 @@ def is_table(form: Form) -> bool:
 
 
 def elements_of(
-    given: Input, form: Form, location: str | None, part: Range | None = None
+    file: Input, form: Form, location: str | None, part: Range | None = None
 ) -> Iterator[Element]:
     """Yield the records of an input, or of a part of it."""
     if form in _ROWS:
-        return _ROWS[form](given)
+        return _ROWS[form](file)
     if form == "document":
-        records = enumerate(records_in(read_document(given), location, given))
+        records = enumerate(records_in(read_document(file), location, file))
         return (Element(ordinal, 1, record) for ordinal, record in records)
-    elements = read_records(given, part, "lines" if form == "lists" else "either")
+    elements = read_records(file, part, "lines" if form == "lists" else "either")
     return together(elements) if form == "entries" else elements
 
 
-def read_document(given: Input) -> Any:
+def read_document(file: Input) -> Any:
     """Return the one JSON document that an input is."""
-    return loads(read_regular(given.path).removeprefix(MARK))
+    return loads(read_regular(file.path).removeprefix(MARK))
 
 
-def records_in(document: Any, location: str | None, given: Input) -> list[Any]:
+def records_in(document: Any, location: str | None, file: Input) -> list[Any]:
     """Return the records of a JSON document.
 
     Raises:
         DataError: Nobody can tell which list holds them.
     """
     if location is not None:
-        value = value_at(document, location, given)
+        value = value_at(document, location, file)
         return value if isinstance(value, list) else rows_by_id(value) or [value]
     if rows := rows_of_frame(document):
         return rows
     lists = lists_of(document)
     if len(lists) > 1:
         counted = [f"{path} ({len(records)} records)" for path, records in lists]
-        command = shlex.join(["gradestack", "grade", str(given.path), "--records", lists[0][0]])
-        what = f"{given.shown}: one JSON document with {len(lists)} lists of records"
+        command = shlex.join(["gradestack", "grade", str(file.path), "--records", lists[0][0]])
+        what = f"{file.shown}: one JSON document with {len(lists)} lists of records"
         raise DataError(what, f"lists: {listed(counted)}", f"try: {command}")
     return lists[0][1] if lists else [document]
 
 
-def value_at(document: Any, location: str, given: Input) -> list[Any] | dict[str, Any]:
+def value_at(document: Any, location: str, file: Input) -> list[Any] | dict[str, Any]:
     """Return the list or the object at a path of a document.
 
     Raises:
@@ -148,12 +148,12 @@ def value_at(document: Any, location: str, given: Input) -> list[Any] | dict[str
     try:
         value = document if location == "$" else path_value(document, path_steps(location))
     except RecursionError:
-        what = f"{given.shown}: nested too deeply for {location[:_LONGEST_PATH]}"
+        what = f"{file.shown}: nested too deeply for {location[:_LONGEST_PATH]}"
         raise DataError(what) from None
     except ValueError as error:
-        raise DataError(f"{given.shown}: {error}") from error
+        raise DataError(f"{file.shown}: {error}") from error
     if not isinstance(value, list | dict):
-        raise DataError(f"{given.shown}: there is no list of records at {location}")
+        raise DataError(f"{file.shown}: there is no list of records at {location}")
     return value
 
 

@@ -39,8 +39,10 @@ from gradestack.jsonio import (
 )
 from gradestack_plugins.readers import tables
 from gradestack_plugins.readers.chat import dialect
+from gradestack_plugins.readers.chat.calls import decoded
+from gradestack_plugins.readers.chat.cells import reader_of
 from gradestack_plugins.readers.chat.identity import stems
-from gradestack_plugins.readers.chat.logs import PROVIDES, form_of
+from gradestack_plugins.readers.chat.layout import form_of
 from gradestack_plugins.readers.chat.looks import once_per_file
 from gradestack_plugins.readers.chat.mapping import (
     Columns,
@@ -49,14 +51,12 @@ from gradestack_plugins.readers.chat.mapping import (
     lead_nowhere,
     mapped,
     missing,
-    reader_of,
     sample_of,
 )
 from gradestack_plugins.readers.chat.names import (
     FIRST,
     Guess,
     beginning,
-    decoded,
     guess,
     has_several_records,
     is_session,
@@ -65,6 +65,7 @@ from gradestack_plugins.readers.chat.names import (
     usual_record,
 )
 from gradestack_plugins.readers.chat.parts import CONVERT, parts_of_runs, row_kind
+from gradestack_plugins.readers.chat.samples import PROVIDES
 from gradestack_plugins.readers.chat.steps import STEPS, SessionKey, StepReader, put_together
 from gradestack_plugins.readers.jsonl import JsonLines
 from gradestack_plugins.readers.rows import Row, runs_of_rows
@@ -133,7 +134,7 @@ class Records(StepReader):
     ``columns`` says for each field of a sample the column it stands in, or a path such as
     ``$.log.messages``. Without it columns are recognised by usual names (``own_data@1``); with
     ``guess`` as well. JSON in a cell is decoded. An empty cell is not recorded; of calls it says
-    that there are none. Columns that are not taken are counted. A record without an id has one made
+    that there are none. Columns that are not used are counted. A record without an id has one made
     up.
 
     Rows that Langfuse or Phoenix exported are grouped: those of one trace are one run. With
@@ -225,69 +226,69 @@ class Records(StepReader):
 
     @override
     def files(self, inputs: Inputs, index: Any) -> Iterator[RecordFile]:
-        for given, stem in zip(inputs.data, stems(inputs.data), strict=True):
-            with reading(given.shown):
-                form = self._form(given)
-            is_export = self._beginning(given).is_export
-            columns = {} if self._groups_rows(given) else self._columns(given)
+        for file, stem in zip(inputs.data, stems(inputs.data), strict=True):
+            with reading(file.shown):
+                form = self._form(file)
+            is_export = self._beginning(file).is_export
+            columns = {} if self._groups_rows(file) else self._columns(file)
             extra: dict[str, Any] = {"form": form, "stem": stem, "columns": columns}
-            extra["lost"] = self._lost_verdicts(given, columns) if form == "document" else []
+            extra["lost"] = self._lost_verdicts(file, columns) if form == "document" else []
             ranges = None if form == "records" and not is_export else (Range(),)
-            yield RecordFile(input=given, ranges=ranges, extra=extra)
+            yield RecordFile(input=file, ranges=ranges, extra=extra)
 
-    def _groups_rows(self, given: Input) -> bool:
+    def _groups_rows(self, file: Input) -> bool:
         """Return whether the rows of an input are grouped by their traces."""
-        return self.merge and not self.columns and self._beginning(given).is_export
+        return self.merge and not self.columns and self._beginning(file).is_export
 
-    def _lost_verdicts(self, given: Input, columns: Mapping[str, str]) -> list[str]:
+    def _lost_verdicts(self, file: Input, columns: Mapping[str, str]) -> list[str]:
         """Return the recorded fields without a value in runs that the document counts as failed."""
         with suppress(DataError, JsonProblem, OSError):  # reading the file says so
-            document = layout.read_document(given)
-            rows = layout.records_in(document, self.records, given)
-            held: Any = rows
+            document = layout.read_document(file)
+            rows = layout.records_in(document, self.records, file)
+            container: Any = rows
             if self.records is not None:
-                held = layout.value_at(document, self.records, given)
-            totals = list(totals_beside(document, held))
+                container = layout.value_at(document, self.records, file)
+            totals = list(totals_beside(document, container))
             return [
                 field
-                for field, place in columns.items()
+                for field, column in columns.items()
                 if field.startswith("recorded.")
-                and are_nulls_failed([path_value(row, path_steps(place)) for row in rows], totals)
+                and are_nulls_failed([path_value(row, path_steps(column)) for row in rows], totals)
             ]
         return []
 
-    def holds_steps(self, given: Input) -> bool:
+    def holds_steps(self, file: Input) -> bool:
         """Return whether the first records hold a history beside what followed it."""
         if self._exclusive:
             return "prior_messages" in (self.columns or {})
-        begins = self._beginning(given)
-        return begins.has_histories and not self._groups_rows(given)
+        begins = self._beginning(file)
+        return begins.has_histories and not self._groups_rows(file)
 
     @override
-    def session_key(self, given: Input) -> SessionKey | None:
-        if not self._beginning(given).has_sessions or self._groups_rows(given):
+    def session_key(self, file: Input) -> SessionKey | None:
+        if not self._beginning(file).has_sessions or self._groups_rows(file):
             return None
-        columns = self._columns(given)
-        places = {field: columns[field] for field in ("id", "cluster") if field in columns}
-        places |= {"id": self.ids} if self.ids else {}
+        columns = self._columns(file)
+        columns_of_ids = {field: columns[field] for field in ("id", "cluster") if field in columns}
+        columns_of_ids |= {"id": self.ids} if self.ids else {}
         if "messages" not in columns:
             return None
-        for field, place in places.items():
-            if is_session(place) and has_several_records(beginning(self._values(given)), place):
+        for field, column in columns_of_ids.items():
+            if is_session(column) and has_several_records(beginning(self._values(file)), column):
                 return attrgetter(field)
         return None
 
     @once_per_file
-    def _form(self, given: Input) -> Form:
-        return layout.form_of_file(given.path, self.records)
+    def _form(self, file: Input) -> Form:
+        return layout.form_of_file(file.path, self.records)
 
     @once_per_file
-    def _columns(self, given: Input) -> Mapping[str, str]:
-        return self._guessed(given).columns
+    def _columns(self, file: Input) -> Mapping[str, str]:
+        return self._guessed(file).columns
 
     @once_per_file
-    def _beginning(self, given: Input) -> _Beginning:
-        records = layout.elements_of(given, self._form(given), self.records)
+    def _beginning(self, file: Input) -> _Beginning:
+        records = layout.elements_of(file, self._form(file), self.records)
         first = list(islice(beginning(_values_of(_unfolded(records))), self.sniffed))
         return _Beginning(
             is_export=any(map(row_kind, first)),
@@ -295,13 +296,13 @@ class Records(StepReader):
             has_sessions=any(map(names_session, first)),
         )
 
-    def _elements(self, given: Input, part: Range | None = None) -> Iterator[Element]:
+    def _elements(self, file: Input, part: Range | None = None) -> Iterator[Element]:
         """Yield the records of an input, or of a part of it; of exported traces their rows."""
-        elements = layout.elements_of(given, self._form(given), self.records, part)
-        return _unfolded(elements) if self._beginning(given).is_export else elements
+        elements = layout.elements_of(file, self._form(file), self.records, part)
+        return _unfolded(elements) if self._beginning(file).is_export else elements
 
-    def _values(self, given: Input) -> Iterator[Any]:
-        return _values_of(self._elements(given))
+    def _values(self, file: Input) -> Iterator[Any]:
+        return _values_of(self._elements(file))
 
     @override
     def index(self, inputs: Inputs) -> Any:
@@ -309,57 +310,57 @@ class Records(StepReader):
         return {**super().index(inputs), _SCORES: self._scores(inputs).by_trace}
 
     def _scores(self, inputs: Inputs) -> TraceScores:
-        exported = [given for given in inputs.data if self._groups_rows(given)]
+        exported = [file for file in inputs.data if self._groups_rows(file)]
         records = chain.from_iterable(map(self._values, exported))
         return collect_scores(filter(_is_object, map(usual_record, records)))
 
     def remarks(self, inputs: Inputs) -> Iterator[str]:
-        """Yield how many scores of exported traces are not recorded."""
+        """Yield the numbers of scores of exported traces that are not recorded."""
         scores = self._scores(inputs)
         if number := scores.without_run:
             yield f"scores not recorded: {number:,}, of traces without a model call in the data"
         if number := scores.replaced:
             yield f"scores not recorded: {number:,}, whose trace has another value of the same name"
 
-    def _guessed(self, given: Input) -> Guess:
-        form = self._form(given)
-        names = layout.columns_of_table(given, form)
-        where = f"{given.shown}:1" if form == "csv" else given.shown
-        first = list(beginning(self._values(given)))
-        columns = self._columns_of(names, first, where, path=given.path)
-        if form == "document" and self._exclusive and self._has_keys_as_ids(given):
+    def _guessed(self, file: Input) -> Guess:
+        form = self._form(file)
+        names = layout.columns_of_table(file, form)
+        where = f"{file.shown}:1" if form == "csv" else file.shown
+        first = list(beginning(self._values(file)))
+        columns = self._columns_of(names, first, where, path=file.path)
+        if form == "document" and self._exclusive and self._has_keys_as_ids(file):
             return columns._replace(columns={"id": "id", **columns.columns})
         return columns
 
-    def _has_keys_as_ids(self, given: Input) -> bool:
+    def _has_keys_as_ids(self, file: Input) -> bool:
         """Return whether records stand under their ids at the path that is named."""
         if self.records is None:
             return False
-        value = layout.value_at(layout.read_document(given), self.records, given)
+        value = layout.value_at(layout.read_document(file), self.records, file)
         return isinstance(value, dict) and bool(layout.rows_by_id(value))
 
     def recognised_columns(self, inputs: Inputs) -> tuple[list[str], list[str]]:
-        """Return what is recognised of the first input, in words, and what could be otherwise.
+        """Return notes on the columns of the first input, and doubts.
 
         Raises:
             DataError: Nothing in it says what an agent did.
         """
-        for given in inputs.data[:1]:
-            if self._groups_rows(given):
+        for file in inputs.data[:1]:
+            if self._groups_rows(file):
                 return [self._note_on_export(inputs)], []
-            columns = self._guessed(given)
+            columns = self._guessed(file)
             if not self.columns:
-                _require_runs(given, columns)
+                _require_runs(file, columns)
             notes = self.notes_on_steps(inputs)
             if self._exclusive or columns.columns == self.columns:
                 return notes, []
-            path = self.records or self._path_to_records(given)
+            path = self.records or self._path_to_records(file)
             options = ["--records", path] if path else []
             return notes_on(inputs, columns.columns, options) + notes, list(columns.doubts)
         return [], []
 
     def _note_on_export(self, inputs: Inputs) -> str:
-        """Return how rows of Langfuse and Phoenix are read.
+        """Return the note on rows of Langfuse and Phoenix.
 
         Raises:
             DataError: None of them is a call of a model or of a tool.
@@ -369,11 +370,11 @@ class Records(StepReader):
             raise DataError(f"{inputs.data[0].shown}: {_NO_RUN}", CONVERT)
         return _EXPORT_NOTE
 
-    def _path_to_records(self, given: Input) -> str:
+    def _path_to_records(self, file: Input) -> str:
         """Return the path to the records of a JSON document; "" where it is a record itself."""
-        if self._form(given) != "document":
+        if self._form(file) != "document":
             return ""
-        return next((path for path, _ in layout.lists_of(layout.read_document(given))), "")
+        return next((path for path, _ in layout.lists_of(layout.read_document(file))), "")
 
     @property
     def _exclusive(self) -> bool:
@@ -401,32 +402,34 @@ class Records(StepReader):
         if self._exclusive:
             return Guess(mapping, names=names)
         guessed = guess(first or [dict.fromkeys(names)], reader_of)
-        taken = set(mapping.values())
+        used = set(mapping.values())
         columns = {
-            field: place
-            for field, place in guessed.columns.items()
-            if place not in taken and not _is_mapped(field, mapping)
+            field: column
+            for field, column in guessed.columns.items()
+            if column not in used and not _is_mapped(field, mapping)
         }
         columns |= mapping
         if not columns:
             raise _no_columns(where, names, first, path)
-        doubts = [doubt for doubt in guessed.doubts if not any(place in doubt for place in taken)]
+        doubts = [doubt for doubt in guessed.doubts if not any(column in doubt for column in used)]
         return Guess(columns, doubts, names, first)
 
     @override
     def read(self, shard: Shard, index: Any) -> Iterator[Sample | BadRecord]:
-        given, part = shard.input, Range(shard.start, shard.end, shard.first_line, shard.first_row)
+        file, part = shard.input, Range(shard.start, shard.end, shard.first_line, shard.first_row)
         form, stem, columns = (shard.extra[key] for key in ("form", "stem", "columns"))
         if index == STEPS and "prior_messages" not in columns:
             return iter(())
-        if self._groups_rows(given):
+        if self._groups_rows(file):
             scores = (index or {}).get(_SCORES, {})
-            return self._runs(self._elements(given, part), scores, stem, given.shown)
-        lost = frozenset(shard.extra["lost"])
+            return self._runs(self._elements(file, part), scores, stem, file.shown)
+        failed_fields = frozenset(shard.extra["lost"])
         is_table = layout.is_table(form)
-        read = partial(self._samples_of, mapped(columns), stem, table=is_table, lost=lost)
-        samples = self.samples_in(self._elements(given, part), read, given.shown)
-        return samples if index == STEPS else self.merged(samples, (index or {}).get(given.shown))
+        read = partial(
+            self._samples_of, mapped(columns), stem, table=is_table, failed_fields=failed_fields
+        )
+        samples = self.samples_in(self._elements(file, part), read, file.shown)
+        return samples if index == STEPS else self.merged(samples, (index or {}).get(file.shown))
 
     def _runs(
         self,
@@ -459,10 +462,10 @@ class Records(StepReader):
         cells = [element.value for element in first if element.problem is None]
         elements = chain(first, elements)
         if self.merge and not self.columns and any(map(row_kind, map(usual_record, cells))):
-            whole = list(elements)
-            records = map(usual_record, _values_of(whole))
+            listed_elements = list(elements)
+            records = map(usual_record, _values_of(listed_elements))
             scores = collect_scores(filter(_is_object, records)).by_trace
-            yield from self._runs(whole, scores, "memory", "memory")
+            yield from self._runs(listed_elements, scores, "memory", "memory")
             return
         where = "the records" if names is None else "the data frame"
         columns = self._columns_of(names, cells, where).columns
@@ -482,7 +485,7 @@ class Records(StepReader):
         source: Source,
         *,
         table: bool,
-        lost: frozenset[str] = frozenset(),
+        failed_fields: frozenset[str] = frozenset(),
     ) -> Iterator[Sample | BadRecord]:
         record = _required_object(usual_record(record))
         kind = row_kind(record)
@@ -490,7 +493,7 @@ class Records(StepReader):
             return
         made = f"{stem}:{source.ordinal}"
         sample = sample_of(record, columns, source, made=made, table=table)
-        yield with_lost_verdicts(sample, lost) if isinstance(sample, Sample) else sample
+        yield with_lost_verdicts(sample, failed_fields) if isinstance(sample, Sample) else sample
 
 
 _SCORES: Final = " scores"
@@ -522,13 +525,13 @@ def _unfolded(elements: Iterable[Element]) -> Iterator[Element]:
         yield Element(ordinal, element.line, row, element.problem)
 
 
-def _require_runs(given: Input, columns: Guess) -> None:
+def _require_runs(file: Input, columns: Guess) -> None:
     """Refuse records that are parts of runs, or that do not say what an agent did."""
     parts = parts_of_runs(columns.rows)
     if parts is not None:
-        raise DataError(f"{given.shown}: {parts}", CONVERT)
+        raise DataError(f"{file.shown}: {parts}", CONVERT)
     if not columns.shows_a_run:
-        raise DataError(f"{given.shown}: {_NO_RUN}", *_proposal(columns.rows)[:2])
+        raise DataError(f"{file.shown}: {_NO_RUN}", *_proposal(columns.rows)[:2])
 
 
 def _check_mapping(
@@ -542,10 +545,10 @@ def _check_mapping(
     else:
         absent = []  # a later record may have it
     if absent:
-        hint = suggest(absent[0].place, names)
+        hint = suggest(absent[0].path, names)
         what = "there is no column" if len(absent) == 1 else "there are no columns"
-        there = f"there are: {listed(names)}"
-        raise DataError(f"{where}: {what} {_mappings(absent)}{hint}; {there}")
+        known = f"there are: {listed(names)}"
+        raise DataError(f"{where}: {what} {_mappings(absent)}{hint}; {known}")
     if is_table and (empty := lead_nowhere(fields, first)):
         what = "in none of the first rows there is anything at"
         raise DataError(f"{where}: {what} {_mappings(empty)}")
@@ -562,7 +565,7 @@ def _no_columns(where: str, names: list[str], first: list[Any], path: Path | Non
 
 
 def _mappings(fields: Iterable[Mapped]) -> str:
-    return "; ".join(f"{field.place!r}, mapped to {field.field}" for field in fields)
+    return "; ".join(f"{field.path!r}, mapped to {field.field}" for field in fields)
 
 
 def _is_mapped(field: str, columns: Mapping[str, str]) -> bool:
@@ -594,7 +597,7 @@ def _are_objects(entries: Any) -> bool:
 
 
 def _proposal(rows: Sequence[Mapping[str, Any]]) -> tuple[str, str, dict[str, str] | None]:
-    """Return which fields rows have, what to do about them, and a mapping where it would compare
+    """Return the fields of rows, what to do about them, and a mapping where it would compare
     something: question, answer and what was expected as they usually stand.
 
     Of records that hold lists, objects or whole conversations no column is an answer: they are to

@@ -1,4 +1,4 @@
-"""What a document's own totals say of runs without a verdict."""
+"""Verdicts of runs that have none, by the totals of their document."""
 
 from __future__ import annotations
 
@@ -38,24 +38,24 @@ def are_nulls_failed(values: Sequence[Any], totals: Sequence[tuple[str, Any]]) -
     """Return whether totals count the runs without a verdict among those that did not pass."""
     passed = sum(value is True or (is_number(value) and value == 1) for value in values)
     failed = sum(value is False or (is_number(value) and value == 0) for value in values)
-    lost = sum(value is None for value in values)
-    if not lost or passed + failed + lost < len(values):
+    unknown = sum(value is None for value in values)
+    if not unknown or passed + failed + unknown < len(values):
         return False
     share = passed / len(values)
     for name, value in totals:
         number = len(value) if isinstance(value, list) else value
         if not is_number(number):
             continue
-        if _FAILURES.fullmatch(name.lower()) and number == failed + lost:
+        if _FAILURES.fullmatch(name.lower()) and number == failed + unknown:
             return True
         if _SHARES.fullmatch(name.lower()) and passed and abs(number - share) < _CLOSE:
             return True
     return False
 
 
-def with_lost_verdicts(sample: Sample, lost: frozenset[str]) -> Sample:
+def with_lost_verdicts(sample: Sample, fields: frozenset[str]) -> Sample:
     """Return a sample with false for every verdict that the document counts as failed."""
-    names = [name for field in sorted(lost) if (name := field.partition(".")[2])]
+    names = [name for field in sorted(fields) if (name := field.partition(".")[2])]
     missing_names = [name for name in names if sample.recorded.get(name) is None]
     if not missing_names:
         return sample

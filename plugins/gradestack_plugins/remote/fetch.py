@@ -1,6 +1,6 @@
-"""Components ``address``: copies of what an address names, by fsspec.
+"""Components ``address``: copies of files that an address names, by fsspec.
 
-Errors never say more of an address than ``shown_address`` does: libraries put all of it into theirs.
+Errors never show more of an address than ``shown_address`` does: libraries put all of it into theirs.
 """
 
 from __future__ import annotations
@@ -16,40 +16,42 @@ from typing import Any, Final
 
 from gradestack import ConfigError, DataError, GradestackError, shown_address
 
-CONNECT, SILENCE = 20.0, 60.0
-"""Seconds in which a server must have been connected to, and for which it may send nothing."""
+CONNECT = 20.0
+"""Seconds in which a server must have been connected to."""
+SILENCE = 60.0
+"""Seconds for which a server may send nothing."""
 _WEB: Final = frozenset({"http", "https"})
 _NO_NAME: Final = re.compile(r'[\x00-\x1f\x7f/\\:*?"<>|]|^\.\.+|^\.$')
-"""What no name of a copy holds.
-
-It leads to another folder, or some system makes something else of it.
-"""
-_LONGEST_NAME: Final = 200  # bytes of the name of a copy; file systems take 255
+"""Characters and names that lead to another folder, or mean something else to some system."""
+_LONGEST_NAME: Final = 200
+"""Bytes of the name of a copy; file systems take 255."""
+_BUCKETS: Final = {"s3": " s3fs", "gs": " gcsfs", "az": " adlfs"}
+"""Protocol -> the library of its buckets."""
 
 
 def open_address(address: str) -> Iterator[tuple[str, Callable[[Path], Path]]]:
-    """Yield each file or directory that an address names, and what copies it into a folder.
+    """Yield each file or directory that an address names, and the function that copies it.
 
     Args:
         address: A file, a directory of a bucket, or files by a pattern.
     """
-    protocol, shown = address.partition("://")[0], shown_address(address)
+    protocol = address.partition("://")[0]
+    shown = shown_address(address)
     try:
         fsspec = importlib.import_module("fsspec")
     except ImportError as error:
-        bucket = {"s3": " s3fs", "gs": " gcsfs", "az": " adlfs"}.get(protocol, "")
-        wanted = f"pip install 'fsspec[http]>=2026.9'{bucket} (extra 'remote')"
+        wanted = f"pip install 'fsspec[http]>=2026.9'{_BUCKETS.get(protocol, '')} (extra 'remote')"
         raise ConfigError(f"{shown}: remote files are read by fsspec: {wanted}") from error
-    with _saying(shown):
-        system, place = fsspec.core.url_to_fs(address, protocol=protocol, **_limits(protocol))
-        named = list(_meant(system, place, address))
-    for place, each in named:
-        yield each, partial(_copy, system, place, each, shown)
+    with _naming(shown):
+        system, path = fsspec.core.url_to_fs(address, protocol=protocol, **_limits(protocol))
+        files = list(_files_of(system, path, address))
+    for file, name in files:
+        yield name, partial(_copy, system, file, name, shown)
 
 
 @contextmanager
-def _saying(shown: str) -> Iterator[None]:
-    """Raise what goes wrong as an error that names the address as it is shown."""
+def _naming(shown: str) -> Iterator[None]:
+    """Raise any problem as an error that names the address as it is shown."""
     try:
         yield
     except GradestackError:
@@ -57,20 +59,20 @@ def _saying(shown: str) -> Iterator[None]:
     except KeyboardInterrupt:
         _end_tasks()
         raise
-    except ImportError as error:  # a kind of address that wants a package more
+    except ImportError as error:  # a kind of address that needs another package
         raise ConfigError(f"{shown}: cannot be read: {error}") from error
     # libraries of others: no connection, no right to read, an odd answer
     except Exception as error:  # noqa: BLE001
-        # not from the error: what libraries say holds the address with all that is secret about it
+        # not from the error: messages of libraries hold the address with its secrets
         raise DataError(f"{shown}: cannot be read: {_reason(error)}") from None
 
 
 def _end_tasks() -> None:
-    """End what is being fetched, which goes on in a thread of the library.
+    """End downloads, which go on in a thread of the library.
 
-    It would complain when the process ends.
+    They would complain when the process ends.
     """
-    import asyncio  # noqa: PLC0415 - takes its time, and fsspec has it anyway
+    import asyncio  # noqa: PLC0415 - slow to import, and fsspec has it anyway
 
     async def end() -> None:
         tasks = asyncio.all_tasks() - {asyncio.current_task()}
@@ -91,10 +93,10 @@ def _limits(protocol: str) -> dict[str, Any]:
     """
     if protocol not in _WEB | {"gs"}:
         return {}
-    timeout = importlib.import_module("aiohttp").ClientTimeout(
-        total=None, connect=CONNECT, sock_read=SILENCE
-    )
-    return {"session_kwargs" if protocol == "gs" else "client_kwargs": {"timeout": timeout}}
+    aiohttp = importlib.import_module("aiohttp")
+    timeout = aiohttp.ClientTimeout(total=None, connect=CONNECT, sock_read=SILENCE)
+    option = "session_kwargs" if protocol == "gs" else "client_kwargs"
+    return {option: {"timeout": timeout}}
 
 
 def _reason(error: Exception) -> str:
@@ -103,49 +105,51 @@ def _reason(error: Exception) -> str:
     if isinstance(error, FileNotFoundError):
         return "no such file"
     text = (error.strerror if isinstance(error, OSError) else "") or str(error)
-    said = " ".join(shown_address(word) if "://" in word else word for word in text.split())
-    return f"{type(error).__name__}: {said}" if said else type(error).__name__
+    words = (shown_address(word) if "://" in word else word for word in text.split())
+    kind, message = type(error).__name__, " ".join(words)
+    return f"{kind}: {message}" if message else kind
 
 
-def _meant(system: Any, place: str, address: str) -> Iterator[tuple[str, str]]:
+def _files_of(system: Any, path: str, address: str) -> Iterator[tuple[str, str]]:
+    """Yield the files of an address, or of its pattern, each with its own address."""
     protocol = address.partition("://")[0]
-    web = protocol in _WEB
-    path = (
-        "".join(shown_address(address).split("/", 3)[3:]) if web else place
-    )  # a host may be [0:0:0:0:0:0:0:1]
-    if not set("*[") & set(path):  # ? is no sign of a pattern
-        yield place, address
+    is_web = protocol in _WEB
+    pattern = path
+    if is_web:  # without the host, which may be [0:0:0:0:0:0:0:1]
+        pattern = "".join(shown_address(address).split("/", 3)[3:])
+    if not set("*[") & set(pattern):  # ? is no sign of a pattern
+        yield path, address
         return
-    names = sorted(
-        name
-        for name in system.glob(place)
-        if not web or not (set("?#") & set(name) or name.endswith("/"))
-    )
+    names = sorted(system.glob(path))
+    if is_web:
+        names = [name for name in names if not (set("?#") & set(name) or name.endswith("/"))]
     if not names:
         raise DataError(f"{shown_address(address)}: the pattern matches no file")
     for name in names:
-        yield name, name if web else f"{protocol}://{name}"
+        yield name, name if is_web else f"{protocol}://{name}"
 
 
-def _copy(system: Any, place: str, address: str, asked: str, folder: Path) -> Path:
-    with _saying(asked):
+def _copy(system: Any, path: str, address: str, named: str, folder: Path) -> Path:
+    """Copy a file or directory into a folder, and return the copy."""
+    with _naming(named):
         shown = shown_address(address)
         copy = folder / (_name_of(shown.rstrip("/")) or "remote")
-        if address.partition("://")[0] not in _WEB and system.isdir(place):
-            _copy_directory(system, place, copy, shown)
+        if address.partition("://")[0] not in _WEB and system.isdir(path):
+            _copy_directory(system, path, copy, shown)
         else:
-            system.get_file(place, str(copy))
+            system.get_file(path, str(copy))
         return copy
 
 
-def _copy_directory(system: Any, place: str, copy: Path, shown: str) -> None:
-    start = f"{place.rstrip('/')}/"
+def _copy_directory(system: Any, path: str, copy: Path, shown: str) -> None:
+    start = f"{path.rstrip('/')}/"
     copy.mkdir()
-    for name in sorted(
-        each for each in system.find(place) if f"{each}/" != start and not each.endswith("/")
-    ):
+    for name in sorted(system.find(path)):
+        if f"{name}/" == start or name.endswith("/"):
+            continue
         parts = name.removeprefix(start).split("/")
-        if not name.startswith(start) or any(not part or _name_of(part) != part for part in parts):
+        are_names = all(part and _name_of(part) == part for part in parts)
+        if not name.startswith(start) or not are_names:
             why = "which no local file can be called; name the files to grade by a pattern"
             raise DataError(f"{shown}: holds {name!r}, {why}")
         to = copy.joinpath(*parts)
@@ -153,6 +157,6 @@ def _copy_directory(system: Any, place: str, copy: Path, shown: str) -> None:
         system.get_file(name, str(to))
 
 
-def _name_of(place: str) -> str:
-    name = _NO_NAME.sub("_", place.rpartition("/")[2])
+def _name_of(path: str) -> str:
+    name = _NO_NAME.sub("_", path.rpartition("/")[2])
     return name.encode(errors="replace")[-_LONGEST_NAME:].decode(errors="ignore")

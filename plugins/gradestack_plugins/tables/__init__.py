@@ -1,1 +1,1 @@
-"""Tables of a run: as columns, files, frames, and for SQL."""
+"""Tables of a run: as columns, files and frames, and for SQL."""

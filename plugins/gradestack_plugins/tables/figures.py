@@ -10,10 +10,10 @@ from gradestack.jsonio import as_list, as_map, as_text, compact, is_number
 from gradestack_plugins.tables.frame import COLUMNS, Line, Table
 
 OF_FIGURES = ("headline", "figures", "gates")
-_MEANT = ("label", "unit", "better")
-_ENDS = ("low", "high", "confidence", "n", "clusters", "method")
-_NO_INTERVAL = (None,) * (len(_ENDS) + 1)
+_INTERVAL = ("low", "high", "confidence", "n", "clusters", "method")
+_GATE = ("text", "outcome", "passed", "metric_key", "metric", "op", "value", "actual")
 _BESIDE = ("_interval", "_reason")
+"""Endings of names of an interval, and of a reason, beside the value of a figure."""
 
 
 def figure_table(report: Report, name: str) -> Table:
@@ -23,107 +23,91 @@ def figure_table(report: Report, name: str) -> Table:
 
 def figure_tables(report: Report) -> dict[str, Table]:
     """Return the tables of a run's figures by their names."""
-    lines: dict[str, list[Line]] = {name: [] for name in OF_FIGURES}
-    for name, line in _figure_lines(report.summary, report.header):
-        lines[name].append(line)
-    return {name: Table.of(COLUMNS[name], found) for name, found in lines.items()}
+    summary, declared = report.summary, Declarations(report.header)
+    lines: dict[str, Iterator[Line]] = {
+        "headline": _headline_lines(summary, declared),
+        "figures": _figure_lines(as_map(summary.get("metrics")), declared),
+        "gates": map(_gate_line, as_list(summary.get("gates"))),
+    }
+    return {name: Table.of(COLUMNS[name], lines[name]) for name in OF_FIGURES}
 
 
-def _figure_lines(
-    summary: Mapping[str, Any], header: Mapping[str, Any]
-) -> Iterator[tuple[str, Line]]:
-    declared, metrics = Declarations(header), as_map(summary.get("metrics"))
-
-    def meant(meaning: Any) -> Line:
-        return (
-            (None,) * len(_MEANT)
-            if meaning is None
-            else (meaning.label, meaning.unit, meaning.better)
-        )
-
+def _headline_lines(summary: Mapping[str, Any], declared: Declarations) -> Iterator[Line]:
+    """Yield the figures of the headline with their units and directions."""
     for entry in map(as_map, as_list(as_map(summary.get("headline")).get("figures"))):
-        unit_and_direction = meant(declared.at(as_text(entry.get("figure"))))[1:]
-        yield from (("headline", (*line, *unit_and_direction)) for line in _headline(entry))
-    for grader, averages in as_map(metrics.get("by_metric")).items():
-        for path, *line in _figures(as_map(averages)):
-            yield "figures", (grader, None, path, *line, *meant(declared.figure(grader, "", path)))
-    for grader, aggregators in as_map(metrics.get("aggregates")).items():
-        for aggregator, found in as_map(aggregators).items():
-            for path, *line in _figures(as_map(found)):
-                yield (
-                    "figures",
-                    (
-                        grader,
-                        aggregator,
-                        path,
-                        *line,
-                        *meant(declared.figure(grader, aggregator, path)),
-                    ),
-                )
-    for gate in map(as_map, as_list(summary.get("gates"))):
-        names = ("text", "outcome", "passed", "metric_key", "metric", "op", "value", "actual")
-        yield (
-            "gates",
-            (
-                *map(_plain, map(gate.get, names)),
-                *_interval(gate.get("interval"), gate.get("reason")),
-            ),
-        )
+        _, unit, better = _meaning(declared.at(as_text(entry.get("figure"))))
+        for line in _lines_of_entry(entry):
+            yield (*line, unit, better)
 
 
-def _headline(entry: Mapping[str, Any]) -> Iterator[Line]:
-    names = (_plain(entry.get("label")), _plain(entry.get("figure")))
+def _lines_of_entry(entry: Mapping[str, Any]) -> Iterator[Line]:
+    """Yield the values of one figure of the headline, by model and by key."""
+    label, figure = _plain(entry.get("label")), _plain(entry.get("figure"))
     models = as_map(entry.get("models"))
-    for model, held in models.items() if models else [(None, entry)]:
-        value, interval, reason = (
-            as_map(held).get(name) for name in ("value", "interval", "reason")
-        )
-        if isinstance(value, Mapping):
-            for key, each in value.items():
-                yield (
-                    names[0],
-                    f"{names[1]}.{key}",
-                    model,
-                    each,
-                    *_interval(as_map(interval).get(key)),
-                )
-        else:
-            yield *names, model, value, *_interval(interval, reason)
+    for model, recorded in models.items() if models else [(None, entry)]:
+        values = as_map(recorded)
+        value, interval, reason = map(values.get, ("value", "interval", "reason"))
+        if not isinstance(value, Mapping):
+            yield label, figure, model, value, *_interval(interval, reason)
+            continue
+        for key, number in value.items():
+            ends = _interval(as_map(interval).get(key))
+            yield label, f"{figure}.{key}", model, number, *ends
 
 
-def _figures(
+def _figure_lines(metrics: Mapping[str, Any], declared: Declarations) -> Iterator[Line]:
+    """Yield averages and the figures of aggregators with their meanings."""
+    for grader, averages in as_map(metrics.get("by_metric")).items():
+        for path, *line in _numbers(as_map(averages)):
+            yield grader, None, path, *line, *_meaning(declared.figure(grader, "", path))
+    for grader, aggregators in as_map(metrics.get("aggregates")).items():
+        for aggregator, figures in as_map(aggregators).items():
+            for path, *line in _numbers(as_map(figures)):
+                meaning = _meaning(declared.figure(grader, aggregator, path))
+                yield grader, aggregator, path, *line, *meaning
+
+
+def _meaning(figure: Any) -> Line:
+    """Return label, unit and direction of a declared figure."""
+    return (None,) * 3 if figure is None else (figure.label, figure.unit, figure.better)
+
+
+def _gate_line(recorded: Any) -> Line:
+    gate = as_map(recorded)
+    values = map(_plain, map(gate.get, _GATE))
+    return (*values, *_interval(gate.get("interval"), gate.get("reason")))
+
+
+def _numbers(
     metrics: Mapping[str, Any], path: str = "", model: str | None = None, intervals: Any = None
 ) -> Iterator[Line]:
-    """Yield the numbers in metrics by their dotted paths, and what is not defined with
-    its reason.
-    """
+    """Yield the numbers in metrics by their dotted paths, undefined ones with their reason."""
     undefined, intervals = as_map(metrics.get("undefined")), as_map(intervals)
     for name, value in metrics.items():
         if name == "undefined" or (name.endswith(_BESIDE) and name.rpartition("_")[0] in metrics):
             continue
         interval = metrics.get(f"{name}_interval", intervals.get(name))
-        if value is None or is_number(value):
-            reason = metrics.get(f"{name}_reason", undefined.get(name)) if value is None else None
+        if value is None:
+            reason = metrics.get(f"{name}_reason", undefined.get(name))
             yield f"{path}{name}", model, value, *_interval(interval, reason)
-        elif (
-            name == "models"
-            and not path
-            and all(isinstance(each, Mapping) for each in as_map(value).values())
-        ):
-            for key, each in as_map(value).items():
-                yield from _figures(as_map(each), "", key)
+        elif is_number(value):
+            yield f"{path}{name}", model, value, *_interval(interval)
+        elif name == "models" and not path and _are_mappings(value):
+            for key, figures in as_map(value).items():
+                yield from _numbers(as_map(figures), "", key)
         elif isinstance(value, Mapping):
-            yield from _figures(value, f"{path}{name}.", model, interval)
+            yield from _numbers(value, f"{path}{name}.", model, interval)
 
 
-def _interval(held: Any, reason: Any = None) -> Line:
-    """Return ends, confidence, size and method of an interval, and why there is no value, or no
-    interval.
-    """
-    if held is None and reason is None:
-        return _NO_INTERVAL
-    fields = as_map(held)
-    return (*(_plain(fields.get(name)) for name in _ENDS), _plain(reason or fields.get("reason")))
+def _are_mappings(value: Any) -> bool:
+    return all(isinstance(entry, Mapping) for entry in as_map(value).values())
+
+
+def _interval(recorded: Any, reason: Any = None) -> Line:
+    """Return ends, confidence, size and method of an interval, and a reason without one."""
+    fields = as_map(recorded)
+    ends = (_plain(fields.get(name)) for name in _INTERVAL)
+    return (*ends, _plain(reason or fields.get("reason")))
 
 
 def _plain(value: Any) -> Any:

@@ -64,7 +64,7 @@ class ParquetReporter(Reporter):
     """
 
     def __attrs_post_init__(self) -> None:
-        if find_spec("pyarrow") is None:  # said before hours of grading
+        if find_spec("pyarrow") is None:  # an error before hours of grading
             raise missing_library("pyarrow", "tables")
 
     @override
@@ -78,48 +78,56 @@ class _ParquetFile:
     def __init__(self, path: Path, types: Types, opened: ExitStack) -> None:
         self._arrow = library("pyarrow", extra="tables")
         writer = library("pyarrow.parquet", extra="tables").ParquetWriter
-        how: Any = {"compression": "zstd", "version": "2.6", "data_page_version": "2.0"}
-        self._held = Table.of(types, ()).to_arrow()
-        self._writer = opened.enter_context(writer(path, self._held.schema, **how))
+        options: Any = {"compression": "zstd", "version": "2.6", "data_page_version": "2.0"}
+        self._rows = Table.of(types, ()).to_arrow()
+        self._writer = opened.enter_context(writer(path, self._rows.schema, **options))
 
     def add(self, table: Table) -> None:
-        self._held = self._arrow.concat_tables([self._held, table.to_arrow()])
-        if len(self._held) >= _ROW_GROUP:
-            self._write(self._held.slice(0, _ROW_GROUP))
-            self._held = self._held.slice(_ROW_GROUP)
+        self._rows = self._arrow.concat_tables([self._rows, table.to_arrow()])
+        if len(self._rows) >= _ROW_GROUP:
+            self._write(self._rows.slice(0, _ROW_GROUP))
+            self._rows = self._rows.slice(_ROW_GROUP)
 
     def end(self) -> None:
-        self._write(self._held)
+        self._write(self._rows)
 
-    def _write(self, table: Any) -> None:
-        for batch in table.combine_chunks().to_batches():
+    def _write(self, rows: Any) -> None:
+        for batch in rows.combine_chunks().to_batches():
             self._writer.write_batch(batch, row_group_size=_ROW_GROUP)
 
 
-class _TextFile:
-    """One table as CSV, or as a JSON list of objects."""
+class _CsvFile:
+    """One table as CSV."""
 
-    def __init__(self, file: IO[str], types: Types, ending: str) -> None:
-        self._write, self._json, self._before = file.write, ending == "json", "["
-        if not self._json:
-            self._write(csv_line(*types))
+    def __init__(self, file: IO[str], types: Types) -> None:
+        self._write = file.write
+        self._write(csv_line(*types))
 
     def add(self, table: Table) -> None:
-        if not self._json:
-            self._write(
-                "".join(
-                    csv_line(*map(csv_cell, line))
-                    for line in zip(*table.columns.values(), strict=True)
-                )
-            )
-            return
+        lines = zip(*table.columns.values(), strict=True)
+        self._write("".join(csv_line(*map(csv_cell, line)) for line in lines))
+
+    def end(self) -> None:
+        """Write nothing: a table of CSV has no end."""
+
+
+class _JsonFile:
+    """One table as a JSON list of objects."""
+
+    def __init__(self, file: IO[str], types: Types) -> None:
+        self._write = file.write
+        self._before = "["
+
+    def add(self, table: Table) -> None:
         for row in table.rows():
             self._write(f"{self._before}\n{dumps(row)}")
             self._before = ","
 
     def end(self) -> None:
-        if self._json:
-            self._write("[]\n" if self._before == "[" else "\n]\n")
+        self._write("[]\n" if self._before == "[" else "\n]\n")
+
+
+_TEXT_FILES: Mapping[str, type[_CsvFile | _JsonFile]] = {"csv": _CsvFile, "json": _JsonFile}
 
 
 def csv_cell(value: Any) -> Any:
@@ -133,51 +141,58 @@ def csv_cell(value: Any) -> Any:
 
 def _counted_tables(report: Report, *names: str) -> Iterator[tuple[str, Table]]:
     """Yield those of the tables ``tasks`` and ``failures``, which are counted from the rows."""
-    if report.has_rows:
-        index = index_of(report)
-        counted = zip(index.given.kinds, index.given.samples, strict=True)
-        lines: dict[str, Iterable[Line]] = {
-            "tasks": task_lines(index.entries),
-            "failures": ((*(part or None for part in kind), times) for kind, times in counted),
-        }
-        yield from ((name, Table.of(COLUMNS[name], lines[name])) for name in names)
+    if not report.has_rows:
+        return
+    index = index_of(report)
+    counted = zip(index.given.kinds, index.given.samples, strict=True)
+    lines: dict[str, Iterable[Line]] = {
+        "tasks": task_lines(index.entries),
+        "failures": ((*(part or None for part in kind), times) for kind, times in counted),
+    }
+    for name in names:
+        yield name, Table.of(COLUMNS[name], lines[name])
 
 
 def run_tables(report: Report) -> dict[str, str]:
-    """Return the tables of a run as a whole by the names of their files.
-
-    Figures, gates and reasons, not its rows.
-    """
-    files: dict[str, io.StringIO] = {}
+    """Return the tables of figures, gates and reasons of a run by the names of their files."""
+    files: dict[str, str] = {}
     for name, table in chain(figure_tables(report).items(), _counted_tables(report, "failures")):
-        for ending in ("csv", "json"):
-            written = _TextFile(
-                files.setdefault(f"{name}.{ending}", io.StringIO()), table.types, ending
-            )
-            written.add(table)
-            written.end()
-    return {name: file.getvalue() for name, file in files.items()}
+        for ending, kind in _TEXT_FILES.items():
+            text = io.StringIO()
+            file = kind(text, table.types)
+            file.add(table)
+            file.end()
+            files[f"{name}.{ending}"] = text.getvalue()
+    return files
+
+
+def _tables(report: Report, ending: str) -> Iterator[tuple[str, Table]]:
+    """Yield the tables of a run, those of its rows block by block."""
+    yield from figure_tables(report).items()
+    if ending != "parquet":  # SQL counts these itself
+        yield from _counted_tables(report, "tasks", "failures")
+    if report.has_rows:
+        yield from blocks_of(OF_ROWS, rows_of(report))
 
 
 def _write(report: Report, out: Path, ending: str) -> list[Path]:
+    """Write the tables of a run as files, and return these."""
     folder = out / FOLDER
     folder.mkdir(exist_ok=True)
-    files: dict[Path, _ParquetFile | _TextFile] = {}
+    files: dict[Path, Any] = {}
     with ExitStack() as opened:
-        counted = (
-            () if ending == "parquet" else _counted_tables(report, "tasks", "failures")
-        )  # SQL counts these itself
-        of_rows = blocks_of(OF_ROWS, rows_of(report)) if report.has_rows else ()
-        for name, table in chain(figure_tables(report).items(), counted, of_rows):
+        for name, table in _tables(report, ending):
             path = folder / f"{name}.{ending}"
-            if path not in files and ending == "parquet":
-                files[path] = _ParquetFile(path, table.types, opened)
-            elif path not in files:
-                file = opened.enter_context(
-                    path.open("w", encoding="utf-8", errors="replace", newline="\n")
-                )
-                files[path] = _TextFile(file, table.types, ending)
+            if path not in files:
+                files[path] = _open_file(path, table.types, ending, opened)
             files[path].add(table)
-        for each in files.values():
-            each.end()
+        for file in files.values():
+            file.end()
     return list(files)
+
+
+def _open_file(path: Path, types: Types, ending: str, opened: ExitStack) -> Any:
+    if ending == "parquet":
+        return _ParquetFile(path, types, opened)
+    file = path.open("w", encoding="utf-8", errors="replace", newline="\n")
+    return _TEXT_FILES[ending](opened.enter_context(file), types)

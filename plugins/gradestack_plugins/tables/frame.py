@@ -18,9 +18,8 @@ Types = Mapping[str, str]
 
 def _types(columns: str) -> Types:
     """Return columns with their types: ``NAME:TYPE``, text where no type is named."""
-    return {
-        name: kind or "text" for name, _, kind in (each.partition(":") for each in columns.split())
-    }
+    parts = (column.partition(":") for column in columns.split())
+    return {name: kind or "text" for name, _, kind in parts}
 
 
 _KEY = "position:int id model run"
@@ -36,11 +35,9 @@ COLUMNS: Mapping[str, Types] = {
     ),
     "samples": _types(
         f"{_KEY} cluster facets:texts status ended state score:float passed:bool n_calls:int "
-        "requests:int "
-        "input_tokens:int cached_input_tokens:int cache_write_tokens:int output_tokens:int "
-        "reasoning_tokens:int "
-        "cost_usd:float seconds:float first_token_seconds:float source_file source_line:int "
-        "source_ordinal:int"
+        "requests:int input_tokens:int cached_input_tokens:int cache_write_tokens:int "
+        "output_tokens:int reasoning_tokens:int cost_usd:float seconds:float "
+        "first_token_seconds:float source_file source_line:int source_ordinal:int"
     ),
     "grades": _types(f"{_KEY} grader state score:float passed:bool label gold parts:floats"),
     "items": _types(f"{_KEY} grader item state score:float label gold parts:floats"),
@@ -49,7 +46,7 @@ COLUMNS: Mapping[str, Types] = {
     "failures": _types("grader code subject argument samples:int"),
     "calls": _types(f"{_KEY} side index:int name matched:int score:float error seconds:float"),
 }
-"""The columns of each table in order, with their types; none is made from data."""
+"""The columns of column table in order, with their types; none is made from data."""
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -68,7 +65,7 @@ class Table:
     @classmethod
     def of(cls, types: Types, lines: Iterable[Line]) -> Self:
         """Return the table of lines."""
-        columns = [list(each) for each in zip(*lines, strict=True)] or [[] for _ in types]
+        columns = [list(column) for column in zip(*lines, strict=True)] or [[] for _ in types]
         return cls(dict(zip(types, columns, strict=True)), types)
 
     def __len__(self) -> int:
@@ -81,30 +78,30 @@ class Table:
         return f"Table({len(self)} rows: {', '.join(self.columns)})"
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """Yield the rows, each as a mapping of columns to values."""
+        """Yield the rows, column as a mapping of columns to values."""
         for values in zip(*self.columns.values(), strict=True):
             yield dict(zip(self.columns, values, strict=True))
 
     def failed(self) -> Table:
-        """Return the rows of ``samples`` or ``grades`` that did not pass, and those that failed or
-        are missing.
+        """Return the rows of ``samples`` or ``grades`` that did not pass, that failed or are
+        missing.
         """
         verdicts = zip(self["passed"], self["state"], strict=True)
-        lost = [passed is False or state in ("failed", "missing") for passed, state in verdicts]
-        return Table(
-            {name: list(compress(values, lost)) for name, values in self.columns.items()},
-            self.types,
-        )
+        not_passed = [
+            passed is False or state in ("failed", "missing") for passed, state in verdicts
+        ]
+        columns = {
+            name: list(compress(values, not_passed)) for name, values in self.columns.items()
+        }
+        return Table(columns, self.types)
 
     def to_pandas(self) -> Any:
         """Return it as a pandas DataFrame; where there is no value it has NaN, NA or None."""
         frame = library("pandas").DataFrame(dict(self.columns))
-        kinds = {"int": "Int64", "float": "float64", "bool": "boolean"}
-        known = {name: kinds[kind] for name, kind in self.types.items() if kind in kinds}
-        text = {
-            name for name in known if str in map(type, self.columns[name])
-        }  # a gate's conditions, as JSON
-        return frame.astype({name: kind for name, kind in known.items() if name not in text})
+        kinds = {name: _PANDAS[kind] for name, kind in self.types.items() if kind in _PANDAS}
+        # a gate's conditions are JSON
+        numbers = [name for name in kinds if str not in map(type, self.columns[name])]
+        return frame.astype({name: kinds[name] for name in numbers})
 
     def to_polars(self) -> Any:
         """Return it as a polars DataFrame; mappings are lists of key and value."""
@@ -118,39 +115,41 @@ class Table:
             "int": arrow.int64(),
             "float": arrow.float64(),
             "bool": arrow.bool_(),
+            "floats": arrow.map_(arrow.string(), arrow.float64()),
+            "texts": arrow.map_(arrow.string(), arrow.string()),
         }
-        types["floats"] = arrow.map_(arrow.string(), arrow.float64())
-        types["texts"] = arrow.map_(arrow.string(), arrow.string())
         fields = [arrow.field(name, types[kind]) for name, kind in self.types.items()]
         arrays = []
-        for field, kind in zip(fields, self.types.values(), strict=True):
-            values = self.columns[field.name]
+        for name, kind in self.types.items():
             if kind in ("floats", "texts"):
-                names, parts = (
-                    list(chain.from_iterable(values)),
-                    chain.from_iterable(each.values() for each in values),
-                )
-                inner = (
-                    list(parts)
-                    if kind == "floats"
-                    else [e if isinstance(e, str) else compact(e) for e in parts]
-                )
-                ends = list(accumulate(map(len, values), initial=0))
-                keys, held = (
-                    _array(names, "text", arrow, types),
-                    _array(inner, kind[:-1], arrow, types),
-                )
-                arrays.append(arrow.MapArray.from_arrays(ends, keys, held))
+                arrays.append(_map_array(self.columns[name], kind.removesuffix("s"), arrow, types))
             else:
-                arrays.append(_array(values, kind, arrow, types))
+                arrays.append(_array(self.columns[name], kind, arrow, types))
         return arrow.Table.from_arrays(arrays, schema=arrow.schema(fields))
+
+
+_PANDAS = {"int": "Int64", "float": "float64", "bool": "boolean"}
+"""Type of a column -> that of pandas."""
+
+
+def _map_array(
+    values: list[Mapping[str, Any]], kind: str, arrow: Any, types: Mapping[str, Any]
+) -> Any:
+    """Return mappings of texts to numbers, or to texts, as an array."""
+    ends = list(accumulate(map(len, values), initial=0))
+    names = list(chain.from_iterable(values))
+    parts = list(chain.from_iterable(value.values() for value in values))
+    if kind == "text":
+        parts = [part if isinstance(part, str) else compact(part) for part in parts]
+    keys = _array(names, "text", arrow, types)
+    return arrow.MapArray.from_arrays(ends, keys, _array(parts, kind, arrow, types))
 
 
 def _array(values: list[Any], kind: str, arrow: Any, types: Mapping[str, Any]) -> Any:
     try:
         return arrow.array(values, types[kind])
     except (UnicodeError, OverflowError, TypeError, ValueError):  # Arrow's errors are of these
-        return arrow.array([_fitting(each, kind) for each in values], types[kind])
+        return arrow.array([_fitting(value, kind) for value in values], types[kind])
 
 
 def _fitting(value: Any, kind: str) -> Any:

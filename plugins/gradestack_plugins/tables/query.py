@@ -1,4 +1,4 @@
-"""The command ``query``: SQL over the tables of a run, which can read and write nothing else."""
+"""The command ``query``: SQL over the tables of a run, and over nothing else."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def query(run: str, sql: str, *, form: Format | None, output: str | None) -> Non
     """
     report = load_report(Path(run))
     with forward_termination(), _tables(report) as tables:
-        names, rows = _answer(report, tables, sql)
+        names, rows = _run_query(report, tables, sql)
     text = "".join(_written(names, rows, form or ("text" if output is None else "csv")))
     if output is None:
         click.echo(text, nl=False)
@@ -93,11 +93,8 @@ def _tables(report: Report) -> Iterator[dict[str, Path]]:
         yield tables
         return
     with TemporaryDirectory(prefix="gradestack-") as folder:
-        click.echo(
-            f"{report.path}: has no Parquet tables (--tables parquet); they are made for this "
-            "query",
-            err=True,
-        )
+        note = "has no Parquet tables (--tables parquet); they are made for this query"
+        click.echo(f"{report.path}: {note}", err=True)
         ParquetReporter().write(report, Path(folder))
         yield _table_files(Path(folder))
 
@@ -108,10 +105,10 @@ def _table_files(run: Path) -> dict[str, Path]:
     return {name: path for name, path in paths.items() if os.path.lexists(path)}
 
 
-def _answer(
+def _run_query(
     report: Report, tables: Mapping[str, Path], sql: str
 ) -> tuple[list[str], list[tuple[Any, ...]]]:
-    """Return the columns and rows of one SELECT; Ctrl-C ends it, whatever it is at.
+    """Return the columns and rows of one SELECT; Ctrl-C ends it at any time.
 
     The libraries work in a thread: an interruption is lost, or ends the process, where it reaches
     one that is being imported or that reads a table.
@@ -122,7 +119,7 @@ def _answer(
         try:
             return selected.result()
         except KeyboardInterrupt:
-            while not selected.done():  # one that comes before the query begins is forgotten
+            while not selected.done():  # an interruption before the query begins is forgotten
                 database.interrupt()
                 wait([selected], timeout=0.05)
             raise
@@ -149,8 +146,8 @@ def _select(
     if [kind.name for kind in kinds] != ["SELECT"]:  # COPY could write over a table
         names = ", ".join(kind.name for kind in kinds) or "nothing"
         raise ConfigError(f"a query is one SELECT, got {names}; the tables are {', '.join(tables)}")
-    answer = database.execute(sql)
-    return [column[0] for column in answer.description], answer.fetchall()
+    cursor = database.execute(sql)
+    return [column[0] for column in cursor.description], cursor.fetchall()
 
 
 def _open_table(report: Report, path: Path, opened: ExitStack) -> Any:
@@ -163,25 +160,25 @@ def _open_table(report: Report, path: Path, opened: ExitStack) -> Any:
     form = dataset.ParquetFileFormat()
     try:
         file = opened.enter_context(open_regular(path))
-        # several scans of one table read at the same time, which a file with one position cannot bear
+        # several scans of one table read at the same time, and a file has one position
         content = mmap(file.fileno(), 0, access=ACCESS_READ)
         fragment = form.make_fragment(arrow.BufferReader(arrow.py_buffer(content)))
         return dataset.FileSystemDataset([fragment], fragment.physical_schema, form)
     except (OSError, ValueError, arrow.ArrowException) as error:
-        why = getattr(error, "strerror", None) or "it is no Parquet file"
-        raise _unreadable(report, str(path), why) from error
+        reason = getattr(error, "strerror", None) or "it is no Parquet file"
+        raise _unreadable(report, str(path), reason) from error
 
 
-def _unreadable(report: Report, place: str, why: str) -> DataError:
+def _unreadable(report: Report, path: str, reason: str) -> DataError:
     advice = f"write the tables again with `gradestack report {report.path} --format parquet`"
-    return DataError(f"{place}: cannot be read: {why}; {advice}")
+    return DataError(f"{path}: cannot be read: {reason}; {advice}")
 
 
 def _refusal(error: Exception, report: Report, tables: Iterable[str]) -> str:
     message = str(error).partition("\n")[0]
     if message.startswith("Permission Error"):
-        what = message.partition(": ")[2]
-        return f"a query reads the tables of the run and nothing else: {what}"
+        refused = message.partition(": ")[2]
+        return f"a query reads the tables of the run and nothing else: {refused}"
     unknown = re.match(r"Catalog Error: Table with name (.*) does not exist", message)
     near = suggest(unknown[1], tables) if unknown else ""
     rows = "" if report.has_rows else " (the run kept no rows: it has tables of its figures only)"
@@ -189,15 +186,16 @@ def _refusal(error: Exception, report: Report, tables: Iterable[str]) -> str:
 
 
 def _written(names: list[str], rows: list[tuple[Any, ...]], form: Format) -> Iterator[str]:
+    """Yield the lines of an answer."""
     if form == "csv":
-        yield from (
-            csv_line(*line)
-            for line in (names, *([csv_cell(_plain(value)) for value in row] for row in rows))
-        )
+        yield csv_line(*names)
+        for row in rows:
+            yield csv_line(*(csv_cell(_plain(value)) for value in row))
     elif form == "json":
-        yield from (dumps(dict(zip(names, map(_plain, row), strict=True))) + "\n" for row in rows)
+        for row in rows:
+            yield dumps(dict(zip(names, map(_plain, row), strict=True))) + "\n"
     else:
-        cells = [names, *([_cell(value) for value in row] for row in rows)]
+        cells = [names, *(list(map(_cell, row)) for row in rows)]
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
         for line in cells:
             yield "  ".join(map(str.ljust, line, widths)).rstrip() + "\n"

@@ -9,8 +9,7 @@ from gradestack import Component, hookimpl
 _TABLE = """
 reader tau2 .reader:Tau2 tau2-bench results: one file, or a directory of results.json and
     simulations/
-grader tau2_reward .grader:Tau2Reward The reward tau2-bench recorded, with its parts and what its
-    checks found
+grader tau2_reward .grader:Tau2Reward The reward tau2-bench recorded, with its parts and checks
 stack tau2 :stack Recorded rewards of tau2-bench runs, with pass^k over the trials of each task
 """
 gradestack_components = hookimpl(lambda: Component.table(__name__, _TABLE))

@@ -1,4 +1,4 @@
-"""What files of tau2-bench say, as far as it is read. Whatever else they hold is ignored."""
+"""Records of tau2-bench: the keys that are read. Other keys are ignored."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Agent(Struct, frozen=True):
 
 
 class Info(Struct):
-    """What a results file says of its run."""
+    """The run of a results file."""
 
     agent_info: Agent = Agent()
     environment_info: Environment = Environment()
@@ -50,7 +50,7 @@ class Action(Struct):
 
 
 class Criteria(Struct, frozen=True):
-    """What a task expects."""
+    """The actions that a task expects."""
 
     actions: list[Action] | None = None
 
@@ -63,7 +63,7 @@ class Task(Struct):
 
 
 class DatabaseCheck(Struct):
-    """Whether the database is as the expected actions leave it."""
+    """The check that the database is as the expected actions leave it."""
 
     db_match: Flag = None
 
@@ -71,7 +71,7 @@ class DatabaseCheck(Struct):
 class Check(Struct):
     """One of the checks behind a reward: a call that matches an action, or a statement that holds.
 
-    Each of its kinds has a key of its own for what is checked.
+    Each kind of check has a key of its own for its action or statement.
     """
 
     action: Action | None = None
@@ -99,14 +99,14 @@ class RewardInfo(Struct):
 
 
 class Trouble(Struct):
-    """What a simulation says of an error that ended it."""
+    """The error that ended a simulation."""
 
     error: Any = None
     error_message: Any = None
 
 
 class Tick(Struct):
-    """What both sides said and did in one tick of a conversation that is spoken."""
+    """Words and calls of both sides in one tick of a spoken conversation."""
 
     agent_chunk: Object = None
     agent_tool_calls: Any = None

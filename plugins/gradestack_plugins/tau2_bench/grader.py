@@ -33,7 +33,7 @@ _PLANNED = "planned_trials"
 
 @attrs.frozen(kw_only=True)
 class Tau2Reward(Grader):
-    """The recorded reward as the score, its parts, and what the benchmark's checks found.
+    """The recorded reward as the score, its parts, and the benchmark's checks.
 
     ``score = reward``; ``passed = 1 - tolerance <= reward <= 1 + tolerance``, the benchmark's own
     test. ``parts`` are the recorded ``reward_breakdown``; ``counts`` say how many action checks
@@ -75,25 +75,19 @@ class Tau2Reward(Grader):
         return replace(grade, counts={**grade.counts, _PLANNED: run.num_trials})
 
     def _judge(self, sample: Sample, run: Tau2Run | None) -> Grade:
-        if run is not None and run.termination in self.left_out:
-            return skipped(
-                "left_out", f"the simulation ended by {run.termination} and counts nowhere"
-            )
+        termination = None if run is None else run.termination
+        if run is not None and termination in self.left_out:
+            message = f"the simulation ended by {termination} and counts nowhere"
+            return skipped("left_out", message)
         if "reward" not in sample.recorded:
-            if run is not None:
-                return _unusable("no_reward", "the simulation was not evaluated: no reward")
-            return (
-                failed(sample.error)
-                if sample.error
-                else skipped("no_reward", "the sample has no recorded reward")
-            )
+            return _without_reward(sample, run)
         reward = as_number(sample.recorded["reward"])
         if reward is None or abs(reward) > LARGEST_SCORE:
             shown = compact(sample.recorded["reward"])[:80]
             return _unusable("unusable_reward", f"the reward is no usable number: {shown}")
         passed = 1.0 - self.tolerance <= reward <= 1.0 + self.tolerance
         about = RewardInfo() if run is None else run.reward_info
-        reasons = () if passed else tuple(_reasons(about, None if run is None else run.termination))
+        reasons = () if passed else tuple(_reasons(about, termination))
         breakdown = about.reward_breakdown or {}
         return Grade(
             score=reward,
@@ -103,6 +97,14 @@ class Tau2Reward(Grader):
             reasons=reasons,
             rationale="; ".join(reason.message for reason in reasons),
         )
+
+
+def _without_reward(sample: Sample, run: Tau2Run | None) -> Grade:
+    if run is not None:
+        return _unusable("no_reward", "the simulation was not evaluated: no reward")
+    if sample.error:
+        return failed(sample.error)
+    return skipped("no_reward", "the sample has no recorded reward")
 
 
 def _unusable(code: str, message: str) -> Grade:
@@ -124,36 +126,33 @@ def _matched(name: str, checks: list[Check]) -> dict[str, int]:
 
 def _reasons(about: RewardInfo, termination: str | None) -> Iterator[Reason]:
     if termination not in {None, "user_stop", "agent_stop"}:
-        yield Reason(
-            code="not_judged",
-            message=f"the simulation ended by {termination}, which is never a success",
-        )
+        message = f"the simulation ended by {termination}, which is never a success"
+        yield Reason(code="not_judged", message=message)
     if about.db_check is not None and about.db_check.db_match is False:
-        yield Reason(
-            code="database_mismatch",
-            message="the database differs from what the expected actions leave",
-        )
+        message = "the database differs from what the expected actions leave"
+        yield Reason(code="database_mismatch", message=message)
     for position, check in enumerate(about.action_checks or ()):
         if check.action_match is False:
-            name = check.action.name if check.action is not None else ""
-            yield Reason(
-                code="action_missing",
-                pointer=f"/{position}",
-                subject=name,
-                expected=check.action and check.action.arguments,
-                message=f"no call matches action {position}, {name}",
-            )
+            yield _missing_action(position, check)
     yield from _unmet("env_assertions", "environment", about.env_assertions)
     yield from _unmet("communicate_checks", "communicated", about.communicate_checks)
     yield from _unmet("nl_assertions", "statement", about.nl_assertions)
 
 
-def _unmet(name: str, what: str, checks: Checks) -> Iterator[Reason]:
+def _missing_action(position: int, check: Check) -> Reason:
+    name = check.action.name if check.action is not None else ""
+    return Reason(
+        code="action_missing",
+        pointer=f"/{position}",
+        subject=name,
+        expected=check.action and check.action.arguments,
+        message=f"no call matches action {position}, {name}",
+    )
+
+
+def _unmet(name: str, noun: str, checks: Checks) -> Iterator[Reason]:
     for check in checks or ():
         if check.met is False:
             wanted = check.env_assertion or check.info or check.nl_assertion
-            yield Reason(
-                code=f"{name}_unmet",
-                expected=wanted,
-                message=f"{what} not met: {compact(wanted)[:120]}",
-            )
+            message = f"{noun} not met: {compact(wanted)[:120]}"
+            yield Reason(code=f"{name}_unmet", expected=wanted, message=message)

@@ -41,23 +41,20 @@ from gradestack_plugins.tau2_bench.records import Setting, sample_of, setting_of
 
 RESULTS = "results.json"
 SIMULATIONS = "simulations"
-
+_NAMED = 3
+"""Number of names that a message shows."""
 _INFO = (b'"environment_info"', b'"agent_info"')
 _RUN = (b'"task_id"', b'"termination_reason"')
 _OPENING = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{\s*"(\w+)"\s*:')
-_FIRST_KEYS = frozenset(
-    {b"timestamp", b"info", b"tasks", b"simulations", b"simulation_index", b"format_version"}
-)
+_FIRST_KEYS = frozenset(b"timestamp info tasks simulations simulation_index format_version".split())
+"""Keys that a results file begins with."""
 _HEAD = 64 * 1024
 _DECODED = 1024 * 1024
-"""What is read of a file whose first members are longer than its head.
-
-A policy, or tools, stand there.
-"""
+"""Bytes that are read of a file with a long policy or long tools at its beginning."""
 
 
 def confidence(path: Path, head: bytes) -> float:
-    """Return how sure it is that a path holds results of tau2-bench, or one simulation of them."""
+    """Return the confidence that a path holds results of tau2-bench, or one simulation of them."""
     if path.is_dir():
         return 0.95 if _is_run(path) else 0.0
     if is_results(path, head):
@@ -66,60 +63,54 @@ def confidence(path: Path, head: bytes) -> float:
 
 
 def is_results(path: Path, head: bytes) -> bool:
-    """Return whether a file begins as an object with what the benchmark says of a run, or with
-    simulations.
-    """
+    """Return whether a file begins as an object with the benchmark's keys of a run."""
     opening = _OPENING.match(head)
     if opening is None or opening[1] not in _FIRST_KEYS:
         return False
-    if _speaks_of_a_run(head):
+    if _names_a_run(head):
         return True
     if len(head) < _HEAD:
         return False
     with suppress(OSError), open_regular(path) as file:  # reading it will say so
-        return _speaks_of_a_run(file.read(_DECODED))
+        return _names_a_run(file.read(_DECODED))
     return False
 
 
 def is_simulation(head: bytes) -> bool:
     """Return whether a file begins as one simulation: a file of the directory form."""
     opening = _OPENING.match(head)
-    return (
-        opening is not None
-        and opening[1] in {b"id", b"task_id"}
-        and all(key in head for key in _RUN)
-    )
+    if opening is None or opening[1] not in {b"id", b"task_id"}:
+        return False
+    return all(key in head for key in _RUN)
 
 
-def _speaks_of_a_run(text: bytes) -> bool:
-    info = all(key in text for key in _INFO)
-    return info or (b'"simulations"' in text and all(key in text for key in _RUN))
+def _names_a_run(text: bytes) -> bool:
+    """Return whether a text has the keys of a run, or those of its simulations."""
+    if all(key in text for key in _INFO):
+        return True
+    return b'"simulations"' in text and all(key in text for key in _RUN)
 
 
 def _is_run(directory: Path) -> bool:
-    """Return whether a directory holds results.json of the benchmark, with its simulations beside
-    it or in it.
-    """
+    """Return whether a directory holds results.json of the benchmark."""
     results = directory / RESULTS
     with suppress(OSError), open_regular(results) as file:
         return is_results(results, file.read(_HEAD))
     return False
 
 
-_NAMED = 3  # how many of many names a message shows
-
-
 class Recording(msgspec.Struct, frozen=True, kw_only=True):
-    """One input: what holds for all its simulations, and where they stand."""
+    """One input: the setting and the positions of its simulations."""
 
     setting: Setting = msgspec.field(default_factory=Setting)
     ranges: tuple[Range, ...] | None = None
-    """Where the simulations stand in the file itself; None in the directory form."""
-    files: tuple[
-        str, ...
-    ] = ()  # files of the directory form, below the directory of the results file
-    missing: tuple[str, ...] = ()  # ids that `simulation_index` names and no file has
-    extra: tuple[str, ...] = ()  # ids that files have and `simulation_index` does not name
+    """Ranges of the simulations in the file itself; None in the directory form."""
+    files: tuple[str, ...] = ()
+    """Files of the directory form, below the directory of the results file."""
+    missing: tuple[str, ...] = ()
+    """Ids that ``simulation_index`` names and no file has."""
+    extra: tuple[str, ...] = ()
+    """Ids that files have and ``simulation_index`` does not name."""
 
 
 @attrs.frozen(kw_only=True)
@@ -144,21 +135,10 @@ class Tau2(RecordReader):
     example_file = "data/simulations/….json"
     version: ClassVar[str] = "2"
     provides: ClassVar[frozenset[str]] = frozenset(
-        {
-            "model",
-            "run",
-            "input",
-            "turns",
-            "calls",
-            "text",
-            "tools",
-            "expected",
-            "recorded",
-            "status",
-            "error",
-            "ended",
-        }
-        | {"usage", "agent_usage", "trace", "facets", "remarks", "source", "native"}
+        """
+        model run input turns calls text tools expected recorded status error ended usage
+        agent_usage trace facets remarks source native
+        """.split()  # noqa: SIM905
     )
     stack: ClassVar[str | None] = "tau2"
     layout: ClassVar[Layout] = "list"
@@ -172,63 +152,51 @@ class Tau2(RecordReader):
 
     @override
     def index(self, inputs: Inputs) -> dict[str, Recording]:
-        """Read what holds for all simulations of each input, and find where they stand."""
-        given = {each.path.resolve() for each in inputs.data}
-        found = {}
-        for each in inputs.data:
-            with reading(each.path):
-                found[each.name] = _recording(each, given)
-        return found
+        """Return the recording of each input, by its name."""
+        paths = {origin.path.resolve() for origin in inputs.data}
+        recordings = {}
+        for origin in inputs.data:
+            with reading(origin.path):
+                recordings[origin.name] = _recording(origin, paths)
+        return recordings
 
     def remarks(self, inputs: Inputs) -> Iterator[str]:
-        """Yield what is odd about the inputs as a whole."""
-        for given, recording in zip(inputs.data, self.index(inputs).values(), strict=True):
-            yield from (f"{given.shown}: {remark}" for remark in recording.setting.remarks)
+        """Yield remarks on the inputs as a whole."""
+        for origin, recording in zip(inputs.data, self.index(inputs).values(), strict=True):
+            yield from (f"{origin.shown}: {remark}" for remark in recording.setting.remarks)
             if recording.extra:
                 number, names = len(recording.extra), first_of(recording.extra, _NAMED)
-                yield (
-                    f"{given.shown}: {number} simulation(s) not in simulation_index, read all "
-                    f"the same: {names}"
-                )
+                what = f"{number} simulation(s) not in simulation_index, read all the same"
+                yield f"{origin.shown}: {what}: {names}"
 
     def files(self, inputs: Inputs, index: dict[str, Recording]) -> Iterator[RecordFile]:
-        """Yield the file of each input, or the files of its directory, and what is
-        missing of them.
-        """
-        for given in inputs.data:
-            recording = index[given.name]
+        """Yield the file of each input, or the files of its directory, and its missing ids."""
+        for origin in inputs.data:
+            recording = index[origin.name]
             if recording.ranges is not None:
-                yield RecordFile(input=given, file=_results(given), ranges=recording.ranges)
+                yield RecordFile(input=origin, file=_results(origin), ranges=recording.ranges)
             for relative in recording.files:
-                yield RecordFile(
-                    input=given, file=given.below(relative), ranges=(Range(),), extra=relative
-                )
+                file = origin.below(relative)
+                yield RecordFile(input=origin, file=file, ranges=(Range(),), extra=relative)
             if recording.missing:
-                yield RecordFile(
-                    input=given,
-                    file=_results(given),
-                    ranges=(Range(),),
-                    extra=list(recording.missing),
-                )
+                missing: list[Any] = list(recording.missing)
+                file = _results(origin)
+                yield RecordFile(input=origin, file=file, ranges=(Range(),), extra=missing)
 
     @override
     def read(self, shard: Shard, index: dict[str, Recording]) -> Iterator[Sample | BadRecord]:
         """Yield the samples of a range, or of one file, in order."""
-        given, setting = shard.input, index[shard.input.name].setting
+        origin, setting = shard.input, index[shard.input.name].setting
         if isinstance(shard.extra, list):
-            for place, identifier in enumerate(shard.extra):
-                reason = (
-                    f"simulation_index names {identifier}, but there is no "
-                    f"{SIMULATIONS}/{identifier}.json"
-                )
-                yield BadRecord(
-                    source=Source(file=_results(given).shown, ordinal=place), reason=reason
-                )
+            for ordinal, identifier in enumerate(shard.extra):
+                source = Source(file=_results(origin).shown, ordinal=ordinal)
+                file_name = f"{SIMULATIONS}/{identifier}.json"
+                reason = f"simulation_index names {identifier}, but there is no {file_name}"
+                yield BadRecord(source=source, reason=reason)
             return
-        file = given.below(shard.extra) if shard.extra else _results(given)
-        yield from self.samples(
-            shard, lambda record, source: (sample_of(record, source, setting),), file
-        )
+        file = origin.below(shard.extra) if shard.extra else _results(origin)
+        read = lambda record, source: (sample_of(record, source, setting),)  # noqa: E731
+        yield from self.samples(shard, read, file)
 
     @override
     def elements(self, file: Input, part: Range) -> Iterator[Element]:
@@ -236,20 +204,21 @@ class Tau2(RecordReader):
         return super().elements(file, part) if part.start else read_document(file)
 
 
-def _recording(given: Input, inputs: set[Path]) -> Recording:
-    results = _results(given).path
+_EXPECTED = "results of tau2-bench are expected"
+
+
+def _recording(origin: Input, inputs: set[Path]) -> Recording:
+    results = _results(origin).path
     if not results.is_file():
-        what = f"no {RESULTS} in this directory" if given.path.is_dir() else "no such file"
-        raise DataError(f"{given.path}: {what}; results of tau2-bench are expected")
+        problem = f"no {RESULTS} in this directory" if origin.path.is_dir() else "no such file"
+        raise DataError(f"{origin.path}: {problem}; {_EXPECTED}")
     with open_regular(results) as file:
         head = file.read(_HEAD)
     if is_simulation(head) and not is_results(results, head):
         return _alone(results, inputs)
     values, ranges = _members(results)
     if "info" not in values and "tasks" not in values and ranges is None:
-        raise DataError(
-            f"{given.path}: neither info, tasks nor simulations; results of tau2-bench are expected"
-        )
+        raise DataError(f"{origin.path}: neither info, tasks nor simulations; {_EXPECTED}")
     setting = setting_of(values.get("info"), values.get("tasks"))
     folder = results.parent / SIMULATIONS
     if ranges is not None or not folder.is_dir():
@@ -258,10 +227,7 @@ def _recording(given: Input, inputs: set[Path]) -> Recording:
 
 
 def _alone(file: Path, inputs: set[Path]) -> Recording:
-    """Return the recording of one file of a folder of simulations.
-
-    Nothing where the whole of it is an input too.
-    """
+    """Return the recording of one file of a folder; empty where the folder is an input, too."""
     results = file.parent.parent / RESULTS
     if {results.resolve(), results.parent.resolve()} & inputs:
         return Recording()
@@ -272,6 +238,7 @@ def _alone(file: Path, inputs: set[Path]) -> Recording:
 
 
 def _members(results: Path) -> tuple[dict[str, Any], tuple[Range, ...] | None]:
+    """Return the members of a results file, and the ranges of its simulations; None without any."""
     values: dict[str, Any] = {}
     ranges = None
     for member in iter_members(results, SHARD_BYTES):
@@ -288,23 +255,19 @@ def _members(results: Path) -> tuple[dict[str, Any], tuple[Range, ...] | None]:
 
 
 def _directory(setting: Setting, folder: Path, index: Any) -> Recording:
-    """Return the recording of a folder of simulations, checked against the index where there is
-    one.
-    """
-    names = sorted(
-        each.stem
-        for each in folder.iterdir()
-        if each.suffix == ".json" and not each.name.startswith(".")
-    )
-    named = [str(each["id"]) for each in as_list(index) if isinstance(each, dict) and "id" in each]
-    known, there = set(named), set(names)
+    """Return the recording of a folder of simulations, checked against the index, if any."""
+    paths = [path for path in folder.iterdir() if path.suffix == ".json"]
+    names = sorted(path.stem for path in paths if not path.name.startswith("."))
+    entries = [entry for entry in as_list(index) if isinstance(entry, dict) and "id" in entry]
+    indexed = dict.fromkeys(str(entry["id"]) for entry in entries)
+    extra = [name for name in names if name not in indexed] if isinstance(index, list) else []
     return Recording(
         setting=setting,
         files=tuple(f"{SIMULATIONS}/{name}.json" for name in names),
-        missing=tuple(name for name in dict.fromkeys(named) if name not in there),
-        extra=tuple(name for name in names if name not in known) if isinstance(index, list) else (),
+        missing=tuple(name for name in indexed if name not in set(names)),
+        extra=tuple(extra),
     )
 
 
-def _results(given: Input) -> Input:
-    return given.below(RESULTS) if given.path.is_dir() else given
+def _results(origin: Input) -> Input:
+    return origin.below(RESULTS) if origin.path.is_dir() else origin

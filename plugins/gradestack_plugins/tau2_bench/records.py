@@ -1,7 +1,4 @@
-"""Simulations as samples.
-
-What was said and done, what was expected, what the benchmark recorded.
-"""
+"""Simulations as samples: messages, calls, expected actions and recorded rewards."""
 
 from __future__ import annotations
 
@@ -52,14 +49,13 @@ ASSISTANT = "assistant"
 
 
 class Setting(msgspec.Struct, frozen=True, kw_only=True):
-    """What holds for every simulation of a run."""
+    """The part of a run that all its simulations share."""
 
     model: str | None = None
     domain: str | None = None
     tools: tuple[ToolSpec, ...] | None = None
-    tasks: Mapping[str, Expectation] = msgspec.field(
-        default_factory=dict
-    )  # task id -> what it expects
+    tasks: Mapping[str, Expectation] = msgspec.field(default_factory=dict)
+    """Id of a task -> its expectation."""
     has_tasks: bool = False
     num_trials: int | None = None
     """Planned trials of each task."""
@@ -68,9 +64,11 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def setting_of(info: JSON, tasks: JSON) -> Setting:
-    """Return what ``info`` and ``tasks`` of a results file say.
+    """Return the setting of a results file.
 
-    ``tasks`` is None where there are none.
+    Args:
+        info: Its ``info``.
+        tasks: Its ``tasks``; None where there are none.
     """
     about, wrong = convert_record(info if isinstance(info, dict) else {}, Info)
     remarks = {f"info.{remark}": 1 for remark in wrong}
@@ -108,14 +106,11 @@ def _tools(definitions: Mapping[str, Tool] | None) -> tuple[ToolSpec, ...] | Non
 
 
 def expectation(task: Task) -> Expectation:
-    """Return what a task expects of a run.
-
-    Without a list of actions there is no reference for calls.
-    """
+    """Return the expectation of a task; without a list of actions it has none of calls."""
     actions = task.evaluation_criteria.actions
-    return (
-        Expectation() if actions is None else Expectation(calls=tuple(map(expected_call, actions)))
-    )
+    if actions is None:
+        return Expectation()
+    return Expectation(calls=tuple(map(expected_call, actions)))
 
 
 def expected_call(action: Action) -> ExpectedCall:
@@ -126,9 +121,9 @@ def expected_call(action: Action) -> ExpectedCall:
     arguments, raw = parse_arguments(action.arguments)
     compared, rules = action.compare_args, None
     if compared is not None:
-        given = arguments or {}
-        rules = {key: Rule(ignore=True, optional=True) for key in given if key not in compared}
-        rules |= {key: Rule(optional=True) for key in compared if key not in given}
+        names = arguments or {}
+        rules = {key: Rule(ignore=True, optional=True) for key in names if key not in compared}
+        rules |= {key: Rule(optional=True) for key in compared if key not in names}
     return ExpectedCall(
         name=action.name,
         arguments=arguments,
@@ -139,82 +134,73 @@ def expected_call(action: Action) -> ExpectedCall:
 
 
 class Talk(Conversation):
-    """What the messages of one simulation come to.
-
-    Calls of the agent and of the user, each with its result.
-    """
+    """The conversation of one simulation: calls of the agent and of the user, with results."""
 
     @override
-    def _message(self, entry: dict[str, Any], role: str) -> None:
+    def _read_message(self, entry: dict[str, Any], role: str) -> None:
         if role == "tool":
             grouped = entry.get("tool_messages")
-            for each in grouped if isinstance(grouped, list) else (entry,):
-                if isinstance(each, dict):
-                    self._answered(each)
+            for result in grouped if isinstance(grouped, list) else (entry,):
+                if isinstance(result, dict):
+                    self._read_tool_message(result)
                 else:
                     self.remark("message:other")
             return
-        content, said = entry.get("content"), text_of(entry.get("content"))
-        if role == "user" and said:
-            self.turns += [[]] if self.asked else []
-            self.asked.append(said)
+        text = text_of(entry.get("content"))
+        if role == "user" and text:
+            if self.questions:
+                self.turns.append([])
+            self.questions.append(text)
         elif role == ASSISTANT:
             self.step += 1
-            self.text = said or self.text
+            self.text = text or self.text
             self.usages.append(entry.get("usage"))
-            self._remark_unread_parts(entry)
-            self._keep_tags(said)
+            for kind in unread_in(entry, ("tool_calls",)):
+                self.remark_unread(kind)
+            self._keep_tags(text)
         elif role not in {"system", "user"}:
             self.remark(kind_of("role", role))
-        made = entry.get("tool_calls")
-        if made and not isinstance(made, list):
+        calls = tuple(self._calls_by(role, entry.get("tool_calls")))
+        self.add(Message(role=role, content=entry.get("content"), tool_calls=calls))
+
+    def _calls_by(self, role: str, recorded: Any) -> Iterator[ToolCall]:
+        """Add the calls of a message, and yield them."""
+        if recorded and not isinstance(recorded, list):
             self.remark_unread("key `tool_calls`")
-        calls = [self._made_by(role, each) for each in as_list(made) if self._is_call(each)]
-        self.add(Message(role=role, content=content, tool_calls=tuple(calls)))
+        for raw in as_list(recorded):
+            if isinstance(raw, dict):
+                yield self._call_by(role, raw)
+            elif raw is not None:
+                self.remark_unread("entry of `tool_calls`")
 
-    def _remark_unread_parts(self, entry: dict[str, Any]) -> None:
-        """Count what holds calls nobody has decoded in a message of the agent."""
-        for kind in unread_in(entry, ("tool_calls",)):
-            self.remark_unread(kind)
-
-    def _is_call(self, raw: Any) -> bool:
-        if raw is not None and not isinstance(raw, dict):
-            self.remark_unread("entry of `tool_calls`")
-        return isinstance(raw, dict)
-
-    def _made_by(self, role: str, raw: dict[str, Any]) -> ToolCall:
-        given, by = parse_arguments(raw.get("arguments")), text_or_none(raw.get("requestor"))
-        call = self.made(None, as_text(raw.get("id")) or None, raw.get("name"), given)
-        force_setattr(call, "requestor", role if by is None else by)
+    def _call_by(self, role: str, raw: dict[str, Any]) -> ToolCall:
+        arguments = parse_arguments(raw.get("arguments"))
+        identifier = as_text(raw.get("id")) or None
+        call = self.add_call(None, identifier, raw.get("name"), arguments)
+        requestor = text_or_none(raw.get("requestor"))
+        force_setattr(call, "requestor", role if requestor is None else requestor)
         if role != ASSISTANT:
             force_setattr(call, "step", None)
         return call
 
-    def _answered(self, entry: dict[str, Any]) -> None:
-        """Give a result to its call.
-
-        The one of its id, or without an id the oldest of its requestor that has none.
-        """
-        by, identifier = text_or_none(entry.get("requestor")), as_text(entry.get("id")) or None
+    def _read_tool_message(self, entry: dict[str, Any]) -> None:
+        """Give a result to the call of its id, or else to the oldest open one of its requestor."""
+        requestor = text_or_none(entry.get("requestor")) or ASSISTANT
+        identifier = as_text(entry.get("id")) or None
         content = entry.get("content")
         self.add(Message(role="tool", content=content, tool_call_id=identifier))
-        its = [
-            each
-            for each in self.calls
-            if each.requestor == (by or ASSISTANT) and identifier in (None, each.id)
-        ]
-        call = next((each for each in its if each.status is None), None)
+        calls = [call for call in self.calls if call.requestor == requestor]
+        if identifier is not None:
+            calls = [call for call in calls if call.id == identifier]
+        call = next((call for call in calls if call.status is None), None)
         if call is None:
-            self.remark("second_result" if its else "result_without_call")
+            self.remark("second_result" if calls else "result_without_call")
         else:
             finish(call, content, text_of(content) if entry.get("error") is True else None)
 
 
 def talk_of(simulation: Simulation) -> Talk | None:
-    """Return what a simulation's messages, or without any its ticks, come to.
-
-    None where it has neither.
-    """
+    """Return the conversation of a simulation's messages, or of its ticks; None without both."""
     entries: Iterable[Any] | None = simulation.messages
     if entries is None and simulation.ticks is not None:
         entries = _joined(message for tick in simulation.ticks for message in _of_tick(tick))
@@ -226,10 +212,7 @@ def talk_of(simulation: Simulation) -> Talk | None:
 
 
 def _of_tick(tick: Tick) -> Iterator[Any]:
-    """Yield what happened in one tick.
-
-    The agent's words and calls, its results, then those of the user.
-    """
+    """Yield the messages of one tick: those of the agent with its results, then the user's."""
     agent = (ASSISTANT, tick.agent_chunk, tick.agent_tool_calls, tick.agent_tool_results)
     user = ("user", tick.user_chunk, tick.user_tool_calls, tick.user_tool_results)
     for role, chunk, calls, results in (agent, user):
@@ -240,21 +223,15 @@ def _of_tick(tick: Tick) -> Iterator[Any]:
 
 
 def _joined(messages: Iterator[Any]) -> Iterator[Any]:
-    """Yield messages, what one side says without a break as one; silence between is left out."""
+    """Yield messages, the words of one side without a break as one; silence is left out."""
     last: dict[str, Any] | None = None
     for message in messages:
-        speaks = (
-            isinstance(message, dict)
-            and message.get("role") != "tool"
-            and not message.get("tool_calls")
-        )
+        speaks = _speaks(message)
         if speaks and not message.get("content"):
             continue
         if speaks and last is not None and last["role"] == message["role"]:
-            last = {
-                **message,
-                "content": f"{last['content']}{_between(last, message)}{message['content']}",
-            }
+            text = f"{last['content']}{_space_between(last, message)}{message['content']}"
+            last = {**message, "content": text}
             continue
         if last is not None:
             yield last
@@ -265,10 +242,17 @@ def _joined(messages: Iterator[Any]) -> Iterator[Any]:
         yield last
 
 
-def _between(last: dict[str, Any], following: dict[str, Any]) -> str:
-    before, after = (
-        set(map(str, as_list(each.get("utterance_ids")))) for each in (last, following)
-    )
+def _speaks(message: Any) -> bool:
+    """Return whether a message is one of words alone."""
+    if not isinstance(message, dict) or message.get("role") == "tool":
+        return False
+    return not message.get("tool_calls")
+
+
+def _space_between(last: dict[str, Any], following: dict[str, Any]) -> str:
+    """Return a space between the words of two utterances, nothing within one."""
+    before = set(map(str, as_list(last.get("utterance_ids"))))
+    after = set(map(str, as_list(following.get("utterance_ids"))))
     return " " if before and after and before.isdisjoint(after) else ""
 
 
@@ -286,13 +270,13 @@ ENDED = {
 }
 """``termination_reason`` -> ``Sample.ended``."""
 INFRASTRUCTURE = "infrastructure_error"
-"""How a simulation ended that the benchmark leaves out of every figure."""
+"""The end of a simulation that the benchmark leaves out of every figure."""
 BROKEN = frozenset({INFRASTRUCTURE, "unexpected_error"})
 """Reasons that are the benchmark's own trouble, not the agent's or the user's."""
 
 
 class Tau2Run(msgspec.Struct, frozen=True):
-    """What the grader of this family knows beside the general fields."""
+    """The data of the grader of this family beside the general fields."""
 
     reward_info: RewardInfo
     termination: str | None
@@ -308,15 +292,10 @@ def sample_of(record: JSON, source: Source, setting: Setting) -> Sample:
     """
     simulation, remarks = convert_record(record, Simulation)
     task_id, reason = simulation.task_id, simulation.termination_reason
-    talk, expected = talk_of(simulation), setting.tasks.get(str(task_id))
-    said = talk or Talk()
-    messages = [message for turn in said.turns for message in turn]
-    told = {
-        **said.finished(),
-        "turns": (tuple(messages),) if messages else (),
-        "input": next(iter(said.asked), None),
-    }
-    told["calls"] = tuple(said.calls) if talk and not said.has_unread_calls else None
+    expected = setting.tasks.get(str(task_id))
+    reward_info = simulation.reward_info or RewardInfo()
+    is_broken = reason in BROKEN
+    talk = talk_of(simulation)
     if talk is None:
         remarks["conversation_missing"] = 1
     if reason == INFRASTRUCTURE:
@@ -325,32 +304,52 @@ def sample_of(record: JSON, source: Source, setting: Setting) -> Sample:
         remarks["task_missing"] = 1
     if impossible := impossible_amounts(simulation.duration):
         remarks[IMPOSSIBLE_AMOUNT] = impossible
+    fields = _fields_of(talk)
+    usages = talk.usages if talk is not None else []
+    talk_remarks = talk.remarks if talk is not None else {}
+    return Sample(
+        id=str(task_id),
+        model=setting.model,
+        run=simulation.trial,
+        **fields,
+        tools=setting.tools,
+        expected=expected or Expectation(),
+        recorded=recorded_of(reward_info),
+        status=Status.FAILED if is_broken else Status.OK,
+        error=_fault(simulation, reason) if is_broken and reason else None,
+        ended=None if reason is None else ENDED.get(reason),
+        trace={"trace_id": simulation.id} if simulation.id else {},
+        usage=_usage(simulation, added(map(usage_of, usages))),
+        agent_usage=_costs(simulation) or None,
+        facets=_facets(simulation, setting),
+        remarks={**talk_remarks, **remarks},
+        source=source if isinstance(task_id, str) else replace(source, id=task_id),
+        native=Tau2Run(reward_info, reason, setting.num_trials),
+    )
+
+
+def _fields_of(talk: Talk | None) -> dict[str, Any]:
+    """Return the fields of a sample that its conversation fills; its messages are one turn."""
+    if talk is None:
+        return {"input": None, "turns": (), "calls": None, "text": None}
+    fields = talk.finished()
+    messages = tuple(message for turn in talk.turns for message in turn)
+    return {
+        **fields,
+        "turns": (messages,) if messages else (),
+        "input": next(iter(talk.questions), None),
+        "calls": None if talk.has_unread_calls else tuple(talk.calls),
+    }
+
+
+def _costs(simulation: Simulation) -> dict[str, Any]:
+    """Return the costs and the usage that a simulation records."""
     costs = {
         "agent_cost": simulation.agent_cost,
         "user_cost": simulation.user_cost,
         "agent_usage": simulation.agent_usage,
     }
-    agent_usage = {key: each for key, each in costs.items() if each is not None}
-    reward_info, broken = simulation.reward_info or RewardInfo(), reason in BROKEN
-    return Sample(
-        id=str(task_id),
-        model=setting.model,
-        run=simulation.trial,
-        **told,
-        tools=setting.tools,
-        expected=expected or Expectation(),
-        recorded=recorded_of(reward_info),
-        status=Status.FAILED if broken else Status.OK,
-        error=_fault(simulation, reason) if broken and reason else None,
-        ended=None if reason is None else ENDED.get(reason),
-        trace={"trace_id": simulation.id} if simulation.id else {},
-        usage=_usage(simulation, added(map(usage_of, said.usages))),
-        agent_usage=agent_usage or None,
-        facets=_facets(simulation, setting),
-        remarks={**said.remarks, **remarks},
-        source=source if isinstance(task_id, str) else replace(source, id=task_id),
-        native=Tau2Run(reward_info, reason, setting.num_trials),
-    )
+    return {key: value for key, value in costs.items() if value is not None}
 
 
 def _usage(simulation: Simulation, spent: Usage | None) -> Usage | None:
@@ -367,11 +366,9 @@ def _fault(simulation: Simulation, reason: str) -> Fault:
 
 
 def recorded_of(about: RewardInfo) -> dict[str, Any]:
-    """Return the recorded reward, whether the database matched, and of each list of checks the
-    share that is met.
-    """
+    """Return the recorded reward, whether the database matched, and the shares of checks met."""
     match = None if about.db_check is None else about.db_check.db_match
-    found = {
+    recorded = {
         "reward": about.reward,
         "db_match": match,
         "actions": _share_met(about.action_checks),
@@ -379,7 +376,7 @@ def recorded_of(about: RewardInfo) -> dict[str, Any]:
         "communicate": _share_met(about.communicate_checks),
         "nl_assertions": _share_met(about.nl_assertions),
     }
-    return {name: value for name, value in found.items() if value is not None}
+    return {name: value for name, value in recorded.items() if value is not None}
 
 
 def _share_met(checks: Checks) -> float | None:
@@ -393,9 +390,9 @@ def is_met(check: Check) -> bool:
 
 def _facets(simulation: Simulation, setting: Setting) -> dict[str, JSON]:
     mode = None if simulation.mode == "half_duplex" else simulation.mode
-    found = {
+    facets = {
         "domain": setting.domain,
         "termination_reason": simulation.termination_reason,
         "mode": mode,
     }
-    return {key: value for key, value in found.items() if value is not None}
+    return {key: value for key, value in facets.items() if value is not None}

@@ -11,8 +11,8 @@ from typing_extensions import override
 from gradestack import Input
 from gradestack.jsonio import as_list, as_map, as_text
 from gradestack_plugins.readers.chat import literal, word
+from gradestack_plugins.readers.chat.calls import decoded
 from gradestack_plugins.readers.chat.forms import forms_read
-from gradestack_plugins.readers.chat.names import decoded
 from gradestack_plugins.readers.chat.usage import usage_of
 from gradestack_plugins.readers.rows import Kind, Row, runs_of_rows
 from gradestack_plugins.readers.runs import Record, Run, RunReader

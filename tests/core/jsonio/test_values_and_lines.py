@@ -4,13 +4,23 @@ import json
 import math
 import re
 import tracemalloc
+from functools import partial
 from unittest.mock import patch
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gradestack.jsonio import JsonProblem, Range, compact, dumps, iter_records, line_ranges, loads
+from gradestack.jsonio import (
+    JsonProblem,
+    Range,
+    compact,
+    dumps,
+    iter_records,
+    line_ranges,
+    loads,
+    whole_line,
+)
 from tests.conftest import examples
 from tests.core.outcomes import data
 
@@ -182,6 +192,19 @@ def test_any_cut_reads_the_same_lines(tmp_path_factory, parts, size, ended, long
         assert lines(path) == whole
         pieces = [line for part in line_ranges(path, size) for line in lines(path, *part)]
     assert pieces == whole
+
+
+@settings(deadline=None)
+@given(st.binary(max_size=40), st.integers(1, 12))
+def test_whole_lines_are_the_file(tmp_path_factory, content, long):
+    """Short and long lines come with their ends, the last one as it is."""
+    path = tmp_path_factory.mktemp("lines") / "x"
+    path.write_bytes(content)
+    with patch("gradestack.jsonio.files._LONG", long), path.open("rb") as file:
+        read = list(iter(partial(whole_line, file), b""))
+    assert b"".join(read) == content
+    assert all(line.endswith(b"\n") for line in read[:-1])
+    assert len(read) == len(content.split(b"\n")) - content.endswith(b"\n") - (content == b"")
 
 
 def test_a_long_line_takes_its_size_once(tmp_path):

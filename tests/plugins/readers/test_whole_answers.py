@@ -26,7 +26,7 @@ def pieces(message):
 
 
 def told(messages):
-    found = conversation_of(messages).said(())
+    found = conversation_of(messages).fields_beside(())
     return {**found, "turns": [[entry.role for entry in turn] for turn in found["turns"]]}
 
 

@@ -16,7 +16,7 @@ from gradestack.suites.options import Problems, structure
 from gradestack_plugins.bfcl.side_files import tools_of as of_bfcl
 from gradestack_plugins.readers.chat import tool_spec
 from gradestack_plugins.readers.chat.conversation import Conversation
-from gradestack_plugins.readers.chat.logs import tools_of
+from gradestack_plugins.readers.chat.samples import tools_of
 from gradestack_plugins.tau2_bench.records import setting_of
 from gradestack_plugins.trajectory.schemas import violations
 from gradestack_plugins.trajectory.tool_schema import ToolSchema

@@ -20,24 +20,20 @@ from gradestack import JSON, Message, ToolCall, ToolSpec, replace
 from gradestack.jsonio import JsonProblem, as_list, as_text, compact, loads
 
 OBJECT: Final = (dict, Mapping)
-"""What counts as an object.
-
-JSON decodes to dicts, which are told at once; asking for a mapping alone takes long.
-"""
+"""Types of objects: dicts, which JSON decodes to and which are checked fast, and mappings."""
 
 
 def word(holder: Any, key: str) -> str:
     """Return a text of an object; "" for one of another type, or where there is none."""
-    found = holder.get(key) if isinstance(holder, dict) else None
-    return found if isinstance(found, str) else ""
+    value = holder.get(key) if isinstance(holder, dict) else None
+    return value if isinstance(value, str) else ""
 
 
 def parse_arguments(raw: Any) -> tuple[dict[str, Any] | None, str | None]:
-    """Return (arguments, raw text).
+    """Return the arguments of a call as an object, and their text.
 
-    The object, or None when there is none (then the value as text); text None for one.
-
-    A missing or null value reads as no arguments.
+    The object is None where there is none (then the text is the value as text); the text is None
+    for an object. A missing or null value reads as no arguments.
     """
     if raw is None:
         return {}, None
@@ -56,18 +52,26 @@ def tool_call(raw: Any, *, default_requestor: str = "assistant") -> ToolCall | N
     """Return the call of one ``tool_calls`` entry, None when it is not an object."""
     if not isinstance(raw, OBJECT):
         return None
-    function = raw.get("function")
-    inner = function if function is not None and isinstance(function, OBJECT) else raw
+    inner = _function_of(raw)
     arguments, text = parse_arguments(inner.get("arguments", inner.get("kwargs")))
-    identifier = raw.get("id")
     requestor = raw.get("requestor")
     return ToolCall(
         name=as_text(inner.get("name")),
         arguments=arguments,
         raw_arguments=text,
-        id=identifier if isinstance(identifier, str) else None,
+        id=_text_or_none(raw.get("id")),
         requestor=requestor if isinstance(requestor, str) else default_requestor,
     )
+
+
+def _function_of(raw: Any) -> Any:
+    """Return the object under ``function`` of a call or a tool, or itself."""
+    function = raw.get("function")
+    return function if function is not None and isinstance(function, OBJECT) else raw
+
+
+def _text_or_none(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
 
 
 def tool_calls(raw: Any) -> tuple[ToolCall, ...]:
@@ -79,21 +83,20 @@ def message(raw: Any) -> Message | None:
     """Return one chat message, None when it is not an object."""
     if not isinstance(raw, OBJECT):
         return None
-    name, call_id = raw.get("name"), raw.get("tool_call_id")
     reasoning = raw.get("reasoning_content", raw.get("reasoning"))
     return Message(
         role=as_text(raw.get("role")),
         content=raw.get("content"),
         tool_calls=tool_calls(raw.get("tool_calls")),
-        name=name if isinstance(name, str) else None,
-        tool_call_id=call_id if isinstance(call_id, str) else None,
-        reasoning=reasoning if isinstance(reasoning, str) else None,
+        name=_text_or_none(raw.get("name")),
+        tool_call_id=_text_or_none(raw.get("tool_call_id")),
+        reasoning=_text_or_none(reasoning),
     )
 
 
 def messages(raw: Any) -> tuple[Message, ...]:
     """Return the chat messages of a list; entries that are not objects are left out."""
-    return tuple(found for entry in as_list(raw) if (found := message(entry)) is not None)
+    return tuple(chat for entry in as_list(raw) if (chat := message(entry)) is not None)
 
 
 def with_content(call: ToolCall, message: Message) -> ToolCall:
@@ -103,10 +106,9 @@ def with_content(call: ToolCall, message: Message) -> ToolCall:
 
 def made_calls(
     conversation: Iterable[Message],
-    answered: Callable[[ToolCall, Message], ToolCall] = with_content,
+    with_result: Callable[[ToolCall, Message], ToolCall] = with_content,
 ) -> tuple[ToolCall, ...]:
-    """Return every call of a conversation in order, each as ``answered`` by a later ``tool``
-    message.
+    """Return every call of a conversation in order, each with the result in a ``tool`` message.
 
     A message answers the oldest of its calls that has no answer yet.
     """
@@ -115,18 +117,15 @@ def made_calls(
     for message in conversation:
         waiting += range(len(calls), len(calls) + len(message.tool_calls))
         calls += message.tool_calls
-        place = next((each for each in waiting if answers(message, calls[each])), None)
-        if place is not None:
-            waiting.remove(place)
-            calls[place] = answered(calls[place], message)
+        index = next((index for index in waiting if answers(message, calls[index])), None)
+        if index is not None:
+            waiting.remove(index)
+            calls[index] = with_result(calls[index], message)
     return tuple(calls)
 
 
 def answers(message: Message, call: ToolCall) -> bool:
-    """Return whether a message holds the result of a call.
-
-    By its id, or without ids by the tool's name.
-    """
+    """Return whether a message holds the result of a call, by its id or else the tool's name."""
     if message.role != "tool":
         return False
     if message.tool_call_id is not None:
@@ -148,15 +147,14 @@ def text_of(content: Any) -> str:
 
 
 def tool_spec(raw: Any) -> ToolSpec | None:
-    """Return a tool from its OpenAI form (with or without the ``function`` wrapper), None when it
-    has no name.
+    """Return a tool from its OpenAI form (with or without the ``function`` wrapper).
 
-    Where it says no parameters, they are the ``input_schema`` of Anthropic's form and of MCP.
+    None where it has no name. Without parameters, they are the ``input_schema`` of Anthropic's form
+    and of MCP.
     """
     if not isinstance(raw, OBJECT):
         return None
-    function = raw.get("function")
-    inner = function if function is not None and isinstance(function, OBJECT) else raw
+    inner = _function_of(raw)
     name = inner.get("name")
     if not isinstance(name, str):
         return None
@@ -175,7 +173,7 @@ def parameters_of(parameters: Any) -> Mapping[str, JSON] | None:
     """
     if parameters is None or isinstance(parameters, dict):
         return parameters
-    if isinstance(parameters, list) and all(isinstance(each, OBJECT) for each in parameters):
+    if isinstance(parameters, list) and all(isinstance(entry, OBJECT) for entry in parameters):
         parameters = list_schema(parameters)
     return schema_of(parameters)
 
@@ -183,14 +181,11 @@ def parameters_of(parameters: Any) -> Mapping[str, JSON] | None:
 def schema_of(parameters: Any) -> Mapping[str, JSON] | None:
     """Return the schema of a tool's arguments, None where there is none.
 
-    What is no object becomes one that is no schema: so it is kept, and whoever uses it says that it
-    cannot be.
+    Anything but an object becomes one that is no schema: so it is kept, and whoever uses it says
+    that it cannot be one.
     """
-    return (
-        parameters
-        if parameters is None or isinstance(parameters, OBJECT)
-        else {"properties": parameters}
-    )
+    is_schema = parameters is None or isinstance(parameters, OBJECT)
+    return parameters if is_schema else {"properties": parameters}
 
 
 _JSON_WORDS: Final = {
@@ -218,49 +213,45 @@ def list_schema(parameters: Sequence[Any]) -> dict[str, Any]:
         name = parameter.get("name") if isinstance(parameter, Mapping) else None
         if not isinstance(name, str):
             continue
-        given = parameter.get("type")
-        word = _JSON_WORDS.get(given, given) if isinstance(given, str) else None
-        word = word if word in _JSON_WORDS.values() else None
-        declared = {"type": word} if word else {}
+        kind = parameter.get("type")
+        kind = _JSON_WORDS.get(kind, kind) if isinstance(kind, str) else None
+        is_known = kind in _JSON_WORDS.values()
+        declared = {"type": kind} if is_known else {}
         properties[name] = {**declared, "description": as_text(parameter.get("description"))}
         default = parameter.get("default")
         if parameter.get("required", True):
             required.append(name)
         elif isinstance(default, str) and default:
-            converts, value = _default(word or "string", default)
+            converts, value = _default(kind if kind and is_known else "string", default)
             if converts:
                 properties[name]["default"] = value
     return {"type": "object", "properties": properties, "required": required}
 
 
-def _default(word: str, text: str) -> tuple[bool, JSON]:
-    """Return (True, the default as a value of its type), or (False, None) when the text does not
-    convert.
-    """
+def _default(kind: str, text: str) -> tuple[bool, JSON]:
+    """Return whether a text converts to a type, and its value."""
     try:
-        if word == "integer":
+        if kind == "integer":
             return True, int(text)
-        if word == "number":
+        if kind == "number":
             return True, float(text)
     except ValueError:
         return False, None
-    if word == "boolean":
+    if kind == "boolean":
         return True, text.lower() in {"true", "1", "yes"}
-    if word in {"array", "object"}:
+    if kind in {"array", "object"}:
         return (True, None) if text.lower() == "none" else literal(text)
     return True, text
 
 
 def literal(text: str) -> tuple[bool, JSON]:
-    """Return (True, the value of a JSON text or of a Python literal), or (False, None) where a text
-    is neither.
-    """
+    """Return whether a text is JSON or a Python literal, and its value."""
     try:
         return True, loads(text)
     except JsonProblem:
         pass
     try:
-        with warnings.catch_warnings(action="ignore"):  # escapes the text has no right to
+        with warnings.catch_warnings(action="ignore"):  # odd escapes
             value = ast.literal_eval(text)
         json.dumps(value)
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):

@@ -1,8 +1,8 @@
-"""Whose chat log a record is: told by what stands in its messages, tools and wrapping."""
+"""Dialects of chat logs: recognised by messages, tools and the keys around them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final, Literal, NamedTuple
 
 from gradestack.jsonio import as_list
@@ -15,31 +15,22 @@ Name = Literal["openai", "anthropic", "other"]
 
 ROLES: Final = frozenset({"system", "developer", "user", "assistant", "tool", "function"})
 BLOCKS: Final = frozenset(
-    {
-        "tool_use",
-        "tool_result",
-        "server_tool_use",
-        "mcp_tool_use",
-        "mcp_tool_result",
-        "thinking",
-        "redacted_thinking",
-    }
+    """
+    tool_use tool_result server_tool_use mcp_tool_use mcp_tool_result thinking redacted_thinking
+    """.split()  # noqa: SIM905
 )
 """Types of content blocks that only Anthropic's messages have.
 
 Results of server tools end in ``_tool_result``.
 """
-_ITEM_TYPES: Final = """
-reasoning function_call function_call_output custom_tool_call mcp_list_tools mcp_approval_request
-mcp_approval_response
-item_reference compaction additional_tools configuration_update tool_search_output program
-program_output
-"""
-ITEMS: Final = frozenset(_ITEM_TYPES.split())
-"""Types of items of OpenAI's Responses.
-
-Beside them whatever ends in ``_call`` or ``_call_output``.
-"""
+ITEMS: Final = frozenset(
+    """
+    reasoning function_call function_call_output custom_tool_call mcp_list_tools
+    mcp_approval_request mcp_approval_response item_reference compaction additional_tools
+    configuration_update tool_search_output program program_output
+    """.split()  # noqa: SIM905
+)
+"""Types of items of OpenAI's Responses, beside those that end in ``_call`` or ``_call_output``."""
 _OPENAI_PARTS: Final = frozenset(
     {"image_url", "input_audio", "refusal", "input_text", "output_text", "input_image"}
 )
@@ -47,42 +38,39 @@ _OPENAI_ROLES: Final = frozenset({"system", "developer", "tool", "function"})
 _OF_OTHERS: Final = frozenset(
     {"expected", "predicted", "turns", "recorded", "tool_context", "executions"}
 )
-"""Keys of other forms that hold messages too."""
+"""Keys of other forms that hold messages, too."""
 _LOOKED_AT: Final = 40
 _SURE, _CLEAR, _LIKELY, _PLAIN, PERHAPS = 0.95, 0.9, 0.7, 0.6, 0.4
 
 
 class Dialect(NamedTuple):
-    """Whose form a record has, and how sure that is."""
+    """The dialect of a record, and how sure that is."""
 
     name: Name
     certainty: float
 
 
 def is_item(entry: Any) -> bool:
-    """Return whether something is an item of Responses that is no message."""
+    """Return whether an entry is an item of Responses that is no message."""
     kind = word(entry, "type")
     return kind in ITEMS or kind.endswith(("_call", "_call_output"))
 
 
 def is_message(entry: Any) -> bool:
-    """Return whether something is one chat message, not a whole answer of Anthropic's."""
+    """Return whether an entry is one chat message, not a whole answer of Anthropic's."""
     if word(entry, "role") not in ROLES or "stop_reason" in entry:
         return False
     return "content" in entry or "tool_calls" in entry or "function_call" in entry
 
 
 def is_entry(value: Any) -> bool:
-    """Return whether something is a piece of a conversation: a message or an item."""
+    """Return whether a value is a message or an item of a conversation."""
     return is_item(value) or is_message(value) or form_of(value) is not None
 
 
 def _of_message(message: Mapping[str, Any]) -> Name | None:
-    if (
-        "tool_calls" in message
-        or "function_call" in message
-        or word(message, "role") in _OPENAI_ROLES
-    ):
+    is_openai = "tool_calls" in message or "function_call" in message
+    if is_openai or word(message, "role") in _OPENAI_ROLES:
         return "openai"
     content = message.get("content")
     for part in content[:_LOOKED_AT] if isinstance(content, list) else ():
@@ -95,27 +83,26 @@ def _of_message(message: Mapping[str, Any]) -> Name | None:
 
 
 def of_entries(entries: Any) -> Dialect | None:
-    """Return whose a list of messages or items is; None when it is none.
+    """Return the dialect of a list of messages or items; None for anything else.
 
-    What could be either's is OpenAI's.
+    Messages that could be either's are OpenAI's.
     """
     if not isinstance(entries, list) or not entries:
         return None
-    looked_at = entries[:_LOOKED_AT]
-    if not all(isinstance(each, dict) for each in looked_at):
+    first = entries[:_LOOKED_AT]
+    if not all(isinstance(entry, dict) for entry in first):
         return None
-    if any(form_of(each) is not None for each in looked_at):
+    if any(form_of(entry) is not None for entry in first):
         return Dialect("other", _CLEAR)
-    if any(map(is_item, looked_at)):
+    if any(map(is_item, first)):
         return Dialect("openai", _CLEAR)
-    if not all(isinstance(each.get("role"), str) for each in looked_at) or not any(
-        map(is_message, looked_at)
-    ):
+    have_roles = all(isinstance(entry.get("role"), str) for entry in first)
+    if not have_roles or not any(map(is_message, first)):
         return None
-    names = [name for each in looked_at if (name := _of_message(each)) is not None]
+    names = set(map(_of_message, first))
     if "anthropic" in names:
         return Dialect("anthropic", _SURE)
-    return Dialect("openai", _CLEAR if names else _PLAIN)
+    return Dialect("openai", _CLEAR if "openai" in names else _PLAIN)
 
 
 def _of_tools(tools: Any) -> Name | None:
@@ -129,53 +116,55 @@ def _of_tools(tools: Any) -> Name | None:
 
 
 def of_request(request: Any) -> Dialect | None:
-    """Return whose request an object is.
-
-    Messages, or Responses' input, with what stands beside them.
-    """
+    """Return the dialect of a request: of messages, or of the input of Responses."""
     if not isinstance(request, dict):
         return None
-    found = of_entries(request.get("messages"))
-    if found is None:
-        entries = request.get("input")
-        responses = "instructions" in request or "previous_response_id" in request
-        answered = any(
-            isinstance(request.get(key), str) for key in ("output", "response", "completion")
-        )
-        named = isinstance(entries, str) and (responses or ("model" in request and not answered))
-        found = of_entries(entries) or (Dialect("openai", _LIKELY) if named else None)
-        return found if found is not None and found.name == "openai" else None
-    if found.certainty > _PLAIN:
-        return found
-    tools, model = _of_tools(request.get("tools")), request.get("model")
+    log = of_entries(request.get("messages"))
+    if log is None:
+        return _of_input(request)
+    if log.certainty > _PLAIN:
+        return log
+    tools, model = _of_tools(request.get("tools")), word(request, "model")
     if tools == "anthropic" or "stop_sequences" in request or "system" in request:
         return Dialect("anthropic", _CLEAR)
     if tools == "openai" or "functions" in request:
         return Dialect("openai", _CLEAR)
-    if isinstance(model, str) and model.startswith("claude"):
-        return Dialect("anthropic", _LIKELY)
-    return found
+    return Dialect("anthropic", _LIKELY) if model.startswith("claude") else log
+
+
+def _of_input(request: Mapping[str, Any]) -> Dialect | None:
+    """Return the dialect of a request with the input of Responses."""
+    entries = request.get("input")
+    log = of_entries(entries)
+    if log is not None:
+        return log if log.name == "openai" else None
+    has_reply = any(isinstance(request.get(key), str) for key in _TEXT_REPLIES)
+    is_request = "instructions" in request or "previous_response_id" in request
+    is_request = is_request or ("model" in request and not has_reply)
+    return Dialect("openai", _LIKELY) if isinstance(entries, str) and is_request else None
+
+
+_TEXT_REPLIES: Final = ("output", "response", "completion")
 
 
 def of_response(response: Any) -> Dialect | None:
-    """Return whose answer an object is."""
+    """Return the dialect of an answer."""
     if not isinstance(response, dict):
         return None
     choices, output = response.get("choices"), response.get("output")
-    if isinstance(choices, list) and all(
-        isinstance(each, dict) and "message" in each for each in choices
-    ):
-        return (
-            Dialect("openai", _SURE)
-            if choices or response.get("object") == "chat.completion"
-            else None
-        )
+    if isinstance(choices, list) and all(map(_is_choice, choices)):
+        is_completion = response.get("object") == "chat.completion"
+        return Dialect("openai", _SURE) if choices or is_completion else None
     if isinstance(output, list) and (response.get("object") == "response" or of_entries(output)):
         return Dialect("openai", _SURE)
-    whole = response.get("type") == "message" and ("stop_reason" in response or "model" in response)
-    if whole and response.get("role") == "assistant" and isinstance(response.get("content"), list):
-        return Dialect("anthropic", _SURE)
-    return None
+    is_message = response.get("type") == "message" and response.get("role") == "assistant"
+    is_whole = "stop_reason" in response or "model" in response
+    has_blocks = isinstance(response.get("content"), list)
+    return Dialect("anthropic", _SURE) if is_message and is_whole and has_blocks else None
+
+
+def _is_choice(choice: Any) -> bool:
+    return isinstance(choice, dict) and "message" in choice
 
 
 def _body(value: Any) -> Any:
@@ -183,70 +172,63 @@ def _body(value: Any) -> Any:
 
 
 def _of_batch(record: Mapping[str, Any]) -> Dialect | None:
-    """Return whose line of a batch a record is, where it says so itself."""
+    """Return the dialect of a line of a batch, where its own keys tell it."""
     result, response = record.get("result"), record.get("response")
     if word(result, "type") in {"succeeded", "errored", "canceled", "expired"}:
         return Dialect("anthropic", _SURE)
     if isinstance(record.get("params"), dict):
-        found = of_request(record["params"])
-        return None if found is None else Dialect("anthropic", _CLEAR)
-    failed = isinstance(response, dict) and "status_code" in response and "body" in response
-    if failed or (response is None and isinstance(record.get("error"), dict)):
-        return Dialect("openai", _CLEAR)
-    return None
+        is_request = of_request(record["params"]) is not None
+        return Dialect("anthropic", _CLEAR) if is_request else None
+    is_reply = isinstance(response, dict) and "status_code" in response and "body" in response
+    is_error = response is None and isinstance(record.get("error"), dict)
+    return Dialect("openai", _CLEAR) if is_reply or is_error else None
 
 
 def of_record(record: Any) -> Dialect | None:
-    """Return whose chat log a record is and how sure that is; None when it is no chat log."""
+    """Return the dialect of a chat log's record and how sure that is; None for any other record."""
     if isinstance(record, list):
         return of_entries(record)
     if not isinstance(record, dict) or row_kind(record) is not None:
         return None
-    if "custom_id" in record and (found := _of_batch(record)):
-        return found
-    answers = (record.get("response"), record.get("completion"), record.get("output"), record)
-    looks: list[tuple[Callable[[Any], Dialect | None], Any]] = [
-        (of_response, _body(each)) for each in answers
-    ]
-    looks += [
-        (of_request, _body(each)) for each in (record.get("request"), record.get("body"), record)
-    ]
-    found = max(
-        (each for look, what in looks if (each := look(what))),
-        key=lambda each: each.certainty,
-        default=None,
-    )
-    if found is None and is_entry(record):
+    if "custom_id" in record and (batch := _of_batch(record)):
+        return batch
+    log = max(_dialects_in(record), key=lambda log: log.certainty, default=None)
+    if log is None and is_entry(record):
         return of_entries([record])
-    return Dialect(found.name, PERHAPS) if found is not None and of_others(record) else found
+    return Dialect(log.name, PERHAPS) if log is not None and of_others(record) else log
+
+
+def _dialects_in(record: Mapping[str, Any]) -> Iterator[Dialect]:
+    """Yield the dialects of the answers and the requests that a record may hold."""
+    for key in ("response", "completion", "output"):
+        if (log := of_response(_body(record.get(key)))) is not None:
+            yield log
+    if (log := of_response(_body(record))) is not None:
+        yield log
+    for request in (record.get("request"), record.get("body"), record):
+        if (log := of_request(_body(request))) is not None:
+            yield log
 
 
 def of_others(record: Any) -> bool:
-    """Return whether a record with messages, or an input, has keys of another form, such as
-    gradestack's own.
-    """
+    """Return whether a record with messages or an input has keys of another form."""
     if not isinstance(record, dict) or not record.keys() & {"messages", "input"}:
         return False
-    return bool(record.keys() & _OF_OTHERS) or (
-        "messages" in record and isinstance(record.get("response"), str)
-    )
+    has_text_reply = "messages" in record and isinstance(record.get("response"), str)
+    return has_text_reply or bool(record.keys() & _OF_OTHERS)
 
 
 def of_text(text: bytes) -> Dialect | None:
-    """Return whose log the beginning of a record is that is broken off.
-
-    None when it tells nothing.
-    """
+    """Return the dialect of the beginning of a record that breaks off; None where it tells none."""
     if b'"role"' not in text and b'"call_id"' not in text:
         return None
     if any(f'"{block}"'.encode() in text for block in BLOCKS) or b'"input_schema"' in text:
         return Dialect("anthropic", 0.55)
-    named = (
-        b'"messages"',
-        b'"tool_calls"',
-        b'"choices"',
-        b'"function_call"',
-        b'"call_id"',
-        b'"output_text"',
-    )
-    return Dialect("openai", 0.5) if any(each in text for each in named) else None
+    return Dialect("openai", 0.5) if any(key in text for key in _OPENAI_KEYS) else None
+
+
+_OPENAI_KEYS: Final = (
+    *(b'"messages"', b'"tool_calls"', b'"choices"'),
+    *(b'"function_call"', b'"call_id"', b'"output_text"'),
+)
+"""Keys by which a record of OpenAI's is recognised that breaks off."""

@@ -1,25 +1,19 @@
-"""Which task a record of a chat log is a run of.
-
-Ids that were recorded, and ids made up where there are none.
-"""
+"""Ids of the records of chat logs: those that were recorded, and those that are made up."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any, Final, NamedTuple
 
 from gradestack import Input
 from gradestack.jsonio import as_map
 from gradestack_plugins.readers.chat.conversation import kind_of
+from gradestack_plugins.readers.chat.parts import id_text
 
-ANSWERS: Final = (
-    "chatcmpl-",
-    "resp_",
-    "msg_",
-    "gen-",
-)  # how ids begin that name one answer, not a task
+ANSWERS: Final = ("chatcmpl-", "resp_", "msg_", "gen-")
+"""Beginnings of ids that name one answer, not a task."""
 _REQUESTS: Final = (*ANSWERS, "batch_req_", "req_")
 _TRACED: Final = ("trace_id", "span_id", "session_id")
 _TASK: Final = frozenset({"task_id", "run", "trial"})
@@ -28,7 +22,7 @@ NOTHING: Final[Mapping[str, Any]] = {}
 
 
 class Identity(NamedTuple):
-    """What a record says of its place among others."""
+    """A record's place among others."""
 
     id: str
     run: int | str | None
@@ -38,16 +32,10 @@ class Identity(NamedTuple):
     remarks: Mapping[str, int]
 
 
-def _usable(value: Any) -> str | None:
-    if isinstance(value, str):
-        return value or None
-    return str(value) if isinstance(value, int) and not isinstance(value, bool) else None
-
-
 def names_task(value: Any) -> bool:
     """Return whether an id is that of a task, not one of an answer or a request."""
-    name = _usable(value)
-    return name is not None and not name.startswith(_REQUESTS)
+    name = id_text(value)
+    return name != "" and not name.startswith(_REQUESTS)
 
 
 def identity(
@@ -66,81 +54,88 @@ def identity(
     the record's. Metadata that is text or a number becomes facets.
     """
     parts = (record,) if record is request is response else (record, request, response)
-    metadata = {
-        key: each for part in reversed(parts) for key, each in as_map(part.get("metadata")).items()
-    }
-    candidates = [part["id"] for part in parts if "id" in part and "messages" in part]
-    candidates += [part.get(key) for key in ("custom_id", "task_id") for part in parts]
-    candidates += [metadata.get("task_id"), record.get("id"), record.get("trace_id")]
-    trace, remarks = (
-        _trace(parts),
-        {kind_of("key", key): 1 for key in sorted(record.keys() - known)},
-    )
-    place = next((at for at, each in enumerate(candidates) if names_task(each)), len(candidates))
-    found = None if place == len(candidates) else _usable(candidates[place])
-    if any(each is not None and _usable(each) is None for each in candidates[:place]):
-        remarks["id_unusable"] = 1
-    if found is None and record.get("object") == "response":
-        found = _usable(record.get("id"))
+    metadata: dict[str, Any] = {}
+    for part in reversed(parts):
+        metadata |= as_map(part.get("metadata"))
+    remarks = {kind_of("key", key): 1 for key in sorted(record.keys() - known)}
+    identifier = ""
+    for candidate in _candidates(record, parts, metadata):
+        if names_task(candidate):
+            identifier = id_text(candidate)
+            break
+        if candidate is not None and not id_text(candidate):
+            remarks["id_unusable"] = 1
+    if not identifier and record.get("object") == "response":
+        identifier = id_text(record.get("id"))
     facets = {
-        key: each
-        for key, each in metadata.items()
-        if key not in _TASK and isinstance(each, _SCALARS)
+        key: value
+        for key, value in metadata.items()
+        if key not in _TASK and isinstance(value, _SCALARS)
     }
-    if found is None:
+    if not identifier:
         remarks["id_made"] = 1
         facets["id_made"] = True
     run = _run(record)
     run = _run(metadata) if run is None else run
-    return Identity(
-        made if found is None else found, run, trace.get("session_id"), trace, facets, remarks
-    )
+    trace = _trace(parts)
+    return Identity(identifier or made, run, trace.get("session_id"), trace, facets, remarks)
+
+
+def _candidates(
+    record: Mapping[str, Any], parts: Sequence[Mapping[str, Any]], metadata: Mapping[str, Any]
+) -> Iterator[Any]:
+    """Yield the values that may be the id of a record, the first usable one wins."""
+    yield from (part["id"] for part in parts if "id" in part and "messages" in part)
+    for key in ("custom_id", "task_id"):
+        yield from (part.get(key) for part in parts)
+    yield metadata.get("task_id")
+    yield record.get("id")
+    yield record.get("trace_id")
 
 
 def _run(part: Mapping[str, Any]) -> int | str | None:
     run = part.get("run")
     run = part.get("trial") if run is None else run
-    return (
-        run
-        if isinstance(run, str) or (isinstance(run, int) and not isinstance(run, bool))
-        else None
-    )
+    is_number = isinstance(run, int) and not isinstance(run, bool)
+    return run if isinstance(run, str) or is_number else None
 
 
 def _trace(parts: Sequence[Mapping[str, Any]]) -> Mapping[str, str]:
-    found: dict[str, str] = {}
+    """Return the ids of the answer, trace, span and session that a record names."""
+    trace: dict[str, str] = {}
     for part in parts:
         name = part.get("id")
         if isinstance(name, str) and name.startswith(ANSWERS):
-            found["response_id"] = name
+            trace["response_id"] = name
         for key in _TRACED:
-            if key in part and isinstance(part[key], str):
-                found.setdefault(key, part[key])
+            value = id_text(part.get(key))
+            if value:
+                trace.setdefault(key, value)
         talk = part.get("conversation")
         talk = talk.get("id") if isinstance(talk, dict) else talk
         if isinstance(talk, str):
-            found.setdefault("session_id", talk)
-    return found or NOTHING
+            trace.setdefault("session_id", talk)
+    return trace or NOTHING
 
 
 def _stem(shown: str) -> str:
+    """Return a path without all suffixes of its name."""
     path = PurePath(shown)
-    name = path.name
-    stem = name[:1] + name[1:].partition(".")[0]
+    stem = path.name[:1] + path.name[1:].partition(".")[0]
     return path.with_name(stem).as_posix() if stem else shown
 
 
 def stems(inputs: Iterable[Input]) -> list[str]:
-    """Return what made-up ids of each input begin with: its name without suffixes.
+    """Return the beginning of made-up ids for each input: its name without suffixes.
 
     Where two inputs share it, the shortest path that tells them apart without suffixes, or else
     with them.
     """
-    given = list(inputs)
-    names = [PurePath(_stem(each.shown)).name for each in given]
-    paths = [_stem(each.shown) for each in given]
-    of_names, of_paths = Counter(names), Counter(paths)
+    shown = [file.shown for file in inputs]
+    paths = list(map(_stem, shown))
+    names = [PurePath(path).name for path in paths]
+    same_names, same_paths = Counter(names), Counter(paths)
     return [
-        name if of_names[name] == 1 else path if of_paths[path] == 1 else each.shown
-        for each, name, path in zip(given, names, paths, strict=True)
+        name if same_names[name] == 1 else path if same_paths[path] == 1 else full
+        for full, path, name in zip(shown, paths, names, strict=True)
     ]

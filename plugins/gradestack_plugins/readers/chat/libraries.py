@@ -1,39 +1,41 @@
 """Messages of agents' libraries, as the chat messages that they stand for.
 
-A library is a row of ``LIBRARIES``: how its message is told, and the function that reads it. Each
-function yields chat messages and blocks as the APIs have them; what it does not know it hands on
-with its type, so that it is counted as not read.
+A library is a row of ``LIBRARIES``: whether a message is its own, and the function that reads it.
+Each function yields chat messages and blocks as the APIs have them. A part that it does not know
+keeps its type, so that it is counted as not read.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import chain
 from typing import Any, Final, NamedTuple
 
 from gradestack.jsonio import as_list, as_map, as_text, compact
 from gradestack_plugins.readers.chat import word
 
 Entry = dict[str, Any]
+ReadMessage = Callable[[Entry], Iterator[Any]]
 
 
 class Library(NamedTuple):
-    """How the messages of a library are told, and read."""
+    """A library's messages."""
 
     is_own: Callable[[Entry], bool]
-    read: Callable[[Entry], Iterator[Any]]
+    read: ReadMessage
 
 
-def library_form(entry: Entry) -> Callable[[Entry], Iterator[Any]] | None:
-    """Return what reads a message of a library; None where no library is known by it."""
+def library_form(entry: Entry) -> ReadMessage | None:
+    """Return the function that reads a message of a library; None where it is of none."""
     read = reader_of_parts(entry.get("content")) if "role" in entry else None
     if read is None:
         read = next((library.read for library in LIBRARIES if library.is_own(entry)), None)
     return read
 
 
-def reader_of_parts(content: Any) -> Callable[[Entry], Iterator[Any]] | None:
-    """Return what reads a message with such parts: of AI SDK, Azure, Converse, goose; None of others."""
+def reader_of_parts(content: Any) -> ReadMessage | None:
+    """Return the function that reads a message with such parts; None for parts of the APIs."""
     for part in content if isinstance(content, list) else ():
         if not isinstance(part, dict):
             continue
@@ -47,28 +49,38 @@ def reader_of_parts(content: Any) -> Callable[[Entry], Iterator[Any]] | None:
     return None
 
 
-def _call(identifier: Any, name: Any, arguments: Any) -> Entry:
+def call_block(identifier: Any, name: Any, arguments: Any) -> Entry:
+    """Return the block of a call."""
     return {"type": "tool_use", "id": identifier, "name": name, "input": arguments}
 
 
-def _result(identifier: Any, name: Any, content: Any, *, failed: bool | None = None) -> Entry:
-    """Return the message of a result; ``failed`` says how its call ended, where that is known."""
-    entry: Entry = {"role": "tool", "tool_call_id": identifier, "name": name, "content": content}
-    if failed is not None:
-        entry["status"] = "error" if failed else "success"
-    return entry
-
-
-def _text(text: Any) -> Entry:
+def text_block(text: Any) -> Entry:
+    """Return the block of a text."""
     return {"type": "text", "text": text}
 
 
-def _thought(text: Any) -> Entry:
+def thought_block(text: Any) -> Entry:
+    """Return the block of a thought."""
     return {"type": "thinking", "thinking": as_text(text)}
 
 
+def result_message(identifier: Any, name: Any, content: Any, *, failed: bool = False) -> Entry:
+    """Return the message of a result; without ``failed`` its content says how the call ended."""
+    message = {"role": "tool", "tool_call_id": identifier, "name": name, "content": content}
+    return {**message, "status": "error"} if failed else message
+
+
+def split_pieces(pieces: Iterable[Any]) -> tuple[list[Any], list[Entry]]:
+    """Return the blocks of an answer, and the messages of results among its pieces."""
+    blocks: list[Any] = []
+    results: list[Entry] = []
+    for piece in pieces:
+        (results if word(piece, "role") == "tool" else blocks).append(piece)
+    return blocks, results
+
+
 def _first(holder: Mapping[str, Any], *keys: str) -> Any:
-    """Return what stands under the first of some keys that an object has."""
+    """Return the value of the first of some keys that an object has."""
     return next((holder[key] for key in keys if holder.get(key) is not None), None)
 
 
@@ -87,38 +99,31 @@ def _ai_result(part: Entry) -> Entry:
     identifier, name = part.get("toolCallId"), part.get("toolName")
     if part.get("type") == "tool-error":
         error = part.get("error")
-        said = as_map(error).get("message") or (compact(error) if error else "the tool failed")
-        text = error if isinstance(error, str) else said
-        return _result(identifier, name, text, failed=True)
+        text = as_map(error).get("message") or (compact(error) if error else "the tool failed")
+        text = error if isinstance(error, str) else text
+        return result_message(identifier, name, text, failed=True)
     output = _first(part, "output", "result")
     kind = word(output, "type")
+    failed = part.get("isError") is True
     if kind and ("value" in output or kind == "execution-denied"):
-        failed = True if kind in _FAILED_OUTPUTS else None
-        return _result(identifier, name, output.get("value", output.get("reason")), failed=failed)
-    return _result(identifier, name, output, failed=True if part.get("isError") is True else None)
+        failed = kind in _FAILED_OUTPUTS
+        output = output.get("value", output.get("reason"))
+    return result_message(identifier, name, output, failed=failed)
 
 
-def _ai_blocks(parts: Iterable[Any]) -> tuple[list[Any], list[Entry]]:
-    """Return the blocks of an answer, and the messages of the results among its parts."""
-    blocks: list[Any] = []
-    results: list[Entry] = []
-    for part in parts:
-        kind = word(part, "type")
-        if kind == "tool-call":
-            arguments = _first(part, "input", "args")
-            blocks.append(_call(part.get("toolCallId"), part.get("toolName"), arguments))
-        elif kind in {"tool-result", "tool-error"}:
-            results.append(_ai_result(part))
-        elif kind == "reasoning":
-            blocks.append(_thought(part.get("text")))
-        else:
-            blocks.append(part)
-    return blocks, results
+def _ai_piece(part: Any) -> Any:
+    kind = word(part, "type")
+    if kind == "tool-call":
+        arguments = _first(part, "input", "args")
+        return call_block(part.get("toolCallId"), part.get("toolName"), arguments)
+    if kind in {"tool-result", "tool-error"}:
+        return _ai_result(part)
+    return thought_block(part.get("text")) if kind == "reasoning" else part
 
 
 def _read_ai_message(entry: Entry) -> Iterator[Any]:
     """Yield a model message: an answer with its calls, then the results in it."""
-    blocks, results = _ai_blocks(as_list(entry.get("content")))
+    blocks, results = split_pieces(map(_ai_piece, as_list(entry.get("content"))))
     if blocks:
         yield {**entry, "content": blocks}
     yield from results
@@ -126,28 +131,39 @@ def _read_ai_message(entry: Entry) -> Iterator[Any]:
 
 def _is_ui_message(entry: Entry) -> bool:
     parts = entry.get("parts")
-    if not isinstance(parts, list) or "role" not in entry:
+    if not isinstance(parts, list) or not parts or "role" not in entry:
         return False
-    kinds = [part.get("type") if isinstance(part, dict) else None for part in parts]
-    return bool(kinds) and all(isinstance(kind, str) for kind in kinds)
+    return all(isinstance(part, dict) and isinstance(part.get("type"), str) for part in parts)
 
 
-def _ui_tool(part: Entry) -> tuple[Entry, Entry | None]:
-    """Return the call of a tool's part, and its result; None where there is none yet."""
+def _ui_call(part: Entry) -> Iterator[Entry]:
+    """Yield the call of a tool's part, and its result where there is one."""
     invocation = as_map(part.get("toolInvocation")) or part
-    kind = str(part.get("type"))
-    own_name = kind.removeprefix("tool-") if "toolInvocation" not in part else None
-    name = _first(invocation, "toolName") or own_name
+    own_name = None
+    if "toolInvocation" not in part:
+        own_name = str(part.get("type")).removeprefix("tool-")
     identifier, state = invocation.get("toolCallId"), word(invocation, "state")
-    call = _call(identifier, name, _first(invocation, "input", "args", "rawInput"))
+    name = _first(invocation, "toolName") or own_name
+    yield call_block(identifier, name, _first(invocation, "input", "args", "rawInput"))
     if state == "output-error":
-        return call, _result(identifier, name, invocation.get("errorText"), failed=True)
-    if state == "output-denied":
+        yield result_message(identifier, name, invocation.get("errorText"), failed=True)
+    elif state == "output-denied":
         reason = as_map(invocation.get("approval")).get("reason", "not approved")
-        return call, _result(identifier, name, reason, failed=True)
-    if state in {"output-available", "result"}:
-        return call, _result(identifier, name, _first(invocation, "output", "result"))
-    return call, None
+        yield result_message(identifier, name, reason, failed=True)
+    elif state in {"output-available", "result"}:
+        yield result_message(identifier, name, _first(invocation, "output", "result"))
+
+
+def _ui_pieces(part: Entry) -> Iterator[Any]:
+    kind = part["type"]
+    if kind.startswith("tool-") or kind == "dynamic-tool":
+        yield from _ui_call(part)
+    elif kind == "reasoning":
+        yield thought_block(_first(part, "text", "reasoning"))
+    elif kind == "text":
+        yield text_block(part.get("text"))
+    elif not kind.startswith(("data-", "source-")):
+        yield part
 
 
 def _read_ui_message(entry: Entry) -> Iterator[Any]:
@@ -155,38 +171,33 @@ def _read_ui_message(entry: Entry) -> Iterator[Any]:
     about = {key: entry[key] for key in ("metadata",) if key in entry}
     role, parts = entry["role"], entry["parts"]
     if role != "assistant":
-        texts = [part for part in parts if part.get("type") != "step-start"]
+        texts = [part for part in parts if part["type"] != "step-start"]
         yield {**about, "role": role, "content": texts}
         return
-    blocks: list[Any] = []
-    results: list[Entry] = []
-    for part in [*parts, {"type": "step-start"}]:
-        kind = part["type"]
-        if kind == "step-start":
-            if blocks:
-                yield {**about, "role": role, "content": blocks}
-            yield from results
-            blocks, results = [], []
-        elif kind.startswith("tool-") or kind == "dynamic-tool":
-            call, result = _ui_tool(part)
-            blocks.append(call)
-            results += [] if result is None else [result]
-        elif kind == "reasoning":
-            blocks.append(_thought(_first(part, "text", "reasoning")))
-        elif not kind.startswith(("data-", "source-")):
-            blocks.append(_text(part.get("text")) if kind == "text" else part)
+    steps: list[list[Entry]] = [[]]
+    for part in parts:
+        if part["type"] == "step-start":
+            steps.append([])
+        else:
+            steps[-1].append(part)
+    for step in steps:
+        blocks, results = split_pieces(chain.from_iterable(map(_ui_pieces, step)))
+        if blocks:
+            yield {**about, "role": role, "content": blocks}
+        yield from results
 
 
 def _read_invocations(entry: Entry) -> Iterator[Any]:
-    """Yield a message with ``toolInvocations``: its calls and results by step, then what it says."""
+    """Yield a message with ``toolInvocations``: its calls and results by step, then its text."""
     steps: dict[str, list[Entry]] = {}
     for invocation in as_list(entry.get("toolInvocations")):
         if isinstance(invocation, dict):
-            steps.setdefault(compact(invocation.get("step")), []).append(invocation)
+            step = compact(invocation.get("step"))
+            steps.setdefault(step, []).append({"type": "tool-", **invocation})
     for invocations in steps.values():
-        pairs = [_ui_tool({"type": "tool-", **invocation}) for invocation in invocations]
-        yield {"role": "assistant", "content": [call for call, _ in pairs]}
-        yield from (result for _, result in pairs if result is not None)
+        calls, results = split_pieces(chain.from_iterable(map(_ui_call, invocations)))
+        yield {"role": "assistant", "content": calls}
+        yield from results
     if entry.get("content"):
         yield {"role": "assistant", "content": entry["content"]}
 
@@ -201,14 +212,13 @@ def _read_ai_step(entry: Entry) -> Iterator[Any]:
     """Yield one of the steps of ``generateText``."""
     parts = entry.get("content")
     if not isinstance(parts, list):
-        calls = [{**as_map(call), "type": "tool-call"} for call in as_list(entry.get("toolCalls"))]
-        results = as_list(entry.get("toolResults"))
-        parts = [*calls, *({**as_map(result), "type": "tool-result"} for result in results)]
-        parts = [_text(entry["text"]), *parts] if entry.get("text") else parts
-    blocks, results = _ai_blocks(parts)
+        parts = [text_block(entry["text"])] if entry.get("text") else []
+        for key, kind in (("toolCalls", "tool-call"), ("toolResults", "tool-result")):
+            parts += [{**as_map(part), "type": kind} for part in as_list(entry.get(key))]
+    blocks, results = split_pieces(map(_ai_piece, parts))
     model = word(entry.get("response"), "modelId") or word(entry.get("model"), "modelId")
-    answer = {"role": "assistant", "content": blocks, "usage": entry.get("usage")}
-    yield {**answer, "model": model} if model else answer
+    reply = {"role": "assistant", "content": blocks, "usage": entry.get("usage")}
+    yield {**reply, "model": model} if model else reply
     yield from results
 
 
@@ -221,26 +231,26 @@ def _converse_content(parts: Any) -> Any:
     return values[0] if len(values) == 1 else values
 
 
+def _converse_piece(recorded: Any) -> Any:
+    part = as_map(recorded)
+    call, result = part.get("toolUse"), part.get("toolResult")
+    if isinstance(part.get("text"), str):
+        return text_block(part["text"])
+    if isinstance(call, dict):
+        return call_block(call.get("toolUseId"), call.get("name"), call.get("input"))
+    if isinstance(result, dict):
+        content = _converse_content(as_list(result.get("content")))
+        failed = result.get("status") == "error"
+        return result_message(result.get("toolUseId"), None, content, failed=failed)
+    if "reasoningContent" in part:
+        thought = as_map(as_map(part["reasoningContent"]).get("reasoningText"))
+        return thought_block(thought.get("text"))
+    return {"type": next(iter(part), None), **part}
+
+
 def _read_converse(entry: Entry) -> Iterator[Any]:
-    """Yield a message of Converse: what is said, its calls, and its results."""
-    blocks: list[Any] = []
-    results: list[Entry] = []
-    for recorded in entry["content"]:
-        part = as_map(recorded)
-        text, use, result = part.get("text"), part.get("toolUse"), part.get("toolResult")
-        if isinstance(text, str):
-            blocks.append(_text(text))
-        elif isinstance(use, dict):
-            blocks.append(_call(use.get("toolUseId"), use.get("name"), use.get("input")))
-        elif isinstance(result, dict):
-            content = _converse_content(as_list(result.get("content")))
-            failed = True if result.get("status") == "error" else None
-            results.append(_result(result.get("toolUseId"), None, content, failed=failed))
-        elif "reasoningContent" in part:
-            thought = as_map(as_map(part["reasoningContent"]).get("reasoningText"))
-            blocks.append(_thought(thought.get("text")))
-        else:
-            blocks.append({"type": next(iter(part), None), **part})
+    """Yield a message of Converse: its results, then its texts and calls."""
+    blocks, results = split_pieces(map(_converse_piece, entry["content"]))
     yield from results
     if blocks:
         yield {**entry, "content": blocks}
@@ -257,35 +267,36 @@ def _read_azure_result(entry: Entry) -> Iterator[Any]:
 
 # --- goose ---------------------------------------------------------------------------------------
 
+_GOOSE_NOTICES: Final = frozenset({"redactedThinking", "systemNotification", "actionRequired"})
+
+
+def _goose_piece(part: Any) -> Any:
+    kind = word(part, "type")
+    if kind in {"toolRequest", "frontendToolRequest"}:
+        request = as_map(part.get("toolCall"))
+        call = as_map(request.get("value")) or request
+        return call_block(part.get("id"), call.get("name"), call.get("arguments"))
+    return _goose_result(part) if kind == "toolResponse" else part
+
 
 def _read_goose(entry: Entry) -> Iterator[Any]:
-    """Yield a message of goose: what is said, its calls, and its results."""
-    blocks: list[Any] = []
-    results: list[Entry] = []
-    for part in entry["content"]:
-        kind = word(part, "type")
-        if kind in {"toolRequest", "frontendToolRequest"}:
-            call = as_map(part.get("toolCall"))
-            made = as_map(call.get("value")) or call
-            blocks.append(_call(part.get("id"), made.get("name"), made.get("arguments")))
-        elif kind == "toolResponse":
-            results.append(_goose_result(part))
-        elif kind not in {"redactedThinking", "systemNotification", "actionRequired"}:
-            blocks.append(part)
+    """Yield a message of goose: its results, then its texts and calls."""
+    parts = [part for part in entry["content"] if word(part, "type") not in _GOOSE_NOTICES]
+    blocks, results = split_pieces(map(_goose_piece, parts))
     yield from results
     if blocks:
         yield {key: value for key, value in entry.items() if key != "id"} | {"content": blocks}
 
 
 def _goose_result(part: Entry) -> Entry:
-    outcome = part.get("toolResult")
-    said = as_map(outcome)
-    if said.get("status") == "error":
-        return _result(part.get("id"), None, said.get("error"), failed=True)
-    value = said.get("value", outcome)
+    identifier, outcome = part.get("id"), part.get("toolResult")
+    about = as_map(outcome)
+    if about.get("status") == "error":
+        return result_message(identifier, None, about.get("error"), failed=True)
+    value = about.get("value", outcome)
     content = as_map(value).get("content", value)
-    failed = as_map(value).get("isError")
-    return _result(part.get("id"), None, content, failed=failed if failed is True else None)
+    failed = as_map(value).get("isError") is True
+    return result_message(identifier, None, content, failed=failed)
 
 
 # --- pydantic-ai ---------------------------------------------------------------------------------
@@ -296,26 +307,28 @@ def _is_pydantic_message(entry: Entry) -> bool:
     return is_kind and isinstance(entry.get("parts"), list)
 
 
+def _pydantic_piece(recorded: Any) -> Any:
+    part, kind = as_map(recorded), word(recorded, "part_kind")
+    content, name, call_id = map(part.get, ("content", "tool_name", "tool_call_id"))
+    if kind in {"system-prompt", "user-prompt"}:
+        return {"role": kind.removesuffix("-prompt"), "content": content}
+    if kind == "retry-prompt" and name is None:
+        return {"role": "developer", "content": content}
+    if kind in {"tool-return", "retry-prompt", "builtin-tool-return"}:
+        is_failure = kind == "retry-prompt" or word(recorded, "outcome") not in {"", "success"}
+        return result_message(call_id, name, content, failed=is_failure)
+    if kind in {"tool-call", "builtin-tool-call"}:
+        return call_block(call_id, name, part.get("args"))
+    if kind == "thinking":
+        return thought_block(content)
+    return text_block(content) if kind == "text" else {"type": kind, **part}
+
+
 def _read_pydantic(entry: Entry) -> Iterator[Any]:
-    """Yield a ModelMessage: prompts and results of a request, or what a response says and calls."""
-    blocks: list[Any] = []
-    results: list[Entry] = []
-    for part in entry["parts"]:
-        said, kind = as_map(part), word(part, "part_kind")
-        content, name, call_id = map(said.get, ("content", "tool_name", "tool_call_id"))
-        if kind in {"system-prompt", "user-prompt"}:
-            yield {"role": kind.removesuffix("-prompt"), "content": content}
-        elif kind == "retry-prompt" and name is None:
-            yield {"role": "developer", "content": content}
-        elif kind in {"tool-return", "retry-prompt", "builtin-tool-return"}:
-            failed = kind == "retry-prompt" or word(part, "outcome") not in {"", "success"}
-            results.append(_result(call_id, name, content, failed=True if failed else None))
-        elif kind in {"tool-call", "builtin-tool-call"}:
-            blocks.append(_call(call_id, name, said.get("args")))
-        elif kind == "thinking":
-            blocks.append(_thought(content))
-        else:
-            blocks.append(_text(content) if kind == "text" else {"type": kind, **said})
+    """Yield a ModelMessage: prompts and results of a request, or the text and calls of a response."""
+    pieces, results = split_pieces(map(_pydantic_piece, entry["parts"]))
+    yield from (piece for piece in pieces if "role" in piece)
+    blocks = [piece for piece in pieces if "role" not in piece]
     if blocks:
         about = {"usage": entry.get("usage"), "model": entry.get("model_name")}
         yield {"role": "assistant", "content": blocks, **about}
@@ -325,20 +338,19 @@ def _read_pydantic(entry: Entry) -> Iterator[Any]:
 # --- AutoGen -------------------------------------------------------------------------------------
 
 _AUTOGEN_TEXTS: Final = frozenset(
-    {"TextMessage", "ToolCallSummaryMessage", "StopMessage", "HandoffMessage", "MultiModalMessage"}
-    | {"StructuredMessage", "UserMessage", "AssistantMessage", "SystemMessage"}
+    """
+    TextMessage ToolCallSummaryMessage StopMessage HandoffMessage MultiModalMessage
+    StructuredMessage UserMessage AssistantMessage SystemMessage
+    """.split()  # noqa: SIM905
 )
 _AUTOGEN_SILENT: Final = frozenset(
-    {
-        "ThoughtEvent",
-        "ModelClientStreamingChunkEvent",
-        "UserInputRequestedEvent",
-        "SelectSpeakerEvent",
-    }
-    | {"MemoryQueryEvent", "CodeGenerationEvent", "CodeExecutionEvent", "SelectorEvent"}
+    """
+    ThoughtEvent ModelClientStreamingChunkEvent UserInputRequestedEvent SelectSpeakerEvent
+    MemoryQueryEvent CodeGenerationEvent CodeExecutionEvent SelectorEvent
+    """.split()  # noqa: SIM905
 )
-_AUTOGEN_CALLS: Final = "ToolCallRequestEvent"
 _AUTOGEN_RESULTS: Final = frozenset({"ToolCallExecutionEvent", "FunctionExecutionResultMessage"})
+_AUTOGEN_CALLS: Final = "ToolCallRequestEvent"
 _AUTOGEN: Final = _AUTOGEN_TEXTS | _AUTOGEN_SILENT | _AUTOGEN_RESULTS | {_AUTOGEN_CALLS}
 
 
@@ -347,20 +359,23 @@ def _read_autogen(entry: Entry) -> Iterator[Any]:
     kind, content, source = entry["type"], entry.get("content"), entry.get("source")
     if kind in _AUTOGEN_RESULTS:
         for result in as_list(content):
-            said = as_map(result)
-            failed = said.get("is_error") is True
-            name, text = said.get("name"), said.get("content")
-            yield _result(said.get("call_id"), name, text, failed=True if failed else None)
+            about = as_map(result)
+            name, text = about.get("name"), about.get("content")
+            failed = about.get("is_error") is True
+            yield result_message(about.get("call_id"), name, text, failed=failed)
     elif kind == "SystemMessage":
         yield {"role": "system", "content": content}
     elif kind == "UserMessage" or (source == "user" and kind in _AUTOGEN_TEXTS):
         yield {"role": "user", "content": content}
     elif kind not in _AUTOGEN_SILENT:
-        answer: Entry = {"role": "assistant", "usage": entry.get("models_usage"), "author": source}
-        thought = entry.get("thought")
-        answer |= {"reasoning_content": thought} if isinstance(thought, str) else {}
-        calls = content if isinstance(content, list) and kind != "MultiModalMessage" else None
-        yield answer | ({"content": content} if calls is None else {"tool_calls": calls})
+        are_calls = isinstance(content, list) and kind != "MultiModalMessage"
+        yield {
+            "role": "assistant",
+            "usage": entry.get("models_usage"),
+            "author": source,
+            "reasoning_content": entry.get("thought"),
+            "tool_calls" if are_calls else "content": content,
+        }
 
 
 # --- smolagents ----------------------------------------------------------------------------------
@@ -376,12 +391,15 @@ def _read_smolagents(entry: Entry) -> Iterator[Any]:
     if "task" in entry:
         yield {"role": "user", "content": entry["task"]}
         return
-    said = as_map(entry.get("model_output_message"))
-    listed = as_list(entry.get("tool_calls")) or as_list(said.get("tool_calls"))
+    output = as_map(entry.get("model_output_message"))
+    listed = as_list(entry.get("tool_calls")) or as_list(output.get("tool_calls"))
     calls = [_smolagents_call(call) for call in listed]
-    usage = entry.get("token_usage") or said.get("token_usage")
-    final = _smolagents_answer(entry, calls) if entry.get("is_final_answer") is True else None
-    text = final if final is not None else entry.get("model_output") or None
+    usage = entry.get("token_usage") or output.get("token_usage")
+    text = None
+    if entry.get("is_final_answer") is True:
+        text = _smolagents_final_text(entry, calls)
+    if text is None:
+        text = entry.get("model_output") or None
     yield {"role": "assistant", "content": text, "tool_calls": calls, "usage": usage}
     yield from _smolagents_results(entry, calls)
 
@@ -395,31 +413,31 @@ def _smolagents_call(call: Any) -> Entry:
     return {"id": as_map(call).get("id"), "name": name, "arguments": arguments}
 
 
-def _smolagents_answer(entry: Entry, calls: list[Entry]) -> str | None:
-    """Return the final answer as text: what the step gave, else what was handed to the tool."""
-    given = [call["arguments"] for call in calls if call["name"] == "final_answer"]
-    answer = entry.get("action_output")
-    if answer is None and given:
-        answer = as_map(given[-1]).get("answer")
-    if answer is None:
-        answer = entry.get("observations")
-    return answer if isinstance(answer, str | None) else compact(answer)
+def _smolagents_final_text(entry: Entry, calls: list[Entry]) -> str | None:
+    """Return the final answer as text: the output of the step, else the argument of the tool."""
+    arguments = [call["arguments"] for call in calls if call["name"] == "final_answer"]
+    output = entry.get("action_output")
+    if output is None and arguments:
+        output = as_map(arguments[-1]).get("answer")
+    if output is None:
+        output = entry.get("observations")
+    return output if isinstance(output, str | None) else compact(output)
 
 
 def _smolagents_results(entry: Entry, calls: list[Entry]) -> Iterator[Entry]:
     """Yield the results of a step, which has one text for all of its calls, or one error.
 
-    An error of one of several calls names its tool; what became of the others is not known.
+    An error of one of several calls names its tool; the results of the others are not known.
     """
     error, observed = entry.get("error"), entry.get("observations")
     if not error:
         for call in calls if observed is not None else ():
-            yield _result(call["id"], None, observed)
+            yield result_message(call["id"], None, observed)
         return
     message = as_map(error).get("message", compact(error))
     named = [call for call in calls if f"'{call['name']}'" in str(message)]
     for call in named or calls:
-        yield _result(call["id"], None, message, failed=True)
+        yield result_message(call["id"], None, message, failed=True)
 
 
 # --- OpenHands -----------------------------------------------------------------------------------
@@ -440,7 +458,7 @@ def _is_openhands_event(entry: Entry) -> bool:
 
 
 def _read_openhands(entry: Entry) -> Iterator[Any]:
-    """Yield an event: what the user or the agent says, a call, or what came of one."""
+    """Yield an event: a text of the user or the agent, a call, or a result."""
     about = as_map(entry.get("tool_call_metadata"))
     arguments = as_map(entry.get("args"))
     if "observation" in entry:
@@ -454,29 +472,33 @@ def _read_openhands(entry: Entry) -> Iterator[Any]:
 
 def _openhands_call(entry: Entry, about: Mapping[str, Any], arguments: Mapping[str, Any]) -> Entry:
     response = as_map(about.get("model_response"))
-    choice = as_map(next(iter(as_list(response.get("choices"))), None))
-    listed = as_list(as_map(choice.get("message")).get("tool_calls"))
+    choices = as_list(response.get("choices"))
+    message = as_map(as_map(choices[0]).get("message")) if choices else {}
     identifier = about.get("tool_call_id", f"event-{entry['id']}")
+    listed = as_list(message.get("tool_calls"))
     calls = [call for call in listed if as_map(call).get("id") == identifier]
     if not calls:
-        own = {key: value for key, value in arguments.items() if key not in _ABOUT_ACTIONS}
+        named = {key: arguments[key] for key in arguments if key not in _ABOUT_ACTIONS}
         name = about.get("function_name", entry["action"])
-        calls = [{"id": identifier, "name": name, "arguments": own}]
-    text = _first(arguments, "final_thought", "thought") or None
-    answer = {"role": "assistant", "content": text, "tool_calls": calls}
-    return answer | {"usage": response.get("usage"), "model": response.get("model")}
+        calls = [{"id": identifier, "name": name, "arguments": named}]
+    return {
+        "role": "assistant",
+        "content": _first(arguments, "final_thought", "thought") or None,
+        "tool_calls": calls,
+        "usage": response.get("usage"),
+        "model": response.get("model"),
+    }
 
 
 def _openhands_result(entry: Entry, about: Mapping[str, Any]) -> Iterator[Entry]:
     if word(entry, "observation") in _NO_OBSERVATIONS and not about:
         return
     identifier = about.get("tool_call_id", f"event-{entry.get('cause')}")
-    code = as_map(as_map(entry.get("extras")).get("metadata")).get("exit_code")
-    content = entry.get("content")
+    metadata = as_map(as_map(entry.get("extras")).get("metadata"))
+    code, content = metadata.get("exit_code"), entry.get("content")
     if isinstance(code, int):
         content = {"content": content, "exit_code": code}
-    failed = True if entry["observation"] == "error" else None
-    yield _result(identifier, None, content, failed=failed)
+    yield result_message(identifier, None, content, failed=entry["observation"] == "error")
 
 
 # --- Cline and Roo Code: calls as tags in texts ---------------------------------------------------
@@ -526,28 +548,29 @@ def _read_tags(entry: Entry) -> Iterator[Any]:
         texts = texts_of([part])
         if not texts:
             blocks.append(part)
-        for text in texts:
-            for tag in _TOOL_TAG.finditer(text):
-                calls.append({"name": tag[1], "arguments": dict(_PARAMETER.findall(tag[2]))})
-            rest = _TOOL_TAG.sub("", text).strip()
-            blocks += [_text(rest)] if rest else []
+            continue
+        for tag in _TOOL_TAG.finditer(texts[0]):
+            calls.append({"name": tag[1], "arguments": dict(_PARAMETER.findall(tag[2]))})
+        rest = _TOOL_TAG.sub("", texts[0]).strip()
+        if rest:
+            blocks.append(text_block(rest))
     yield {**entry, "content": blocks or None, "tool_calls": calls}
 
 
 def _tagged_result(texts: list[str]) -> Entry:
     """Return the message of a result, which names its tool in front."""
     head = _RESULT_HEAD.match(texts[0])
-    name = None if head is None else head[1]
-    said = [texts[0] if head is None else texts[0][head.end() :], *texts[1:]]
-    lines = [text for text in said if text and not text.lstrip().startswith(_ENVIRONMENT)]
-    return _result(None, name, "\n".join(lines))
+    if head is not None:
+        texts = [texts[0][head.end() :], *texts[1:]]
+    lines = [text for text in texts if text and not text.lstrip().startswith(_ENVIRONMENT)]
+    return result_message(None, None if head is None else head[1], "\n".join(lines))
 
 
-_READERS_OF_PARTS: Final[dict[str, Callable[[Entry], Iterator[Any]]]] = {
+_READERS_OF_PARTS: Final[dict[str, ReadMessage]] = {
     **dict.fromkeys(_GOOSE_PARTS, _read_goose),
     **dict.fromkeys(_AI_PARTS, _read_ai_message),
 }
-"""Type of a part -> what reads a message that has one."""
+"""Type of a part -> the function that reads a message that has one."""
 LIBRARIES: Final = (
     Library(_is_ui_message, _read_ui_message),
     Library(lambda entry: isinstance(entry.get("toolInvocations"), list), _read_invocations),
@@ -558,4 +581,4 @@ LIBRARIES: Final = (
     Library(_is_smolagents_step, _read_smolagents),
     Library(_is_openhands_event, _read_openhands),
 )
-"""Libraries whose messages are known by themselves; the first that knows a message reads it."""
+"""Libraries; the first whose own a message is reads it."""

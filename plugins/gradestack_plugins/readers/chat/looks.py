@@ -1,7 +1,7 @@
 """Looks at the beginning of a file, taken once as long as the file stays as it is.
 
 A run asks for the same several times: to recognise columns, to choose a stack, to plan, to put
-steps together. In a folder of thousands of files that is most of what a run takes.
+steps together. In a folder of thousands of files that is most of the time of a run.
 """
 
 from __future__ import annotations
@@ -13,34 +13,32 @@ from typing import Any, Final, TypeVar
 from gradestack import Input
 
 _MOST: Final = 1 << 14
-"""Answers that are remembered."""
+"""Number of looks that are remembered."""
 
 ReaderT = TypeVar("ReaderT")
-AnswerT = TypeVar("AnswerT")
+LookT = TypeVar("LookT")
 
 
-def once_per_file(
-    look: Callable[[ReaderT, Input], AnswerT],
-) -> Callable[[ReaderT, Input], AnswerT]:
-    """Have a reader's method of one input answer again what it said, while the file is the same.
+def once_per_file(look: Callable[[ReaderT, Input], LookT]) -> Callable[[ReaderT, Input], LookT]:
+    """Have a reader's method of one input look once at a file that stays the same.
 
-    The answer has to be small, and to depend on the reader's options and the file alone.
+    What it returns has to be small, and to depend on the reader's options and the file alone.
     """
-    answers: dict[Any, AnswerT] = {}
+    looks: dict[Any, LookT] = {}
 
     @wraps(look)
-    def answer(reader: ReaderT, given: Input) -> AnswerT:
+    def look_once(reader: ReaderT, file: Input) -> LookT:
         try:
-            status = given.path.stat()
+            status = file.path.stat()
         except OSError:  # looking says so
-            return look(reader, given)
+            return look(reader, file)
         state = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
-        key = (type(reader), repr(reader), given, state)
-        if key not in answers:
-            found = look(reader, given)
-            if len(answers) >= _MOST:
-                del answers[next(iter(answers))]
-            answers[key] = found
-        return answers[key]
+        key = (type(reader), repr(reader), file, state)
+        if key not in looks:
+            new = look(reader, file)
+            if len(looks) >= _MOST:
+                del looks[next(iter(looks))]
+            looks[key] = new
+        return looks[key]
 
-    return answer
+    return look_once

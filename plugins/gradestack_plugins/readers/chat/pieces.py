@@ -15,26 +15,27 @@ def whole_answers(entries: Iterable[Any]) -> list[Any]:
     Pieces are messages of the assistant with one id, between which stand results at most. An id
     that other messages have, too, is that of something else.
     """
-    given = list(entries)
-    names = [name for entry in given if _is_answer(entry) and (name := _id_of(entry)) is not None]
+    recorded = list(entries)
+    ids = [_id_of(entry) for entry in recorded if _is_reply(entry)]
+    names = [name for name in ids if name is not None]
     if len(names) == len(set(names)):
-        return given
-    shared = {_id_of(entry) for entry in given if not _is_answer(entry)}
-    found: list[Any] = []
-    place: int | None = None
-    for entry in given:
-        if not _is_answer(entry):
-            place = place if _holds_results(entry) else None
-        elif place is not None and _id_of(entry) == _id_of(found[place]):
-            found[place] = _together(found[place], entry)
+        return recorded
+    shared = {_id_of(entry) for entry in recorded if not _is_reply(entry)} | {None}
+    joined: list[Any] = []
+    position: int | None = None
+    for entry in recorded:
+        if not _is_reply(entry):
+            position = position if _holds_results(entry) else None
+        elif position is not None and _id_of(entry) == _id_of(joined[position]):
+            joined[position] = _joined_reply(joined[position], entry)
             continue
         else:
-            place = len(found) if _id_of(entry) not in {None, *shared} else None
-        found.append(entry)
-    return found
+            position = len(joined) if _id_of(entry) not in shared else None
+        joined.append(entry)
+    return joined
 
 
-def _is_answer(entry: Any) -> bool:
+def _is_reply(entry: Any) -> bool:
     return isinstance(entry, dict) and entry.get("role") == "assistant"
 
 
@@ -53,18 +54,17 @@ def _id_of(entry: Any) -> str | int | None:
     return name if isinstance(name, str | int) and name != "" else None
 
 
-def _together(answer: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
+def _joined_reply(reply: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
     """Return two pieces of an answer as one; a key that both have is the later one's."""
     latest = {key: value for key, value in more.items() if value is not None}
-    joined: dict[str, Any] = {
-        key: _joined(answer.get(key), more.get(key))
-        for key in ("content", "tool_calls")
-        if key in answer or key in more
-    }
-    return {**answer, **latest, **joined}
+    joined = {**reply, **latest}
+    for key in ("content", "tool_calls"):
+        if key in joined or key in more:
+            joined[key] = _joined_content(reply.get(key), more.get(key))
+    return joined
 
 
-def _joined(first: Any, second: Any) -> Any:
+def _joined_content(first: Any, second: Any) -> Any:
     """Return two contents, or lists of calls, as one.
 
     One that begins with all of the other is a later state of it.

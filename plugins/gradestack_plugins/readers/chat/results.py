@@ -1,7 +1,4 @@
-"""Results of calls.
-
-Their text, and whether they say that the call went wrong (the table ``errors@1``).
-"""
+"""Results of calls: their text, and whether they are errors (the table ``errors@1``)."""
 
 from __future__ import annotations
 
@@ -13,10 +10,11 @@ from typing import Any, Final, NamedTuple
 from gradestack.jsonio import JsonProblem, compact, loads
 from gradestack_plugins.readers.chat import OBJECT, word
 
-ERRORS: Final = "errors@1"  # name and version of the table of error forms
+ERRORS: Final = "errors@1"
+"""Name and version of the table of error forms."""
 _PHRASES: Final = {
-    **{str(int(each)): each.phrase for each in HTTPStatus if each >= 400},
-    # what other versions of Python call them
+    **{str(int(status)): status.phrase for status in HTTPStatus if status >= 400},
+    # phrases of other versions of Python
     "413": "(?:Request Entity|Payload|Content) Too Large",
     "414": "(?:Request-)?URI Too Long",
     "416": "(?:Requested )?Range Not Satisfiable",
@@ -32,16 +30,14 @@ _TEXT_FORMS: Final = {
     "text_http": r"http(?:/[\d.]+)?\s+[45]\d\d\b",
     "text_status": "|".join(rf"{code} {phrase}\b" for code, phrase in sorted(_PHRASES.items())),
 }
-"""How text begins that is an error, by the name of its rule."""
+"""Name of a rule -> the beginning of a text that is an error."""
 _TEXTS: Final = re.compile(
     "|".join(f"(?P<{name}>{form})" for name, form in _TEXT_FORMS.items()), re.IGNORECASE
 )
 _WORDS: Final = ("error", "exception", "traceback", "failed", "http")
-"""Of which a text of an error has one, or begins with its status.
-
-Sooner known than how it begins.
-"""
-_BEGINNING: Final = 1000  # characters of a text by which it is told
+"""Words of which a text of an error has one, or begins with its status: a quick check."""
+_BEGINNING: Final = 1000
+"""Characters of a text by which it is recognised."""
 _TEXT_PARTS: Final = frozenset({"text", "input_text", "output_text"})
 _CODES: Final = ("statusCode", "status_code", "http_status", "status")
 _TELLING: Final = frozenset(
@@ -51,14 +47,14 @@ _TELLING: Final = frozenset(
 
 
 class ErrorForm(NamedTuple):
-    """What makes the result of a call an error."""
+    """The rule by which the result of a call is an error, and its message."""
 
     rule: str
     message: str
 
     @property
     def type(self) -> str:
-        """What stands as the type of the error: the table and the rule of it."""
+        """The type of the error: the table and its rule."""
         return f"{ERRORS} {self.rule}"
 
 
@@ -66,12 +62,8 @@ def plain(content: Any, joint: str = "") -> Any:
     """Return a result as text where it is parts of text alone, else as it is."""
     if not isinstance(content, list) or not content:
         return content
-    found = [
-        part.get("text")
-        for part in content
-        if isinstance(part, dict) and word(part, "type") in _TEXT_PARTS
-    ]
-    texts = [each for each in found if isinstance(each, str)]
+    parts = [part for part in content if word(part, "type") in _TEXT_PARTS]
+    texts = [part["text"] for part in parts if isinstance(part.get("text"), str)]
     return joint.join(texts) if len(texts) == len(content) else content
 
 
@@ -84,7 +76,7 @@ def error_text(error: Any) -> str:
 
 
 def error_form(result: Any) -> ErrorForm | None:
-    """Return what makes a result an error by the table ``errors@1``; None where nothing does.
+    """Return the rule of ``errors@1`` by which a result is an error; None where it is none.
 
     Of a JSON object (also one written as text) the top level decides, the first that applies:
     ``success`` or ``ok`` false, ``isError`` or ``is_error`` true; ``success`` or ``ok`` true is
@@ -95,52 +87,57 @@ def error_form(result: Any) -> ErrorForm | None:
     """
     if isinstance(result, str):
         text = result.strip()
-        if text.startswith("{"):
-            try:
-                result = loads(text)
-            except JsonProblem:
-                return None
-        elif (text[:1] in "45" or any(map(text[:_BEGINNING].casefold().__contains__, _WORDS))) and (
-            found := _TEXTS.match(text[:_BEGINNING])
-        ) is not None:
-            return ErrorForm(str(found.lastgroup), result)
-    return _of_object(result) if isinstance(result, OBJECT) else None
+        if not text.startswith("{"):
+            return _form_of_text(text[:_BEGINNING], result)
+        try:
+            result = loads(text)
+        except JsonProblem:
+            return None
+    return _form_of_object(result) if isinstance(result, OBJECT) else None
 
 
-def _of_object(result: Mapping[str, Any]) -> ErrorForm | None:
+def _form_of_text(beginning: str, text: str) -> ErrorForm | None:
+    has_word = any(map(beginning.casefold().__contains__, _WORDS))
+    if beginning[:1] not in "45" and not has_word:
+        return None
+    match = _TEXTS.match(beginning)
+    return None if match is None else ErrorForm(str(match.lastgroup), text)
+
+
+def _form_of_object(result: Mapping[str, Any]) -> ErrorForm | None:
     if _TELLING.isdisjoint(result):
         return None
     flags = [result.get("success"), result.get("ok")]
-    if any(each is False or (isinstance(each, str) and each.lower() == "false") for each in flags):
+    if any(flag is False or (isinstance(flag, str) and flag.lower() == "false") for flag in flags):
         return ErrorForm("json_success", _message(result))
     if result.get("isError") is True or result.get("is_error") is True:
         return ErrorForm("json_is_error", _message(result))
-    if any(each is True for each in flags):
+    if any(flag is True for flag in flags):
         return None
-    for key in ("error", "errors"):
-        if (error := result.get(key)) is True or (
-            isinstance(error, str | Mapping | list) and error
-        ):
-            return ErrorForm("json_error", compact(result) if error is True else error_text(error))
+    for error in (result.get("error"), result.get("errors")):
+        if error is True:
+            return ErrorForm("json_error", compact(result))
+        if error and isinstance(error, str | Mapping | list):
+            return ErrorForm("json_error", error_text(error))
     status = result.get("status")
     if isinstance(status, str):
-        return (
-            ErrorForm("json_status", _message(result))
-            if status.lower() in {"error", "failed", "failure"}
-            else None
-        )
+        is_failure = status.lower() in {"error", "failed", "failure"}
+        return ErrorForm("json_status", _message(result)) if is_failure else None
+    is_failure = any(map(_is_http_error, _codes_in(result)))
+    return ErrorForm("json_code", _message(result)) if is_failure else None
+
+
+def _codes_in(result: Mapping[str, Any]) -> list[Any]:
+    """Return the values of a result that may be an HTTP status."""
     codes = [result.get(key) for key in _CODES]
-    codes += [result.get("code")] if "message" in result or "error" in result else []
-    numbers = [
-        code for code in codes if isinstance(code, int | float) and not isinstance(code, bool)
-    ]
-    return (
-        ErrorForm("json_code", _message(result))
-        if any(code in range(400, 600) for code in numbers)
-        else None
-    )
+    return [*codes, result.get("code")] if {"message", "error"} & result.keys() else codes
+
+
+def _is_http_error(code: Any) -> bool:
+    is_number = isinstance(code, int | float) and not isinstance(code, bool)
+    return is_number and code in range(400, 600)
 
 
 def _message(result: Mapping[str, Any]) -> str:
     error = result.get("error")
-    return error_text(error) if error and isinstance(error, str | Mapping) else error_text(result)
+    return error_text(error if error and isinstance(error, str | Mapping) else result)

@@ -1,4 +1,4 @@
-"""How commands ended: the exit codes in results of shell tools."""
+"""Exit codes of commands in the results of shell tools."""
 
 from __future__ import annotations
 
@@ -19,28 +19,11 @@ SHELLS: Final = frozenset(
 )
 """Names of tools that run commands in a shell."""
 ONE_IS_FINE: Final = frozenset(
-    [
-        "grep",
-        "egrep",
-        "fgrep",
-        "zgrep",
-        "rg",
-        "ag",
-        "ack",
-        "diff",
-        "cmp",
-        "test",
-        "[",
-        "[[",
-        "find",
-        "pgrep",
-        "which",
-        "command",
-        "type",
-        "expr",
-    ]
+    """
+    grep egrep fgrep zgrep rg ag ack diff cmp test [ [[ find pgrep which command type expr
+    """.split()  # noqa: SIM905
 )
-"""Commands that end with 1 where they found nothing, or a difference: no error."""
+"""Commands whose exit code 1 is no error: nothing was found, or there is a difference."""
 _FIELDS: Final = ("exit_code", "exitCode", "exit_status", "returncode", "return_code")
 _LINE: Final = re.compile(
     r"""
@@ -50,7 +33,7 @@ _LINE: Final = re.compile(
     """,
     re.IGNORECASE | re.VERBOSE,
 )
-"""A line that says nothing but how a command ended: ``Exit code: 1``."""
+"""A line of an exit code alone: ``Exit code: 1``."""
 _SEPARATORS: Final = re.compile(r"&&|\|\||[;|\n]")
 _ASSIGNMENT: Final = re.compile(r"[A-Za-z_]\w*=\S*")
 _PREFIXES: Final = frozenset({"sudo", "env", "time", "nice", "nohup", "exec", "git"})
@@ -96,7 +79,7 @@ def _code_in_text(text: str) -> int | None:
 def is_failure(code: int, call: ToolCall) -> bool:
     """Return whether an exit code says that a command failed.
 
-    0 does not; 1 does not where the last command says so that it found nothing or a difference.
+    0 is no failure, nor is 1 where the last command means by it that it found nothing.
     """
     return code != 0 and (code != 1 or last_command(call) not in ONE_IS_FINE)
 
@@ -104,14 +87,17 @@ def is_failure(code: int, call: ToolCall) -> bool:
 def last_command(call: ToolCall) -> str:
     """Return the name of the last command that a call of a shell tool runs; "" where unknown."""
     arguments = as_map(call.arguments)
-    keys = ("command", "cmd", "script", "input", "code", "commands")
-    given = next((arguments[key] for key in keys if arguments.get(key)), "")
-    if isinstance(given, list):
-        words = [word for word in given if isinstance(word, str)]
+    command = next((arguments[key] for key in _COMMANDS if arguments.get(key)), "")
+    if isinstance(command, list):
+        words = [word for word in command if isinstance(word, str)]
         is_wrapped = len(words) > 2 and words[-2].startswith("-") and words[-2].endswith("c")
-        given = words[-1] if is_wrapped else " ".join(words)
-    parts = [part for part in _SEPARATORS.split(given) if part.strip()] if given else []
+        command = words[-1] if is_wrapped else " ".join(words)
+    parts = [part for part in _SEPARATORS.split(command) if part.strip()] if command else []
     for word in parts[-1].split() if parts else ():
         if word not in _PREFIXES and not _ASSIGNMENT.fullmatch(word):
             return word.rpartition("/")[2]
     return ""
+
+
+_COMMANDS: Final = ("command", "cmd", "script", "input", "code", "commands")
+"""Arguments of a shell tool that hold its command."""

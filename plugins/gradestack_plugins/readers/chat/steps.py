@@ -1,7 +1,4 @@
-"""Steps put together.
-
-Single model calls, each logged with its history, into the conversations they belong to.
-"""
+"""Steps put together: model calls, each logged with its history, as conversations."""
 
 from __future__ import annotations
 
@@ -18,16 +15,20 @@ from gradestack.jsonio import compact, dumps
 from gradestack_plugins.readers.chat.results import plain
 from gradestack_plugins.readers.chat.usage import added
 
-_UNSAID: Final = frozenset({"system", "developer"})
+_UNCOMPARED: Final = frozenset({"system", "developer"})
 """Roles of messages that are not compared: prompts change while a conversation goes on."""
 _START: Final = b""
+STEPS: Final = "steps"
+"""In place of an index: only records that are single model calls are read."""
 
 
 class Step(NamedTuple):
     """One model call, as far as it tells which others it continues."""
 
-    starts: tuple[bytes, ...]  # a digest of every beginning of its history, the shortest first
-    end: bytes | None  # that of its history and answer; None where there is no answer
+    starts: tuple[bytes, ...]
+    """A digest of every beginning of its history, the shortest first."""
+    end: bytes | None
+    """The digest of its history and answer; None without an answer."""
     group: str | None = None
     """Id of the conversation or trace within which it is put together.
 
@@ -39,41 +40,43 @@ class Run(NamedTuple):
     """One conversation: a step that no other continues, and those before it."""
 
     steps: tuple[int, ...]
-    """Positions of its steps, first to last.
-
-    The last one's history and answer are the whole conversation.
-    """
-    shared: int  # how many of the first ones an earlier run has too: their usage counts there
+    """Positions of its steps; history and answer of the last one are the conversation."""
+    shared: int
+    """Number of its first steps that an earlier run has, too: their usage counts there."""
 
 
-def step(history: Iterable[Message], answer: Iterable[Message], group: str | None = None) -> Step:
-    """Return the step of a model call: the messages it was asked with, and those it answered.
+def step(history: Iterable[Message], reply: Iterable[Message], group: str | None = None) -> Step:
+    """Return the step of a model call: the messages of its request, and those of its answer.
 
     Messages are compared by role, text (none is ""), ids, names and arguments of calls, and the id
     of the call that a result answers. System messages are left out.
     """
-    starts, end = [_START], None
+    starts = [_START]
+    end = None
     for message in history:
-        if message.role not in _UNSAID:
+        if message.role not in _UNCOMPARED:
             starts.append(_digest(starts[-1], message))
-    for message in answer:
-        if message.role not in _UNSAID:
+    for message in reply:
+        if message.role not in _UNCOMPARED:
             end = _digest(end or starts[-1], message)
     return Step(tuple(starts[1:]), end, group)
 
 
 def _digest(before: bytes, message: Message) -> bytes:
     calls = [
-        (each.id, each.name, each.raw_arguments if each.arguments is None else each.arguments)
-        for each in message.tool_calls
+        (call.id, call.name, call.raw_arguments if call.arguments is None else call.arguments)
+        for call in message.tool_calls
     ]
-    said = (message.role, _text(message.content), message.tool_call_id, calls)
-    return blake2b(before + dumps(said).encode(errors="surrogatepass"), digest_size=16).digest()
+    compared = (message.role, _text(message.content), message.tool_call_id, calls)
+    text = dumps(compared).encode(errors="surrogatepass")
+    return blake2b(before + text, digest_size=16).digest()
 
 
 def _text(content: Any) -> str:
-    found = plain(content)
-    return found if isinstance(found, str) else compact(found) if found else ""
+    value = plain(content)
+    if isinstance(value, str):
+        return value
+    return compact(value) if value else ""
 
 
 def joined(steps: Sequence[Step]) -> list[Run]:
@@ -81,107 +84,131 @@ def joined(steps: Sequence[Step]) -> list[Run]:
 
     A step continues the one whose history and answer are the longest beginning of its own history,
     within its group. Each of several equal steps is continued once, in order, before one is
-    continued again: then the runs branch, as where an answer was asked for anew. Every step that
+    continued again: then the runs branch, as where an answer was requested twice. Every step that
     none continues ends a run.
     """
-    ends: dict[tuple[str | None, bytes], deque[int]] = {}
-    for position, each in enumerate(steps):
-        if each.end is not None:
-            ends.setdefault((each.group, each.end), deque()).append(position)
-    before: list[int | None] = []
-    continued: set[int] = set()
-    for each in steps:
-        places = (ends.get((each.group, start)) for start in reversed(each.starts))
-        equal = next(filter(None, places), None)
-        before.append(None if equal is None else equal[0])
-        if equal is not None:
-            continued.add(equal[0])
-            equal.rotate(-1)
-    runs, counted = [], set[int]()
+    before = _earlier_steps(steps)
+    continued = set(before)
+    runs: list[Run] = []
+    counted = set[int]()
     for last in range(len(steps)):
-        if last not in continued:
-            chain, at = deque[int](), before[last]
-            chain.append(last)
-            while at is not None:
-                chain.appendleft(at)
-                at = before[at]
-            runs.append(Run(tuple(chain), sum(each in counted for each in chain)))
-            counted.update(chain)
+        if last in continued:
+            continue
+        chain = deque[int]()
+        position: int | None = last
+        while position is not None:
+            chain.appendleft(position)
+            position = before[position]
+        shared = sum(index in counted for index in chain)
+        runs.append(Run(tuple(chain), shared))
+        counted.update(chain)
     return runs
 
 
+def _earlier_steps(steps: Sequence[Step]) -> list[int | None]:
+    """Return the position of the step that each step continues; None for a first one."""
+    ends: dict[tuple[str | None, bytes], deque[int]] = {}
+    for position, call in enumerate(steps):
+        if call.end is not None:
+            ends.setdefault((call.group, call.end), deque()).append(position)
+    before: list[int | None] = []
+    for call in steps:
+        equal = (ends.get((call.group, start)) for start in reversed(call.starts))
+        longest = next(filter(None, equal), None)
+        before.append(None if longest is None else longest[0])
+        if longest is not None:
+            longest.rotate(-1)
+    return before
+
+
 class Joined(NamedTuple):
-    """What becomes of samples that are single model calls."""
+    """The runs that samples of single model calls, or of states of a conversation, make."""
 
     changes: Mapping[int, Mapping[str, Any] | None]
-    """By ordinal: the fields of a run that change, None for a sample that is a part of one."""
-    note: str  # how many they are and what they make; "" where none continues another
+    """Ordinal -> the fields of a run that change, None for a sample that is a part of one."""
+    note: str
+    """How many they are, and the number of runs; "" where none continues another."""
+
+
+_UNCHANGED: Final = Joined({}, "")
+
+
+class _Call(NamedTuple):
+    """A sample that is a single model call."""
+
+    ordinal: int
+    id: str
+    usage: Usage | None
+    n_calls: int
 
 
 def put_together(samples: Iterable[Sample]) -> Joined:
-    """Return what becomes of single model calls, each with its history.
-
-    Runs, with the usage of all their steps.
+    """Return the runs of single model calls, each with its history, with the usage of all steps.
 
     They are put together within an id that was recorded, of a task, a conversation or a trace;
     those without any, all.
     """
     steps: list[Step] = []
-    kept: list[tuple[int, str, Usage | None, int]] = []
+    calls: list[_Call] = []
     for sample in samples:
-        said = [message for turn in sample.turns for message in turn]
-        asked = _asked(said)
-        group = (
-            sample.cluster or sample.trace.get("session_id")
-            if "id_made" in sample.remarks
-            else sample.id
-        )
-        steps.append(step(said[:asked], said[asked:], group))
-        ordinal = sample.source.ordinal if sample.source is not None else len(kept)
-        kept.append((ordinal, sample.id, sample.usage, len(sample.calls or ())))
+        steps.append(_step_of(sample))
+        ordinal = sample.source.ordinal if sample.source is not None else len(calls)
+        calls.append(_Call(ordinal, sample.id, sample.usage, len(sample.calls or ())))
     runs = joined(steps)
     if len(runs) == len(steps):
-        return Joined({}, "")
-    changes: dict[int, dict[str, Any] | None] = dict.fromkeys(each[0] for each in kept)
-    of_id, number, calls = Counter(kept[run.steps[-1]][1] for run in runs), Counter[str](), 0
+        return _UNCHANGED
+    changes: dict[int, dict[str, Any] | None] = dict.fromkeys(call.ordinal for call in calls)
+    runs_by_id = Counter(calls[run.steps[-1]].id for run in runs)
+    numbers = Counter[str]()
+    n_calls = 0
     for run in runs:
-        ordinal, name, _, made = kept[run.steps[-1]]
-        found: dict[str, Any] = {"usage": added(kept[each][2] for each in run.steps[run.shared :])}
-        if of_id[name] > 1:
-            found["run"] = number[name]
-            number[name] += 1
-        changes[ordinal] = found
-        calls += made - (kept[run.steps[run.shared - 1]][3] if run.shared else 0)
-    what = f"{len(steps):,} model calls put together into {_several(len(runs), 'conversation')}"
-    return Joined(
-        changes, f"{what} with {_several(calls, 'tool call')}; to grade each separately: --no-merge"
-    )
+        last = calls[run.steps[-1]]
+        own_steps = run.steps[run.shared :]
+        change: dict[str, Any] = {"usage": added(calls[index].usage for index in own_steps)}
+        if runs_by_id[last.id] > 1:
+            change["run"] = numbers[last.id]
+            numbers[last.id] += 1
+        changes[last.ordinal] = change
+        n_shared = calls[run.steps[run.shared - 1]].n_calls if run.shared else 0
+        n_calls += last.n_calls - n_shared
+    conversations = _several(len(runs), "conversation")
+    what = f"{len(steps):,} model calls put together into {conversations}"
+    with_calls = f"with {_several(n_calls, 'tool call')}"
+    return Joined(changes, f"{what} {with_calls}; to grade each separately: --no-merge")
+
+
+def _step_of(sample: Sample) -> Step:
+    messages = [message for turn in sample.turns for message in turn]
+    is_made = "id_made" in sample.remarks
+    group = (sample.cluster or sample.trace.get("session_id")) if is_made else sample.id
+    before = _messages_before_answer(messages)
+    return step(messages[:before], messages[before:], group)
 
 
 SessionKey = Callable[[Sample], str | None]
-"""What gives the id of the conversation, thread or trace of a sample."""
+"""Returns the id of the conversation, thread or trace of a sample."""
 
 
 def latest_states(samples: Iterable[Sample], session_of: SessionKey) -> Joined:
-    """Return what becomes of samples that are states of one conversation, as checkpoints are.
+    """Return the last ones of samples that are states of one conversation, as checkpoints are.
 
     Of the samples of one session each that others continue is left out: its messages are a
     beginning of theirs, or the same.
     """
-    groups: dict[str, list[tuple[int, tuple[bytes, ...]]]] = {}
+    sessions: dict[str, list[tuple[int, tuple[bytes, ...]]]] = {}
     for sample in samples:
-        group = session_of(sample)
-        if group is None or sample.run is not None or sample.source is None:
+        session = session_of(sample)
+        if session is None or sample.run is not None or sample.source is None:
             continue
-        said = [message for turn in sample.turns for message in turn]
-        state = (sample.source.ordinal, step(said, ()).starts)
-        groups.setdefault(group, []).append(state)
+        messages = [message for turn in sample.turns for message in turn]
+        state = (sample.source.ordinal, step(messages, ()).starts)
+        sessions.setdefault(session, []).append(state)
     changes: dict[int, Mapping[str, Any] | None] = {}
-    for states in groups.values():
+    for states in sessions.values():
         changes |= dict.fromkeys(_earlier_states(states))
     if not changes:
-        return Joined({}, "")
-    several = [states for states in groups.values() if len(states) > 1]
+        return _UNCHANGED
+    several = [states for states in sessions.values() if len(states) > 1]
     number = sum(map(len, several))
     what = f"{number:,} states of {_several(len(several), 'conversation')}"
     return Joined(changes, f"{what}: the last of each is graded; to grade each: --no-merge")
@@ -191,47 +218,39 @@ def _earlier_states(states: Sequence[tuple[int, tuple[bytes, ...]]]) -> Iterator
     """Yield the ordinals of states that another continues, or repeats."""
     if len(states) < 2:
         return
-    begun = {_START, *(start for _, starts in states for start in starts[:-1])}
-    ends = set[bytes]()
+    continued = {_START, *(start for _, starts in states for start in starts[:-1])}
     for ordinal, starts in states:
         end = starts[-1] if starts else _START
-        if end in begun or end in ends:
+        if end in continued:
             yield ordinal
-        ends.add(end)
+        continued.add(end)
 
 
-def _several(number: int, what: str) -> str:
-    return f"{number:,} {what}{'s' * (number != 1)}"
+def _several(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'s' * (number != 1)}"
 
 
-def _asked(said: Sequence[Message]) -> int:
-    """Return how many messages stand before the answer.
+def _messages_before_answer(messages: Sequence[Message]) -> int:
+    """Return the number of messages before the answer.
 
-    The last one of the assistant, with what a server's tools say.
-
-    Where another message follows it, nothing was answered.
+    The answer is the last message of the assistant, with the results of a server's tools. Where
+    another message follows it, nothing was answered.
     """
-    last = next(
-        (at for at in range(len(said) - 1, -1, -1) if said[at].role == "assistant"), len(said)
-    )
-    own = (
-        {call.id for call in said[last].tool_calls if call.kind != "function"}
-        if last < len(said)
-        else set()
-    )
-    answered = all(each.role == "tool" and each.tool_call_id in own for each in said[last + 1 :])
-    return last if answered else len(said)
-
-
-STEPS: Final = (
-    "steps"  # in place of an index: what is read are the records that are single model calls
-)
+    positions = range(len(messages) - 1, -1, -1)
+    last = next((at for at in positions if messages[at].role == "assistant"), None)
+    if last is None:
+        return len(messages)
+    own_calls = {call.id for call in messages[last].tool_calls if call.kind != "function"}
+    later = messages[last + 1 :]
+    is_last = all(x.role == "tool" and x.tool_call_id in own_calls for x in later)
+    return last if is_last else len(messages)
 
 
 @attrs.frozen(kw_only=True)
 class StepReader(RecordReader):
-    """Base of readers of records that may be single model calls, which ``read`` yields alone for
-    ``STEPS``.
+    """Base of readers of records that may be single model calls.
+
+    For ``STEPS`` as its index ``read`` yields these alone.
     """
 
     merge: bool = True
@@ -240,41 +259,38 @@ class StepReader(RecordReader):
     """
 
     def index(self, inputs: Inputs) -> Any:
-        """Return by input what becomes of its model calls, or of its states of conversations."""
-        return {each.shown: self._put_together(each).changes for each in inputs.data}
+        """Return by input the runs that its model calls, or its states of conversations, make."""
+        return {file.shown: self._joined(file).changes for file in inputs.data}
 
     def notes_on_steps(self, inputs: Inputs) -> list[str]:
-        """Return what the records of each input are put together into, in words."""
-        notes = [self._put_together(each).note for each in inputs.data]
+        """Return notes on how the records of each input are put together."""
+        notes = [self._joined(file).note for file in inputs.data]
         return [note for note in notes if note]
 
-    def _put_together(self, given: Input) -> Joined:
+    def _joined(self, file: Input) -> Joined:
         if not self.merge:
-            return Joined({}, "")
-        if self.holds_steps(given):
-            return self._joined(given)
-        session_of = self.session_key(given)
+            return _UNCHANGED
+        if self.holds_steps(file):
+            samples = self._samples_of_input(file, STEPS)
+            return put_together(sample for sample in samples if sample.run is None)
+        session_of = self.session_key(file)
         if session_of is None:
-            return Joined({}, "")
-        return latest_states(self._samples_of_input(given, {}), session_of)
+            return _UNCHANGED
+        return latest_states(self._samples_of_input(file, {}), session_of)
 
-    def session_key(self, given: Input) -> SessionKey | None:
-        """Return what gives the session of a sample, whose states the records may be.
+    def session_key(self, file: Input) -> SessionKey | None:
+        """Return the function of a sample's session, whose states the records may be.
 
         None where no conversation, thread or trace has several of the first records.
         """
         return None
 
     @abc.abstractmethod
-    def holds_steps(self, given: Input) -> bool:
+    def holds_steps(self, file: Input) -> bool:
         """Return whether an input begins with model calls; any other is not read for them."""
 
-    def _joined(self, given: Input) -> Joined:
-        found = self._samples_of_input(given, STEPS)
-        return put_together(each for each in found if each.run is None)
-
-    def _samples_of_input(self, given: Input, index: Any) -> Iterator[Sample]:
-        for shard in self.plan(Inputs(data=(given,)), None):
+    def _samples_of_input(self, file: Input, index: Any) -> Iterator[Sample]:
+        for shard in self.plan(Inputs(data=(file,)), None):
             for sample in self.read(shard, index):
                 if isinstance(sample, Sample):
                     yield sample
@@ -285,9 +301,9 @@ class StepReader(RecordReader):
         changes: Mapping[int, Mapping[str, Any] | None] | None,
     ) -> Iterator[Sample | BadRecord]:
         """Return the samples of an input with its model calls put together."""
-        return (
-            samples if not changes else filter(None, (_changed(each, changes) for each in samples))
-        )
+        if not changes:
+            return samples
+        return filter(None, (_changed(sample, changes) for sample in samples))
 
 
 def _changed(
@@ -297,4 +313,6 @@ def _changed(
     if isinstance(sample, BadRecord) or sample.source is None:
         return sample
     change = changes.get(sample.source.ordinal, {})
-    return None if change is None else replace(sample, **change) if change else sample
+    if change is None:
+        return None
+    return replace(sample, **change) if change else sample

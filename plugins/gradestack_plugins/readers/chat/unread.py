@@ -1,7 +1,7 @@
 """Calls in a form that nobody decodes.
 
-A run that holds one has calls that are unknown (None), never none. The rule looks at messages of
-the assistant alone, never into arguments, results, schemas or metadata.
+A run that holds one has unknown calls (None), never none. The rule looks at messages of the
+assistant alone, never into arguments, results, schemas or metadata.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from gradestack.jsonio import JsonProblem, as_list, loads
 from gradestack_plugins.readers.chat.libraries import TOOL_TAGS, texts_of
 
 NOT_READ: Final = "calls not read: "
-"""How the remarks begin that name what holds calls nobody has decoded."""
+"""The beginning of remarks on parts, keys and tags with calls that nobody has decoded."""
 HELP: Final = (
     "this form of calls is not decoded; write them as `gradestack schema sample` prints, "
     "or name the column that holds them: --map calls=COLUMN"
 )
-"""A way out for runs whose calls were not read."""
+"""Advice for runs whose calls were not read."""
 
 _CALLED: Final = r"(?:server_?tool|mcp_?tool|tool|function|func|fn|mcp|plugin)"
 _CALL: Final = rf"{_CALLED}_?(?:call|use|invocation|request)s?"
@@ -30,7 +30,7 @@ _CALL_WORDS: Final = re.compile(rf"(?:.*_)?{_CALL}(?:_.*)?")
 _DEED_WORDS: Final = re.compile(
     r"(?:.*_)?(?:invocations?|invoked?|actions?|commands?|execute|calls?)"
 )
-"""Types that may be calls: they are where their part holds a name or structure beside its text."""
+"""Types that may be calls: with a name or structure in their part beside its text."""
 _CALL_TAG: Final = re.compile(rf"(?:.*_)?(?:{_CALL}|(?:use|call|invoke)_(?:mcp_)?tool)")
 _NAME_WORDS: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _NO_CALL_WORDS: Final = frozenset(
@@ -42,8 +42,7 @@ _NO_CALL_WORDS: Final = frozenset(
     config configs approval token tokens
     """.split()  # noqa: SIM905
 )
-"""Words in a type or a key that say that it is no call: results, thoughts, lists of tools, counts.
-"""
+"""Words in a type or a key of anything but a call: results, thoughts, lists of tools, counts."""
 _NO_CALL_TYPES: Final = frozenset(
     """
     text input_text output_text refusal image image_url input_image audio input_audio output_audio
@@ -74,10 +73,12 @@ _ARGUMENTS: Final = re.compile(
     r"(?:(?:tool|function|func|fn|action|command|call)_)?"
     r"(?:arguments|args|inputs?|input_parameters|parameters|params|kwargs)"
 )
-"""Keys, in snake case, of what is like arguments."""
+"""Keys, in snake case, of fields like arguments."""
 _OUTCOMES: Final = frozenset({"output", "result", "results", "response", "content"})
 _SCHEMA_KEYS: Final = frozenset({"properties", "$schema", "required", "additionalProperties"})
 _SHOWN_NAME: Final = re.compile(r"[A-Za-z_][\w.:-]{0,47}")
+_NOTHING: Final[tuple[Any, ...]] = (None, "", {}, [])
+"""Entries of a list that hold nothing."""
 
 _FENCED: Final = re.compile(r"(`{3,}|~{3,}).*?(?:\1|\Z)|`[^`\n]*`", re.DOTALL)
 _TAG: Final = re.compile(r"<([A-Za-z_][\w.:-]{0,63})((?:=|\s)[^<>]{0,500})?>")
@@ -99,16 +100,16 @@ def names_a_call(name: str) -> bool:
 
 
 def _is_no_call(kind: str) -> bool:
-    """Return whether a type is in the closed list of what is no call."""
+    """Return whether a type is in the closed list of types that are no calls."""
     words = _words_of(kind).split("_")
     is_listed = kind in _NO_CALL_TYPES or not _NO_CALL_WORDS.isdisjoint(words)
     return is_listed or kind.startswith("data-")
 
 
-def _shown(what: str, name: Any) -> str:
-    """Return the kind of what was not read, with its name where that is one."""
+def _described(noun: str, name: Any) -> str:
+    """Return a description of a part, key or tag, with its name where that is one."""
     is_name = isinstance(name, str) and _SHOWN_NAME.fullmatch(name)
-    return f"{what} `{name}`" if is_name else what
+    return f"{noun} `{name}`" if is_name else noun
 
 
 def _is_filled(value: Any) -> bool:
@@ -119,7 +120,7 @@ def _is_filled(value: Any) -> bool:
         except JsonProblem:
             return False
     if isinstance(value, list):
-        return any(each not in (None, "", {}, []) for each in value)
+        return any(entry not in _NOTHING for entry in value)
     return isinstance(value, Mapping) and bool(value)
 
 
@@ -154,7 +155,7 @@ def _is_named_call(part: Mapping[str, Any]) -> bool:
 
 
 def _structures(part: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield each object below a key of a part, with the key, except of what is no call."""
+    """Yield each object below a key of a part, with the key, except below keys of no calls."""
     for key, value in part.items():
         if not isinstance(key, str) or key in _NO_CALL_KEYS or _is_no_call(key):
             continue
@@ -185,25 +186,25 @@ def _holds_call(part: Mapping[str, Any], kind: str | None) -> bool:
 
 
 def unread_part(part: Any) -> str | None:
-    """Return what holds a call in one part of an assistant's message, or in one item.
+    """Return a description of a call in a part of an assistant's message, or in an item.
 
     A part is a call where its type names one or a deed, where it has a name beside arguments
     (itself, or an object in it), and, without a type, where it has a name beside any object. None
-    of what is no call.
+    where it is no call.
     """
     if not isinstance(part, Mapping):
         return None
     kind = next((part[key] for key in _KINDS if isinstance(part.get(key), str)), None)
     if kind is not None:
         if names_a_call(kind):
-            return _shown("part", kind)
+            return _described("part", kind)
         if _is_no_call(kind):
             return None
     for key, value in part.items():
         if isinstance(key, str) and names_a_call(key) and _is_filled(value):
-            return _shown("part", key)
+            return _described("part", key)
     if _holds_call(part, kind):
-        return _shown("part", kind) if kind is not None else "part that names a call"
+        return _described("part", kind) if kind is not None else "part that names a call"
     return None
 
 
@@ -216,7 +217,7 @@ def unread_keys(message: Mapping[str, Any], read: Iterable[str] = ()) -> Iterato
             yield key
         elif key not in _NO_CALL_KEYS and not _is_no_call(key):
             entries = value if isinstance(value, list) else [value]
-            if any(isinstance(each, Mapping) and _is_plain_call(each) for each in entries):
+            if any(isinstance(entry, Mapping) and _is_plain_call(entry) for entry in entries):
                 yield key
 
 
@@ -233,10 +234,10 @@ _DECODED_KEYS: Final = ("tool_calls", "function_call")
 
 
 def unread_in(message: Any, read: Iterable[str] = _DECODED_KEYS) -> list[str]:
-    """Return what holds calls nobody has decoded in a raw message of the assistant."""
+    """Return descriptions of calls nobody has decoded in a raw message of the assistant."""
     if not isinstance(message, Mapping):
         return []
-    keys = [_shown("key", key) for key in unread_keys(message, set(read))]
+    keys = [_described("key", key) for key in unread_keys(message, set(read))]
     parts = as_list(message.get("content"))
     return [*keys, *(kind for part in parts if (kind := unread_part(part)) is not None)]
 
@@ -244,7 +245,7 @@ def unread_in(message: Any, read: Iterable[str] = _DECODED_KEYS) -> list[str]:
 def count_unread(
     messages: Iterable[Any], *, has_calls: bool, read: Iterable[str] = _DECODED_KEYS
 ) -> dict[str, int]:
-    """Return the remarks on what holds calls nobody has decoded in raw chat messages.
+    """Return the remarks on calls nobody has decoded in raw chat messages.
 
     Tags in texts count only where the run has no decoded call.
 
@@ -268,13 +269,12 @@ def count_unread(
 
 
 def _unread_entries(entries: Any) -> list[str]:
-    """Return an entry of ``tool_calls`` in words for each that is no call."""
+    """Return a description for each entry of ``tool_calls`` that is no call."""
     listed = entries if isinstance(entries, list) else [entries]
-    filled = [each for each in listed if each not in (None, "", {}, [])]
-    calls = [
-        each for each in filled if isinstance(each, Mapping) and {"function", "name"} & each.keys()
-    ]
-    return ["entry of `tool_calls`"] * (len(filled) - len(calls))
+    objects = [entry for entry in listed if isinstance(entry, Mapping)]
+    n_calls = sum(bool({"function", "name"} & entry.keys()) for entry in objects)
+    n_filled = sum(entry not in _NOTHING for entry in listed)
+    return ["entry of `tool_calls`"] * (n_filled - n_calls)
 
 
 def unread_tags(text: str) -> Iterator[str]:
@@ -291,7 +291,7 @@ def unread_tags(text: str) -> Iterator[str]:
         end = text.find(f"</{name}>", position)
         if end < 0 or not text[position:end].strip():
             continue
-        yield _shown("tag", name)
+        yield _described("tag", name)
         position = end
 
 
@@ -304,7 +304,7 @@ def _is_call_tag(name: str, about: str | None) -> bool:
 
 
 def not_read(kind: str) -> str:
-    """Return the kind of remark on calls that were not read."""
+    """Return the kind of a remark on calls that were not read."""
     return f"{NOT_READ}{kind}"
 
 
@@ -313,7 +313,7 @@ NOT_DECODED: Final = not_read("text with a call in no known form, not decoded")
 
 
 def unread_text(remarks: Mapping[str, int]) -> str | None:
-    """Return what holds calls that were not read, with how often; None where all were read."""
+    """Return a description of the calls that were not read, with counts; None where all were."""
     kinds = [kind for kind in remarks if kind.startswith(NOT_READ)]
     if not kinds:
         return None
@@ -335,6 +335,7 @@ def calls_unknown(sample: Sample, advice: str = "") -> Grade:
     text = unread_text(sample.remarks)
     if text is not None:
         return skipped("calls_not_read", f"{text}; {HELP}")
-    what = "no answer" if sample.text is None and not sample.turns else "an answer but no calls"
-    message = f"{what} recorded, so the calls made are unknown"
+    has_reply = sample.text is not None or sample.turns
+    recorded = "an answer but no calls" if has_reply else "no answer"
+    message = f"{recorded} recorded, so the calls made are unknown"
     return skipped("calls_not_recorded", f"{message}; {advice}" if advice else message)

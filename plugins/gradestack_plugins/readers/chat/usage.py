@@ -10,62 +10,53 @@ import msgspec
 from gradestack import Usage
 from gradestack.jsonio import as_amount
 
-_INPUT: Final = (
-    "prompt_tokens",
-    "input_tokens",
-    "promptTokenCount",
-    "prompt_token_count",
-    "inputTokens",
-    "promptTokens",
-    "request_tokens",
-    "prompt",
-    "input",
-    "tokens_sent",
+_INPUT: Final = tuple(
+    """
+    prompt_tokens input_tokens promptTokenCount prompt_token_count inputTokens promptTokens
+    request_tokens prompt input tokens_sent
+    """.split()  # noqa: SIM905
 )
-_OUTPUT: Final = (
-    *("completion_tokens", "output_tokens", "candidatesTokenCount", "candidates_token_count"),
-    *("outputTokens", "completionTokens", "response_tokens"),
-    *("completion", "output", "tokens_received"),
+_OUTPUT: Final = tuple(
+    """
+    completion_tokens output_tokens candidatesTokenCount candidates_token_count outputTokens
+    completionTokens response_tokens completion output tokens_received
+    """.split()  # noqa: SIM905
 )
-_READ: Final = (
-    *("cached_tokens", "cache_read", "cache_read_input_tokens", "cachedContentTokenCount"),
-    *("cached_content_token_count", "input_cached_tokens", "cachedInputTokens"),
-    *("cache_read_tokens", "cacheReadInputTokens", "cacheReadTokens", "input_tokens_cache_read"),
+_CACHE_READ: Final = tuple(
+    """
+    cached_tokens cache_read cache_read_input_tokens cachedContentTokenCount
+    cached_content_token_count input_cached_tokens cachedInputTokens cache_read_tokens
+    cacheReadInputTokens cacheReadTokens input_tokens_cache_read
+    """.split()  # noqa: SIM905
 )
-_WRITTEN: Final = (
-    "cache_write_tokens",
-    "cache_creation",
-    "cache_creation_input_tokens",
-    "cacheWriteInputTokens",
-    "cacheWriteTokens",
-    "input_tokens_cache_write",
+_CACHE_WRITTEN: Final = tuple(
+    """
+    cache_write_tokens cache_creation cache_creation_input_tokens cacheWriteInputTokens
+    cacheWriteTokens input_tokens_cache_write
+    """.split()  # noqa: SIM905
 )
-_APART: Final = frozenset(
-    {
-        *("cache_read_input_tokens", "cache_creation_input_tokens"),
-        *("cacheReadInputTokens", "cacheWriteInputTokens"),
-        *(_READ[-1], _WRITTEN[-1]),
-    }
+_REASONING: Final = tuple(
+    """
+    reasoning_tokens reasoningTokens thinking_tokens reasoning thoughtsTokenCount
+    thoughts_token_count output_reasoning_tokens
+    """.split()  # noqa: SIM905
+)
+_WITHOUT_CACHE: Final = frozenset(
+    """
+    cache_read_input_tokens cache_creation_input_tokens cacheReadInputTokens cacheWriteInputTokens
+    input_tokens_cache_read input_tokens_cache_write
+    """.split()  # noqa: SIM905
 )
 """Keys of Anthropic's API, of Bedrock's and of inspect_ai, beside which the input tokens leave out
-what a cache has.
+the tokens of a cache.
 """
+_WITHOUT_REASONING: Final = frozenset({"candidatesTokenCount", "candidates_token_count"})
+"""Keys of output tokens, of Gemini's, that leave out the tokens of reasoning."""
 _MEASURED: Final = {
     **{name: name for name in ("cost_usd", "seconds", "first_token_seconds")},
     "instance_cost": "cost_usd",
 }
-"""Keys of measures, and the field of each."""
-_THOUGHT: Final = (
-    *(
-        "reasoning_tokens",
-        "reasoningTokens",
-        "thinking_tokens",
-        "reasoning",
-        "thoughtsTokenCount",
-        "thoughts_token_count",
-    ),
-    "output_reasoning_tokens",
-)
+"""Key of a measure -> its field."""
 
 
 def count_of(value: Any) -> int | None:
@@ -73,12 +64,17 @@ def count_of(value: Any) -> int | None:
     return value if type(value) is int and as_amount(value) is not None else None
 
 
-def _first(names: Iterable[str], *places: Mapping[str, Any]) -> int | None:
-    for place in filter(None, places):
+def _first_count(names: Iterable[str], *holders: Mapping[str, Any]) -> int | None:
+    """Return the first count under some names in objects, one object after the other."""
+    for holder in filter(None, holders):
         for name in names:
-            if name in place and (found := count_of(place[name])) is not None:
-                return found
+            if name in holder and (count := count_of(holder[name])) is not None:
+                return count
     return None
+
+
+def _sum(*counts: int | None) -> int:
+    return sum(filter(None, counts))
 
 
 def usage_of(raw: Any) -> Usage | None:
@@ -92,52 +88,56 @@ def usage_of(raw: Any) -> Usage | None:
         return None
     if isinstance(raw.get("tokens"), dict):
         raw = _without_levels(raw)
-    asked, said = (next(filter(raw.__contains__, names), "") for names in (_INPUT, _OUTPUT))
-    into, out = count_of(raw.get(asked)), count_of(raw.get(said))
-    if into is None and out is None:
+    in_key = next(filter(raw.__contains__, _INPUT), "")
+    out_key = next(filter(raw.__contains__, _OUTPUT), "")
+    n_input, n_output = count_of(raw.get(in_key)), count_of(raw.get(out_key))
+    if n_input is None and n_output is None:
         return None
-    of_input = _details(raw, asked)
-    read, written = _first(_READ, of_input, raw), _first(_WRITTEN, of_input, raw)
-    thought = _first(_THOUGHT, _details(raw, said), raw)
-    if asked in {"input_tokens", "inputTokens"} and _APART & raw.keys():
-        into = None if into is None else into + (read or 0) + (written or 0)
-    if asked == "input" and raw.get("total") == sum(
-        filter(None, (into, out, read, written, thought))
-    ):
-        into = None if into is None else into + (read or 0) + (written or 0)
-        out = None if out is None else out + (thought or 0)
-    if said in {"candidatesTokenCount", "candidates_token_count"}:
-        out = None if out is None else out + (thought or 0)
-    measured = {
-        name: raw[key]
-        for key, name in _MEASURED.items()
-        if type(raw.get(key)) in {int, float} and raw[key] >= 0
-    }
+    details = _details(raw, in_key)
+    read = _first_count(_CACHE_READ, details, raw)
+    written = _first_count(_CACHE_WRITTEN, details, raw)
+    reasoning = _first_count(_REASONING, _details(raw, out_key), raw)
+    total = _sum(n_input, n_output, read, written, reasoning)
+    is_split = in_key == "input" and raw.get("total") == total
+    leaves_out_cache = in_key in {"input_tokens", "inputTokens"} and _WITHOUT_CACHE & raw.keys()
+    if n_input is not None and (is_split or leaves_out_cache):
+        n_input = _sum(n_input, read, written)
+    if n_output is not None and (is_split or out_key in _WITHOUT_REASONING):
+        n_output = _sum(n_output, reasoning)
     requests = count_of(raw.get("api_calls"))
     return Usage(
         requests=1 if requests is None else requests,
-        input_tokens=into,
+        input_tokens=n_input,
         cached_input_tokens=read,
         cache_write_tokens=written,
-        output_tokens=out,
-        reasoning_tokens=thought,
-        **measured,
+        output_tokens=n_output,
+        reasoning_tokens=reasoning,
+        **_measures_in(raw),
     )
+
+
+def _measures_in(raw: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the cost and the times of a request."""
+    measures = {}
+    for key, name in _MEASURED.items():
+        value = raw.get(key)
+        if isinstance(value, int | float) and not isinstance(value, bool) and value >= 0:
+            measures[name] = value
+    return measures
 
 
 def _without_levels(metrics: Mapping[str, Any]) -> dict[str, Any]:
     """Return the metrics of Cline's messages (``tokens``, and ``cost`` in USD) as one object."""
-    tokens = metrics["tokens"]
-    measured = {"cost_usd": metrics["cost"]} if "cost" in metrics else {}
-    cached = {"cached_tokens": tokens["cached"]} if "cached" in tokens else {}
-    return {**tokens, **cached, **measured}
+    tokens = dict(metrics["tokens"])
+    if "cached" in tokens:
+        tokens["cached_tokens"] = tokens["cached"]
+    if "cost" in metrics:
+        tokens["cost_usd"] = metrics["cost"]
+    return tokens
 
 
 def _details(raw: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    """Return what stands beside a count.
-
-    ``input_tokens_details``, ``input_token_details``, ``prompt_details``.
-    """
+    """Return the details of a count, as ``input_tokens_details`` or ``prompt_details``."""
     for key in (f"{name}_details", f"{name.removesuffix('s')}_details"):
         if isinstance(raw.get(key), dict):
             return raw[key]  # type: ignore[no-any-return]
@@ -145,25 +145,22 @@ def _details(raw: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 
 def added(usages: Iterable[Usage | None]) -> Usage | None:
-    """Return the usage of several requests together; what none of them records stays None."""
-    given = [each for each in usages if each is not None]
-    if len(given) < 2:
-        return given[0] if given else None
+    """Return the usage of several requests together; amounts that none of them records are None."""
+    recorded = [usage for usage in usages if usage is not None]
+    if len(recorded) < 2:
+        return recorded[0] if recorded else None
     sums = {}
-    columns = zip(*map(msgspec.structs.astuple, given), strict=True)
+    columns = zip(*map(msgspec.structs.astuple, recorded), strict=True)
     for name, column in zip(Usage.__struct_fields__, columns, strict=True):
-        if (
-            held := [value for value in column if value is not None]
-        ) and name != "first_token_seconds":
-            sums[name] = sum(held)
+        amounts = [amount for amount in column if amount is not None]
+        if amounts and name != "first_token_seconds":
+            sums[name] = sum(amounts)
     return Usage(**sums)
 
 
-def said_usage(given: Sequence[Any]) -> dict[str, Any]:
-    """Return the fields of a sample that hold what the answers of a conversation say of their
-    usage.
-    """
+def said_usage(recorded: Sequence[Any]) -> dict[str, Any]:
+    """Return the fields of a sample that hold the usage of the answers of a conversation."""
     return {
-        "usage": added(map(usage_of, given)),
-        "agent_usage": given[0] if len(given) == 1 else given,
+        "usage": added(map(usage_of, recorded)),
+        "agent_usage": recorded[0] if len(recorded) == 1 else recorded,
     }

@@ -44,7 +44,7 @@ from gradestack_plugins.otel.dialects import kind_of
 from gradestack_plugins.otel.spans import KEYS, Log, Record, Span, log_of, records_of
 from gradestack_plugins.otel.trace import recorded_of, sample_of, session_of
 from gradestack_plugins.readers.chat.identity import NOTHING
-from gradestack_plugins.readers.chat.logs import PROVIDES
+from gradestack_plugins.readers.chat.samples import PROVIDES
 
 _PIECE: Final = 64 * 1024
 """Bytes of a piece of a file; the pieces of each trace are known."""

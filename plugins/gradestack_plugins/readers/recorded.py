@@ -243,7 +243,7 @@ def judge_fault(grade: JSON) -> Fault | None:
 
 
 def _failed(fault: Fault, grade: JSON) -> Grade:
-    """Return a failed grade with metadata, and for a judge's fault the rationale, of a recorded one."""
+    """Return a failed grade with the metadata, and a judge's rationale, of a recorded one."""
     stored = as_map(grade)
     rationale = as_text(stored.get("rationale")) if fault.category == "grading" else ""
     grade_failed = replace(failed(fault), metadata=dict(as_map(stored.get("metadata"))))

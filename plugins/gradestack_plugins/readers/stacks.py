@@ -167,8 +167,8 @@ def form_of_score(value: JSON) -> Literal["boolean", "binary", "number"] | None:
 def recorded(samples: Callable[[], Iterable[Sample]] = tuple) -> dict[str, Any]:
     """Return the stack of the scores that were recorded with each run.
 
-    The verdict is the outcome; other scores are figures. Without a verdict nothing has passed. Where
-    tasks have several trials, pass^k and pass@k of the verdict are figures, too.
+    The verdict is the outcome; other scores are figures. Without a verdict nothing has passed.
+    Where tasks have several trials, pass^k and pass@k of the verdict are figures, too.
     """
     first = list(samples())
     scores = RecordedScores(first)

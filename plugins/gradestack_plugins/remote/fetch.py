@@ -1,6 +1,6 @@
 """Components ``address``: copies of files that an address names, by fsspec.
 
-Errors never show more of an address than ``shown_address`` does: libraries put all of it into theirs.
+Errors never show more of an address than ``shown_address`` does: those of libraries show all of it.
 """
 
 from __future__ import annotations

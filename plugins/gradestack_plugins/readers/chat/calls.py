@@ -1,4 +1,4 @@
-"""Calls in the forms that people write: lists, single calls, names, JSON text, and texts of them."""
+"""Calls in the forms that people write: lists, single calls, names, JSON text, and texts."""
 
 from __future__ import annotations
 

@@ -319,7 +319,7 @@ class Conversation:
         }
 
     def fields_beside(self, predicted: Iterable[str]) -> dict[str, Any]:
-        """Return the fields of a sample that its conversation fills beside those of a prediction."""
+        """Return the fields of a sample that its conversation fills beside a prediction."""
         names = set(predicted)
         if "calls" in names:
             self._tagged.clear()
@@ -689,7 +689,7 @@ class Conversation:
         _finish_item(call, item, is_client_run=is_client_run)
 
     def _read_mcp_call(self, item: Entry) -> None:
-        """Read a call of an MCP tool, a request to approve one, or the result of an approved one."""
+        """Read a call of an MCP tool, a request to approve it, or the result of an approved one."""
         self._open()
         is_request = item["type"] == "mcp_approval_request"
         call = None if is_request else self.unanswered(item.get("approval_request_id"))

@@ -84,7 +84,7 @@ def _first(holder: Mapping[str, Any], *keys: str) -> Any:
     return next((holder[key] for key in keys if holder.get(key) is not None), None)
 
 
-# --- AI SDK: model messages, UI messages, toolInvocations, steps -----------------------------------
+# --- AI SDK: model messages, UI messages, toolInvocations, steps ---------------------------------
 
 _AI_PARTS: Final = frozenset({"tool-call", "tool-result", "tool-error"})
 _GOOSE_PARTS: Final = frozenset({"toolRequest", "toolResponse", "frontendToolRequest"})
@@ -325,7 +325,7 @@ def _pydantic_piece(recorded: Any) -> Any:
 
 
 def _read_pydantic(entry: Entry) -> Iterator[Any]:
-    """Yield a ModelMessage: prompts and results of a request, or the text and calls of a response."""
+    """Yield a ModelMessage: prompts and results of a request, or a response with its calls."""
     pieces, results = split_pieces(map(_pydantic_piece, entry["parts"]))
     yield from (piece for piece in pieces if "role" in piece)
     blocks = [piece for piece in pieces if "role" not in piece]

@@ -48,7 +48,8 @@ text: text response completion prediction output model_output actual_output fina
 calls: calls tool_calls actual_tool_calls predicted_calls tools_called actual_tool predicted_tool
 expected.calls: expected.calls expected_calls expected_tool_calls expected_tools gold_calls
   reference_calls reference_tool_calls
-  ground_truth_tool_calls reference_outputs reference_trajectory $.reference_outputs.tool_calls $.ground_truth.tool_calls
+  ground_truth_tool_calls reference_outputs reference_trajectory
+  $.reference_outputs.tool_calls $.ground_truth.tool_calls
   $.expected.tool_calls $.expectations.expected_tool_calls
   expected reference ground_truth gold target expected_tool gold_tool
 expected.text: expected.text expected expected_answer expected_output reference reference_answer
@@ -412,7 +413,7 @@ def guess(
 
     Args:
         records: The records.
-        field_of: Returns whether a name is a field of a sample: columns of such names are used first.
+        field_of: Returns whether a name is a field of a sample: such columns are used first.
         fitting: Whether a column is used for messages, calls or answers only where it holds them.
     """
     first = list(beginning(records))

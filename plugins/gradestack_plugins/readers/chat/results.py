@@ -23,7 +23,10 @@ _PHRASES: Final = {
 _TEXT_FORMS: Final = {
     "text_error": r"error(?::|code|\s+(?!rates?\b|logs?\b)\w)",
     "text_error_tag": r"<error>",
-    "text_exception": r"exception(?![a-z])|(?!terror:)(?:[a-z_]\w*+\.)*+[a-z_]\w*+(?:(?<=\werror)|(?<=\wexception)):",
+    "text_exception": (
+        r"exception(?![a-z])"
+        r"|(?!terror:)(?:[a-z_]\w*+\.)*+[a-z_]\w*+(?:(?<=\werror)|(?<=\wexception)):"
+    ),
     "text_traceback": r"traceback \(most recent call last\)",
     "text_error_occurred": r"an error occurred while",
     "text_failed": r"failed to\s|(?:\S++\s++){0,3}(?![\d.,]+\s)\S++\s++failed:",

@@ -33,8 +33,8 @@ from gradestack.jsonio import (
     read_regular,
 )
 from gradestack_plugins.archives.documents import DocumentReader, named
-from gradestack_plugins.readers.chat import tool_spec
-from gradestack_plugins.readers.chat.conversation import Conversation, text_or_none
+from gradestack_plugins.readers.chat import text_or_none, tool_spec
+from gradestack_plugins.readers.chat.conversation import Conversation
 from gradestack_plugins.readers.chat.samples import log_sample
 from gradestack_plugins.readers.chat.unread import unread_keys
 from gradestack_plugins.readers.chat.usage import added, usage_of

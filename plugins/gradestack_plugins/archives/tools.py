@@ -21,9 +21,9 @@ from gradestack import (
 )
 from gradestack.jsonio import as_amount, as_list, as_map, compact
 from gradestack_plugins.archives.documents import DocumentReader, at, named
-from gradestack_plugins.readers.chat import dialect, parse_arguments
+from gradestack_plugins.readers.chat import dialect, parse_arguments, text_or_none
 from gradestack_plugins.readers.chat.calls import decoded
-from gradestack_plugins.readers.chat.conversation import Conversation, finish, text_or_none
+from gradestack_plugins.readers.chat.conversation import Conversation, finish
 from gradestack_plugins.readers.chat.forms import in_snake
 from gradestack_plugins.readers.chat.results import error_form
 from gradestack_plugins.readers.chat.samples import log_sample, type_of

@@ -22,8 +22,8 @@ from gradestack import (
     replace,
 )
 from gradestack.jsonio import as_list, as_map, as_number, compact
-from gradestack_plugins.readers.chat import text_of, tool_spec, word
-from gradestack_plugins.readers.chat.conversation import Conversation, text_or_none
+from gradestack_plugins.readers.chat import text_of, text_or_none, tool_spec, word
+from gradestack_plugins.readers.chat.conversation import Conversation
 from gradestack_plugins.readers.chat.identity import Identity
 from gradestack_plugins.readers.chat.samples import broken, log_sample
 from gradestack_plugins.readers.chat.usage import added, usage_of

@@ -11,8 +11,7 @@ import msgspec
 from gradestack import ToolSpec, Usage
 from gradestack.jsonio import JsonProblem, as_list, as_map, as_number, as_text, loads
 from gradestack_plugins.otel.spans import Event, Span, whole_number
-from gradestack_plugins.readers.chat import tool_spec
-from gradestack_plugins.readers.chat.conversation import text_or_none
+from gradestack_plugins.readers.chat import text_or_none, tool_spec
 from gradestack_plugins.readers.chat.forms import forms_read, nested
 from gradestack_plugins.readers.chat.unread import unread_keys
 from gradestack_plugins.readers.chat.usage import count_of, usage_of

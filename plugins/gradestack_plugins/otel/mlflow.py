@@ -17,7 +17,8 @@ from gradestack_plugins.otel.dialects import Answer, decoded, messages_of
 from gradestack_plugins.otel.spans import FAILED, Event, Span, hex_id, nanoseconds, time_range
 from gradestack_plugins.otel.trace import EVALUATION, sample_of
 from gradestack_plugins.readers.bodies import answers_in, asked_in
-from gradestack_plugins.readers.chat.conversation import kind_of, text_or_none
+from gradestack_plugins.readers.chat import text_or_none
+from gradestack_plugins.readers.chat.conversation import kind_of
 from gradestack_plugins.readers.chat.samples import PROVIDES
 from gradestack_plugins.readers.chat.usage import usage_of
 from gradestack_plugins.readers.declared import Object, Text, convert_record

@@ -20,8 +20,8 @@ from gradestack_plugins.otel.dialects import (
     specs_of,
 )
 from gradestack_plugins.otel.spans import Event, Log, Span
-from gradestack_plugins.readers.chat import parse_arguments
-from gradestack_plugins.readers.chat.conversation import Conversation, finish, text_or_none
+from gradestack_plugins.readers.chat import parse_arguments, text_or_none
+from gradestack_plugins.readers.chat.conversation import Conversation, finish
 from gradestack_plugins.readers.chat.identity import Identity
 from gradestack_plugins.readers.chat.results import error_form, plain
 from gradestack_plugins.readers.chat.samples import log_sample

@@ -27,8 +27,8 @@ from gradestack import (
     replace,
 )
 from gradestack.jsonio import as_amount, as_list, as_text
-from gradestack_plugins.readers.chat import parse_arguments, schema_of, text_of
-from gradestack_plugins.readers.chat.conversation import Conversation, finish, kind_of, text_or_none
+from gradestack_plugins.readers.chat import parse_arguments, schema_of, text_of, text_or_none
+from gradestack_plugins.readers.chat.conversation import Conversation, finish, kind_of
 from gradestack_plugins.readers.chat.unread import unread_in
 from gradestack_plugins.readers.chat.usage import added, usage_of
 from gradestack_plugins.readers.declared import convert_record

@@ -59,7 +59,7 @@ def tool_call(raw: Any, *, default_requestor: str = "assistant") -> ToolCall | N
         name=as_text(inner.get("name")),
         arguments=arguments,
         raw_arguments=text,
-        id=_text_or_none(raw.get("id")),
+        id=text_or_none(raw.get("id")),
         requestor=requestor if isinstance(requestor, str) else default_requestor,
     )
 
@@ -70,7 +70,8 @@ def _function_of(raw: Any) -> Any:
     return function if function is not None and isinstance(function, OBJECT) else raw
 
 
-def _text_or_none(value: Any) -> str | None:
+def text_or_none(value: Any) -> str | None:
+    """Return a text as it is, None for anything else."""
     return value if isinstance(value, str) else None
 
 
@@ -88,9 +89,9 @@ def message(raw: Any) -> Message | None:
         role=as_text(raw.get("role")),
         content=raw.get("content"),
         tool_calls=tool_calls(raw.get("tool_calls")),
-        name=_text_or_none(raw.get("name")),
-        tool_call_id=_text_or_none(raw.get("tool_call_id")),
-        reasoning=_text_or_none(reasoning),
+        name=text_or_none(raw.get("name")),
+        tool_call_id=text_or_none(raw.get("tool_call_id")),
+        reasoning=text_or_none(reasoning),
     )
 
 

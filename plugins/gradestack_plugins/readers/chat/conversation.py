@@ -11,7 +11,7 @@ from msgspec.structs import force_setattr
 
 from gradestack import IMPOSSIBLE_AMOUNT, Message, ToolCall, impossible_amounts
 from gradestack.jsonio import as_list, as_map, compact
-from gradestack_plugins.readers.chat import dialect, parse_arguments, word
+from gradestack_plugins.readers.chat import dialect, parse_arguments, text_or_none, word
 from gradestack_plugins.readers.chat.calls import call_of, decoded
 from gradestack_plugins.readers.chat.final_calls import final_text
 from gradestack_plugins.readers.chat.forms import form_of
@@ -87,11 +87,6 @@ def kind_of(category: str, name: Any) -> str:
     is_calls = re.search("call|tool", kind)
     field, grader = ("calls", "tool_calls") if is_calls else ("text", "exact_match")
     return f"{kind}, to compare: --map expected.{field}={name} --grader {grader}"
-
-
-def text_or_none(value: Any) -> str | None:
-    """Return a text as it is, None for anything else."""
-    return value if isinstance(value, str) else None
 
 
 def is_result(block: Any) -> bool:

@@ -357,7 +357,7 @@ def _talk(record: _Record) -> Any:
     if turns is not None and not isinstance(turns, list):
         raise wrong("a list of lists of messages", turns, "turns")
     for turn in [messages] if turns is None else turns:
-        if not isinstance(turn, list) or not all(isinstance(x, chat.OBJECT) for x in turn):
+        if not _are_objects(turn):
             raise wrong("a list of messages", turn, "messages")
     try:
         # many files have none
@@ -366,6 +366,10 @@ def _talk(record: _Record) -> Any:
         return conversation_of(messages, turns=turns)
     except ValueError as error:
         raise Wrong(str(error)) from None
+
+
+def _are_objects(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(entry, chat.OBJECT) for entry in value)
 
 
 def _tools(value: Any) -> tuple[Any, ...] | None:
@@ -401,7 +405,8 @@ def _error(value: Any) -> Fault | None:
         return Fault(category="target", code="target_error", message=value)
     if not isinstance(value, chat.OBJECT):
         raise wrong("text or an object with type and message", value, "error")
-    kind, message = str(value.get("type") or ""), str(value.get("message") or "")
+    kind = str(value.get("type") or "")
+    message = str(value.get("message") or "")
     return Fault(category="target", code="target_error", message=message, type=kind)
 
 

@@ -84,7 +84,8 @@ def _with_results(
     calls: tuple[ToolCall, ...] | None, made: tuple[ToolCall, ...]
 ) -> tuple[ToolCall, ...] | None:
     """Return a row's calls with ids and results of the same calls in its conversation."""
-    if not calls or [call.name for call in calls] != [call.name for call in made]:
+    names = [call.name for call in calls or ()]
+    if not calls or names != [call.name for call in made]:
         return calls
     pairs = zip(calls, made, strict=True)
     return tuple(_with_result(call, same) for call, same in pairs)

@@ -183,8 +183,8 @@ class Recorded(Grader):
         score = stored.get("score")
         if not is_score(score):
             return _bad(f"the recorded score is no finite number: {compact(score)[:60]}")
-        if self.scale is not None and not self.scale[0] <= score <= self.scale[1]:
-            low, high = self.scale
+        low, high = self.scale or (score, score)
+        if not low <= score <= high:
             return _bad(f"a recorded score outside its scale, {low:g} to {high:g}: {score!r}")
         return Grade(
             score=float(score),

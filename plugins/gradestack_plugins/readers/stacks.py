@@ -54,9 +54,10 @@ def _kind_of_calls(sample: Sample) -> str:
     expected, made = sample.expected.calls or (), sample.calls or ()
     if not expected:
         return "no_call"
-    is_name = len(expected) == 1 and expected[0].arguments is None and not expected[0].rules
-    has_arguments = any(call.arguments for call in made)
-    return "tool" if is_name and len(made) <= 1 and not has_arguments else "calls"
+    if len(expected) > 1 or len(made) > 1 or any(call.arguments for call in made):
+        return "calls"
+    is_name = expected[0].arguments is None and not expected[0].rules
+    return "tool" if is_name else "calls"
 
 
 def auto(samples: Callable[[], Iterable[Sample]] = tuple) -> dict[str, Any]:

@@ -179,7 +179,7 @@ def _frames(document: dict[str, Any]) -> Iterator[Iterator[dict[str, Any]]]:
         names = list(map(str, as_list(document["columns"])))
         data = as_list(document["data"])
         yield (dict(zip(names, as_list(row), strict=False)) for row in data)
-    if all(isinstance(column, list) and len(column) == len(first) for column in values):
+    if all(isinstance(column, list) for column in values) and len(set(map(len, values))) == 1:
         yield (dict(zip(document, row, strict=True)) for row in zip(*values, strict=True))
     if all(isinstance(column, dict) and column.keys() == first.keys() for column in values):
         yield ({name: column[key] for name, column in document.items()} for key in first)
@@ -249,8 +249,9 @@ def first_rows_of_csv(path: Path, head: bytes, most: int, least: int) -> list[Ma
     Where no row can be read, one of texts.
     """
     names = tables.names_in_header(head)
-    is_header = len(names) >= least and all(names[1:]) and max(map(len, names)) < _LONGEST_PATH
-    if not is_header:
+    if len(names) < least or not all(names[1:]):
+        return []
+    if max(map(len, names)) >= _LONGEST_PATH:
         return []
     return _first_rows(tables.csv_table(_input(path)), most) or [dict.fromkeys(names, "?")]
 

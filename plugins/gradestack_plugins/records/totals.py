@@ -36,8 +36,8 @@ def totals_beside(document: Any, records: Any, depth: int = 0) -> Iterator[tuple
 
 def are_nulls_failed(values: Sequence[Any], totals: Sequence[tuple[str, Any]]) -> bool:
     """Return whether totals count the runs without a verdict among those that did not pass."""
-    passed = sum(value is True or (is_number(value) and value == 1) for value in values)
-    failed = sum(value is False or (is_number(value) and value == 0) for value in values)
+    verdicts = [value for value in values if isinstance(value, bool) or is_number(value)]
+    passed, failed = verdicts.count(1), verdicts.count(0)
     unknown = sum(value is None for value in values)
     if not unknown or passed + failed + unknown < len(values):
         return False

@@ -23,6 +23,8 @@ SILENCE = 60.0
 _WEB: Final = frozenset({"http", "https"})
 _NO_NAME: Final = re.compile(r'[\x00-\x1f\x7f/\\:*?"<>|]|^\.\.+|^\.$')
 """Characters and names that lead to another folder, or mean something else to some system."""
+_WEB_FILE: Final = re.compile(r"[^?#]*[^?#/]")
+"""The address of a file of a web server that a pattern may match."""
 _LONGEST_NAME: Final = 200
 """Bytes of the name of a copy; file systems take 255."""
 _BUCKETS: Final = {"s3": " s3fs", "gs": " gcsfs", "az": " adlfs"}
@@ -122,7 +124,7 @@ def _files_of(system: Any, path: str, address: str) -> Iterator[tuple[str, str]]
         return
     names = sorted(system.glob(path))
     if is_web:
-        names = [name for name in names if not (set("?#") & set(name) or name.endswith("/"))]
+        names = [name for name in names if _WEB_FILE.fullmatch(name)]
     if not names:
         raise DataError(f"{shown_address(address)}: the pattern matches no file")
     for name in names:

@@ -320,7 +320,8 @@ class Conversation:
             self._tagged.clear()
         fields = self.finished()
         is_unread = self.has_unread_calls
-        if self.step < 0 and not names and any(self.turns) and not is_unread:
+        is_open = self.step < 0 and any(self.turns)
+        if is_open and not names and not is_unread:
             self.remark("question_without_answer")
         if self.model is not None:
             fields["model"] = self.model
@@ -363,11 +364,12 @@ class Conversation:
             self.remark("message:other")
             return
         kind, role = entry.get("type"), entry.get("role")
-        is_item = kind == "message" and role == "assistant" and not entry.keys() & _WHOLE_REPLY
-        if isinstance(role, str) and is_item:
-            self._read_message_item(entry)
-        elif isinstance(role, str) and (kind is None or kind == "message"):
-            self._read_message(entry, role)
+        if isinstance(role, str) and kind in (None, "message"):
+            is_item = kind is not None and role == "assistant"
+            if is_item and not entry.keys() & _WHOLE_REPLY:
+                self._read_message_item(entry)
+            else:
+                self._read_message(entry, role)
         elif kind is None and entry.keys() != {"id"}:
             self.remark_unread(unread_part(entry))
             self.remark("message_without_role")
@@ -477,7 +479,8 @@ class Conversation:
             transcript = as_map(entry.get("audio")).get("transcript")
             text = text_or_none(entry.get("refusal")) or text_or_none(transcript)
         self.text = text or (None if calls else text)
-        if len(others) < len(blocks) or (blocks and self.part == "block"):
+        is_anthropic = bool(blocks) and self.part == "block"
+        if is_anthropic or len(others) < len(blocks):
             content = _without_calls(others, text)
         thought = text_or_none(entry.get("reasoning_content", entry.get("reasoning")))
         if thought is not None and not thoughts:

@@ -222,11 +222,13 @@ def of_text(text: bytes) -> Dialect | None:
     """Return the dialect of the beginning of a record that breaks off; None where it tells none."""
     if b'"role"' not in text and b'"call_id"' not in text:
         return None
-    if any(f'"{block}"'.encode() in text for block in BLOCKS) or b'"input_schema"' in text:
+    if any(key in text for key in _ANTHROPIC_KEYS):
         return Dialect("anthropic", 0.55)
     return Dialect("openai", 0.5) if any(key in text for key in _OPENAI_KEYS) else None
 
 
+_ANTHROPIC_KEYS: Final = (b'"input_schema"', *(f'"{block}"'.encode() for block in BLOCKS))
+"""Keys and types by which a record of Anthropic's is recognised that breaks off."""
 _OPENAI_KEYS: Final = (
     *(b'"messages"', b'"tool_calls"', b'"choices"'),
     *(b'"function_call"', b'"call_id"', b'"output_text"'),

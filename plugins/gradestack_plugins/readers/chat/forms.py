@@ -72,7 +72,8 @@ def form_of(entry: Any) -> Callable[[Entry], Iterator[Any]] | None:
         return None
     kind, content = entry.get("type"), entry.get("content")
     has_parts = "parts" in entry
-    if "role" in entry and kind is None and not has_parts and not isinstance(content, dict):
+    is_chat = "role" in entry and kind is None and not has_parts
+    if is_chat and not isinstance(content, dict):
         is_library = "toolInvocations" in entry or has_tags(entry)
         return library_form(entry) if is_library else reader_of_parts(content)
     if isinstance(kind, str) and (read := _form_by_type(entry, kind)) is not None:

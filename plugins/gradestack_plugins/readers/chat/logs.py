@@ -105,10 +105,12 @@ def _entries_before(entries: list[Any], answers: tuple[Answer, ...]) -> list[Any
     """Return the messages before the answer: a log may have added the answer to them already."""
     if not entries or len(answers) != 1:
         return entries
-    messages, last = answers[0].entries, entries[-1]
-    if len(messages) != 1 or not isinstance(last, dict) or not isinstance(messages[0], dict):
+    replies, last = answers[0].entries, entries[-1]
+    if len(replies) != 1 or not isinstance(last, dict):
         return entries
-    is_same = all(last.get(key) == messages[0].get(key) for key in _COMPARED)
+    reply = as_map(replies[0])
+    is_same = isinstance(replies[0], dict)
+    is_same = is_same and all(last.get(key) == reply.get(key) for key in _COMPARED)
     return entries[:-1] if is_same else entries
 
 

@@ -111,7 +111,7 @@ def _form_of_object(result: Mapping[str, Any]) -> ErrorForm | None:
     if _TELLING.isdisjoint(result):
         return None
     flags = [result.get("success"), result.get("ok")]
-    if any(flag is False or (isinstance(flag, str) and flag.lower() == "false") for flag in flags):
+    if any(map(_is_false, flags)):
         return ErrorForm("json_success", _message(result))
     if result.get("isError") is True or result.get("is_error") is True:
         return ErrorForm("json_is_error", _message(result))
@@ -128,6 +128,10 @@ def _form_of_object(result: Mapping[str, Any]) -> ErrorForm | None:
         return ErrorForm("json_status", _message(result)) if is_failure else None
     is_failure = any(map(_is_http_error, _codes_in(result)))
     return ErrorForm("json_code", _message(result)) if is_failure else None
+
+
+def _is_false(flag: Any) -> bool:
+    return flag is False or (isinstance(flag, str) and flag.lower() == "false")
 
 
 def _codes_in(result: Mapping[str, Any]) -> list[Any]:

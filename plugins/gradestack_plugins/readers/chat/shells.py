@@ -90,7 +90,7 @@ def last_command(call: ToolCall) -> str:
     command = next((arguments[key] for key in _COMMANDS if arguments.get(key)), "")
     if isinstance(command, list):
         words = [word for word in command if isinstance(word, str)]
-        is_wrapped = len(words) > 2 and words[-2].startswith("-") and words[-2].endswith("c")
+        is_wrapped = len(words) > 2 and _OPTION.fullmatch(words[-2])
         command = words[-1] if is_wrapped else " ".join(words)
     parts = [part for part in _SEPARATORS.split(command) if part.strip()] if command else []
     for word in parts[-1].split() if parts else ():
@@ -99,5 +99,7 @@ def last_command(call: ToolCall) -> str:
     return ""
 
 
+_OPTION: Final = re.compile(r"-.*c", re.DOTALL)
+"""An option before a command that is one text, as in ``bash -lc``."""
 _COMMANDS: Final = ("command", "cmd", "script", "input", "code", "commands")
 """Arguments of a shell tool that hold its command."""

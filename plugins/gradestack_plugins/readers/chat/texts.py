@@ -59,7 +59,9 @@ def results_in(text: Any) -> list[Entry]:
 
     None for any other text.
     """
-    if not isinstance(text, str) or "<tool_response>" not in text or not _RESPONSES.fullmatch(text):
+    if not isinstance(text, str) or "<tool_response>" not in text:
+        return []
+    if not _RESPONSES.fullmatch(text):
         return []
     return [_result_of(match[1].strip()) for match in _RESPONSE.finditer(text)]
 

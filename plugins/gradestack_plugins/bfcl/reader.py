@@ -40,7 +40,7 @@ from gradestack_plugins.bfcl.side_files import (
     read_side_files,
     with_id,
 )
-from gradestack_plugins.readers.chat.logs import PROVIDES
+from gradestack_plugins.readers.chat.samples import PROVIDES
 
 _NAMED = 3
 """Ids that a message shows."""

@@ -43,7 +43,7 @@ from gradestack.jsonio import (
 )
 from gradestack_plugins.inspect_logs.archive import Archive
 from gradestack_plugins.inspect_logs.records import Header, header_of, sample_of
-from gradestack_plugins.readers.chat.logs import PROVIDES
+from gradestack_plugins.readers.chat.samples import PROVIDES
 
 _HEADER, _START = "header.json", "_journal/start.json"
 _MEMBER: Final = re.compile(r"samples/(?P<name>.*_epoch_-?\d+)(?P<shell>/sample)?\.json", re.DOTALL)

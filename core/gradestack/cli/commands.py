@@ -494,6 +494,13 @@ def _add_graders(
     metavar="FILE",
     help="Python file with panels or reporters of your own.",
 )
+@click.option(
+    "--redact",
+    "rules",
+    multiple=True,
+    metavar="RULE",
+    help="Write a copy into DIR without secrets: emails, keys, field:NAME or a pattern.",
+)
 @_code_option
 def report(
     run_dir: str,
@@ -501,12 +508,14 @@ def report(
     formats: tuple[str, ...],
     output: str | None,
     files: tuple[str, ...],
+    rules: tuple[str, ...],
     allow_code: bool,
     **part: Any,
 ) -> None:
     """Write the report pages of RUN_DIR again, from its result files.
 
-    With --filter, --tasks or --limit, that part of its runs is graded again into DIR.
+    With --filter, --tasks or --limit, that part of its runs is graded again into DIR. With --redact,
+    DIR gets a copy of rows, summary and pages without secrets.
     """
     from pathlib import Path  # noqa: PLC0415
 
@@ -518,6 +527,8 @@ def report(
     registry = with_files(_find_plugins(), files, allow_code=allow_code)
     finished = load_report(Path(run_dir))
     overrides = _overrides_of_part(part)
+    if rules:
+        finished = _write_redacted(finished, rules, output, has_part=bool(overrides))
     if not overrides:
         out = Path(output or run_dir)
         with forward_termination():
@@ -535,6 +546,24 @@ def report(
     with forward_termination():
         regraded = run_again(finished, output=Path(output), overrides=overrides, **options)
     _print_results(regraded)
+
+
+def _write_redacted(
+    finished: Report, rules: tuple[str, ...], output: str | None, *, has_part: bool
+) -> Report:
+    """Write a copy of a run without secrets, and load it."""
+    from pathlib import Path  # noqa: PLC0415
+
+    from gradestack.outcome.redaction import write_redacted  # noqa: PLC0415
+    from gradestack.report import load_report  # noqa: PLC0415
+
+    if output is None:
+        raise click.UsageError("--redact writes a copy of the run: name its directory, -o DIR")
+    if has_part:
+        what = "--redact copies a whole run"
+        raise click.UsageError(f"{what}; leave out --filter, --tasks and --limit")
+    write_redacted(finished, rules, Path(output))
+    return load_report(Path(output))
 
 
 def _explain(error: BaseException, *, debug: bool) -> int:

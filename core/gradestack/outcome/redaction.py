@@ -1,0 +1,214 @@
+"""A copy of a finished run without secrets: its rows, summary, header and pages can be sent."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from gradestack.errors import ConfigError, writing
+from gradestack.jsonio.values import JsonProblem, as_list, as_map, as_text, dumps, loads
+from gradestack.model import JSON
+from gradestack.report import HEADER, SUMMARY, Report
+from gradestack.rows.read import GradeRow, Row
+from gradestack.rows.write import encode
+from gradestack.rundir.place import check_place, reserve
+
+FIELD: Final = "field:"
+ROWS: Final = "results.jsonl"
+_FILES: Final = (HEADER, SUMMARY, ROWS)
+_KEYS: Final = (
+    r"\b(?:sk|pk|rk)[-_][A-Za-z0-9_-]{16,}",
+    r"\bgh[pousr]_[A-Za-z0-9]{20,}",
+    r"\bAKIA[0-9A-Z]{16}\b",
+    r"\bxox[abprs]-[A-Za-z0-9-]{10,}",
+    r"\bAIza[0-9A-Za-z_-]{35}",
+    r"\beyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]{5,}",
+    r"(?<=Bearer )[A-Za-z0-9._~+/-]{16,}=*",
+    r"-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?-----END [A-Z ]*PRIVATE KEY-----",
+)
+PATTERNS: Final = {"emails": r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+", "keys": "|".join(_KEYS)}
+"""Named patterns: addresses of e-mail, and keys of common services."""
+_STRUCTURE = {*Row.__annotations__, *GradeRow.__annotations__}
+_STATES: Final = ("graded", "skipped", "failed", "missing", "ok", "error", "denied", "not_run")
+_WORDS: Final = frozenset({*_STATES, "assistant", "user", "tool", "system"})
+"""Values of rows that pages rely on; no pattern changes them."""
+_QUOTES: Final = frozenset({"expected", "actual", "message", "error"})
+"""Keys of a reason that quote the value at its pointer."""
+_NAMES_OF_FIGURES: Final = frozenset({"figure", "grader", "metric_key", "metric", "op", "unit"})
+
+
+class Redactor:
+    """Replaces what patterns match, and values under names of fields, by ``[redacted N]``.
+
+    Equal texts have the same number, so that tasks and causes stay apart.
+    """
+
+    def __init__(self, rules: Iterable[str]) -> None:
+        """Read the rules of ``--redact``.
+
+        Args:
+            rules: ``emails``, ``keys``, ``field:NAME`` or regular expressions.
+
+        Raises:
+            ConfigError: A rule is not a regular expression, or names a field that pages need.
+        """
+        patterns = []
+        self.fields: set[str] = set()
+        self._numbers: dict[str, int] = {}
+        for rule in rules:
+            if rule.startswith(FIELD):
+                self.fields.add(_check_field(rule))
+            else:
+                patterns.append(_check_pattern(rule))
+        self._pattern = (
+            re.compile("|".join(f"(?:{text})" for text in patterns)) if patterns else None
+        )
+
+    def redact_text(self, text: str) -> str:
+        """Return a text with its matches replaced; fields of JSON in it, too."""
+        if self.fields and text[:1] in {"{", "["}:
+            text = self._redact_json(text)
+        if self._pattern is None or text in _WORDS:
+            return text
+        return self._pattern.sub(lambda match: self._mark(match[0]), text)
+
+    def redact(self, value: JSON, kept: frozenset[str] = frozenset()) -> Any:
+        """Return a value with its texts, keys included, redacted.
+
+        Args:
+            value: What JSON holds.
+            kept: Keys whose values stay as they are.
+        """
+        if isinstance(value, str):
+            return self.redact_text(value)
+        if isinstance(value, Mapping):
+            hidden = self._hidden_keys(value)
+            redacted = {}
+            for key, item in value.items():
+                if key in kept:
+                    redacted[key] = item
+                elif key in hidden and item is not None:
+                    redacted[key] = self._mark(dumps(item))
+                else:
+                    redacted[self.redact_text(key)] = self.redact(item, kept)
+            return redacted
+        if isinstance(value, Sequence):
+            return [self.redact(item, kept) for item in value]
+        return value
+
+    def _hidden_keys(self, value: Mapping[str, JSON]) -> set[str]:
+        """Find the keys of an object whose values are hidden; those of a reason by its pointer."""
+        hidden = {key for key in value if key.casefold() in self.fields}
+        steps = as_text(value.get("pointer")).casefold().split("/")
+        if not self.fields.isdisjoint(steps):
+            hidden |= _QUOTES
+        return hidden
+
+    def _redact_json(self, text: str) -> str:
+        try:
+            value = loads(text)
+        except JsonProblem:
+            return text
+        fields_only = Redactor(())
+        fields_only.fields, fields_only._numbers = self.fields, self._numbers
+        redacted = fields_only.redact(value)
+        return text if redacted == value else encode(redacted).decode()
+
+    def _mark(self, text: str) -> str:
+        return f"[redacted {self._numbers.setdefault(text, len(self._numbers) + 1)}]"
+
+
+def _check_field(rule: str) -> str:
+    field = rule.removeprefix(FIELD).strip().casefold()
+    if not field:
+        raise ConfigError(f"--redact {rule}: expected the name of a field, such as field:password")
+    if field in _STRUCTURE:
+        raise ConfigError(f"--redact {rule}: pages need this field; redact texts by a pattern")
+    return field
+
+
+def _check_pattern(rule: str) -> str:
+    pattern = PATTERNS.get(rule, rule)
+    try:
+        matches_nothing = re.compile(pattern).match("") is not None
+    except re.error as error:
+        raise ConfigError(
+            f"--redact {rule}: not a regular expression: {error}; named are {', '.join(PATTERNS)}"
+        ) from error
+    if matches_nothing:
+        raise ConfigError(f"--redact {rule}: the pattern matches the empty text")
+    return pattern
+
+
+def write_redacted(report: Report, rules: Iterable[str], out: Path) -> None:
+    """Write the rows, summary and header of a run without secrets into a new directory.
+
+    Native files, tables and pages are not copied. Pages are written from the redacted rows.
+
+    Args:
+        report: The finished run.
+        rules: Rules of ``--redact``.
+        out: The directory; it may not exist yet, or be empty.
+
+    Raises:
+        ConfigError: A rule is wrong, the directory is not empty, or a pattern matches names that
+            rows need.
+        DataError: The rows cannot be read.
+    """
+    redactor = Redactor(rules)
+    check_place(out)
+    if out.is_dir() and any(out.iterdir()):
+        raise ConfigError(f"{out}: the directory is not empty; name a new one with -o")
+    with writing(out):
+        out.mkdir(parents=True, exist_ok=True)
+    try:
+        with reserve(out), writing(out):
+            _write_files(redactor, report, out)
+    except BaseException:
+        for name in _FILES:
+            (out / name).unlink(missing_ok=True)
+        raise
+
+
+def _write_files(redactor: Redactor, report: Report, out: Path) -> None:
+    if report.has_rows:
+        with (out / ROWS).open("xb") as file:
+            for number, _, line in report.lines():
+                row = _redact_row(redactor, report.row(number, line))
+                file.write(encode(row) + b"\n")
+    summary = redactor.redact(report.summary, _NAMES_OF_FIGURES)
+    (out / SUMMARY).write_text(dumps(summary, indent=2) + "\n", encoding="utf-8")
+    header = _redact_header(redactor, report)
+    (out / HEADER).write_text(dumps(header, indent=2) + "\n", encoding="utf-8")
+
+
+def _redact_row(redactor: Redactor, row: Row) -> Any:
+    redacted = redactor.redact(row)
+    if redacted.keys() != row.keys() or redacted["grades"].keys() != row["grades"].keys():
+        raise ConfigError(
+            "--redact: the pattern matches names that rows need; write a narrower one"
+        )
+    return redacted
+
+
+def _redact_header(redactor: Redactor, report: Report) -> dict[str, Any]:
+    """Return a header without places on this machine; its components keep their names."""
+    header = dict(report.header)
+    for key in ("inputs", "code", "judgements"):
+        entries = [dict(as_map(entry)) for entry in as_list(header.get(key))]
+        for entry in entries:
+            entry["path"] = redactor.redact_text(Path(as_text(entry.get("path"))).name)
+        if key in header:
+            header[key] = entries
+    components = [dict(as_map(entry)) for entry in as_list(header.get("components"))]
+    for component in components:
+        component["options"] = redactor.redact(component.get("options", {}))
+    header["components"] = components
+    header["notes"] = redactor.redact(header.get("notes", []))
+    header.pop("baselines", None)
+    header["files"] = [HEADER, SUMMARY, *([ROWS] if report.has_rows else [])]
+    if report.has_rows:
+        header["rows"] = True
+    return header

@@ -93,19 +93,19 @@ class _PackedReader(io.RawIOBase):
         self._file = open_regular(path)
         self._position = self._size = 0
         self._starts: list[int] = []  # first byte of the rows in each frame
-        self._frames: list[tuple[int, int, int]] = []  # place, bytes and bytes of rows of each
+        self._frames: list[tuple[int, int, int]] = []  # position, bytes and bytes of rows
         self._number, self._rows = -1, b""  # of the frame that was unpacked last
         try:
-            for place, packed, size in self._heads():
+            for frame in self._heads():
                 self._starts.append(self._size)
-                self._frames.append((place, packed, size))
-                self._size += size
+                self._frames.append(frame)
+                self._size += frame[2]
         except BaseException:
             self._file.close()
             raise
 
     def _heads(self) -> Iterator[tuple[int, int, int]]:
-        """Yield place, bytes and bytes of rows of each frame."""
+        """Yield position, bytes and bytes of rows of each frame."""
         while head := self._file.read(_HEAD.size):
             if len(head) < _HEAD.size:
                 self._refuse("it ends within a frame")
@@ -115,15 +115,15 @@ class _PackedReader(io.RawIOBase):
             yield self._file.tell(), packed, size
             self._file.seek(packed, os.SEEK_CUR)
 
-    def _refuse(self, why: str) -> NoReturn:
+    def _refuse(self, problem: str) -> NoReturn:
         advice = f"unpack it with `zstd -d {self._path.name}`, or grade the files again"
-        raise DataError(f"{self._path}: cannot be unpacked: {why}", advice)
+        raise DataError(f"{self._path}: cannot be unpacked: {problem}", advice)
 
     def _unpack(self, number: int) -> bytes:
         """Return the rows of a frame."""
         if number != self._number:
-            place, packed, size = self._frames[number]
-            self._file.seek(place)
+            position, packed, size = self._frames[number]
+            self._file.seek(position)
             unpacker = self._library.ZstdDecompressor()
             try:
                 self._rows = unpacker.decompress(self._file.read(packed), size + 1)

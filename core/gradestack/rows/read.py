@@ -73,8 +73,8 @@ def grade_from_json(row: Mapping[str, Any]) -> Grade:
 
     Metrics can be recomputed from rows alone.
     """
-    found = msgspec.convert(row, _Grade)
-    return Grade(**{name: getattr(found, name) for name in Grade.__struct_fields__})
+    grade = msgspec.convert(row, _Grade)
+    return Grade(**{name: getattr(grade, name) for name in Grade.__struct_fields__})
 
 
 def check_count(path: Path, rows: int, summary: Mapping[str, Any]) -> None:
@@ -83,11 +83,8 @@ def check_count(path: Path, rows: int, summary: Mapping[str, Any]) -> None:
     """
     total = as_map(summary.get("metrics")).get("total")
     if isinstance(total, int) and rows != total:
-        msg = (
-            f"{path}: {rows} rows, but summary.json is of {total} samples: it was changed; "
-            "grade the files again"
-        )
-        raise DataError(msg)
+        problem = f"{rows} rows, but summary.json is of {total} samples: it was changed"
+        raise DataError(f"{path}: {problem}; grade the files again")
 
 
 class _Grade(Grade, frozen=True, kw_only=True, gc=False):
@@ -188,14 +185,14 @@ def decoder_of(kind: Any) -> Decode:
     """Return a function that decodes of a row what a struct holds."""
     decode = msgspec.json.Decoder(kind).decode
 
-    def decoded(number: int, line: bytes, loads: Callable[[int, bytes], Any]) -> Any:
+    def decode_line(number: int, line: bytes, loads: Callable[[int, bytes], Any]) -> Any:
         try:
             check_utf8(line)  # what is left out is not looked at
             return decode(line)
         except (ValueError, RecursionError):  # msgspec's own errors are ValueErrors
             return msgspec.convert(loads(number, line), kind)
 
-    return decoded
+    return decode_line
 
 
 _BLOCK = 1024
@@ -208,12 +205,13 @@ def table_of(
     broken: Callable[[str, BaseException], None] | None = None,
 ) -> Table:
     """Return the table of the grades in rows."""
-    columns, rest, absent = Columns(wanted, broken), iter(rows), Grade(outcome=Outcome.SKIPPED)
-    while block := list(islice(rest, _BLOCK)):
-        grades = {key: [row.grades.get(key, absent) for _, row in block] for key in wanted.parts}
-        columns.add(
-            [key for key, _ in block], grades, [row.status is Status.MISSING for _, row in block]
-        )
-    found = Table(wanted.parts)
-    found.extend(columns.to_bytes())
-    return found
+    columns, absent = Columns(wanted, broken), Grade(outcome=Outcome.SKIPPED)
+    waiting = iter(rows)
+    while block := list(islice(waiting, _BLOCK)):
+        graded = [row for _, row in block]
+        grades = {key: [row.grades.get(key, absent) for row in graded] for key in wanted.parts}
+        is_missing = [row.status is Status.MISSING for row in graded]
+        columns.add([key for key, _ in block], grades, is_missing)
+    table = Table(wanted.parts)
+    table.extend(columns.to_bytes())
+    return table

@@ -50,8 +50,8 @@ def _form(name: str, required: str, optional: str = "") -> Any:
 
     Names of fields that are always written, and of those that may be None.
     """
-    fields: list[Any] = [(each, Any) for each in required.split()]
-    fields += [(each, Any, None) for each in optional.split()]
+    fields: list[Any] = [(field, Any) for field in required.split()]
+    fields += [(field, Any, None) for field in optional.split()]
     return msgspec.defstruct(name, fields, gc=False, omit_defaults=True)
 
 
@@ -86,21 +86,21 @@ def _check(values: Sequence[Any]) -> None:
     To be asked after msgspec has written the values: then no value holds itself.
     """
     while not _PLAIN.issuperset(map(type, values)):
-        within: list[Any] = []
+        members: list[Any] = []
         for value in [value for value in values if type(value) not in _PLAIN]:
             kind = type(value)
             if kind is float:
                 if not isfinite(value):
                     raise ValueError("NaN")
             elif kind is dict:
-                within += value.values()
+                members += value.values()
             elif kind is list or kind is tuple:
-                within += value
+                members += value
             elif kind is Rule or kind is Usage:
-                within += astuple(value)
+                members += astuple(value)
             else:
                 raise TypeError(f"Object of type {kind.__name__} is not JSON serializable")
-        values = within
+        values = members
 
 
 def _encode(form: Any, values: Sequence[Any]) -> bytes:
@@ -108,10 +108,8 @@ def _encode(form: Any, values: Sequence[Any]) -> bytes:
     try:
         data = _write(form)
         _check(values)
-    except (
-        TypeError,
-        ValueError,
-    ):  # NaN, lone surrogates, types msgspec does not know: the standard library decides
+    # NaN, lone surrogates, types msgspec does not know: the standard library decides
+    except (TypeError, ValueError):
         return dumps(json_data(form)).encode()
     return data
 
@@ -154,32 +152,35 @@ def _expected_call(call: ExpectedCall, values: list[Any]) -> Any:
     values += (rules, *arguments.values()) if isinstance(arguments, dict) else (rules, arguments)
     if arguments and call.name:
         return call
-    return {
-        "name": call.name,
-        "arguments": arguments,
-        **json_data(call),
-    }  # also where there is nothing
+    # also where there is nothing
+    return {"name": call.name, "arguments": arguments, **json_data(call)}
 
 
-def _expected(of: Expectation, values: list[Any]) -> Any:
-    calls = None if of.calls is None else [_expected_call(call, values) for call in of.calls]
-    lists = (
-        [[_expected_call(call, values) for call in calls] for calls in of.alternatives]
-        if of.alternatives
-        else None
+def _expected(expected: Expectation, values: list[Any]) -> Any:
+    calls = alternatives = None
+    if expected.calls is not None:
+        calls = [_expected_call(call, values) for call in expected.calls]
+    if expected.alternatives:
+        alternatives = [
+            [_expected_call(call, values) for call in calls] for calls in expected.alternatives
+        ]
+    values += (expected.plan, expected.state)
+    return _Content(
+        calls,
+        expected.label,
+        expected.plan,
+        expected.text,
+        expected.state,
+        alternatives,
+        expected.forbidden or None,
     )
-    values += (of.plan, of.state)
-    return _Content(calls, of.label, of.plan, of.text, of.state, lists, of.forbidden or None)
 
 
 def _chat_call(call: ToolCall, values: list[Any]) -> Any:
     values += (call.arguments, call.seconds)
     arguments = call.raw_arguments if call.raw_arguments is not None else call.arguments
-    return {
-        "function": {"arguments": arguments, "name": call.name},
-        "id": call.id,
-        "type": "function",
-    }
+    function = {"arguments": arguments, "name": call.name}
+    return {"function": function, "id": call.id, "type": "function"}
 
 
 def _message(message: Message, values: list[Any]) -> Any:
@@ -192,51 +193,61 @@ def _message(message: Message, values: list[Any]) -> Any:
 
 def _trajectory(sample: Sample, values: list[Any]) -> Any:
     """Return a sample's turns as they stand in its row, and add what may be anything to a list."""
-    return (
-        [[_message(message, values) for message in turn] for turn in sample.turns]
-        if sample.turns
-        else ()
-    )
+    if not sample.turns:
+        return ()
+    return [[_message(message, values) for message in turn] for turn in sample.turns]
+
+
+def _calls(sample: Sample, values: list[Any]) -> Any:
+    """Return the calls a sample made; their results only where no message of it holds the calls."""
+    if sample.calls is None:
+        return None
+    if [message for turn in sample.turns for message in turn if message.tool_calls]:
+        return [_call(call, values, None) for call in sample.calls]
+    return [_call(call, values, call.result) for call in sample.calls]
+
+
+def _tools(sample: Sample, values: list[Any], *, schemas: bool) -> Any:
+    """Return the names of a sample's tools, or all of them with their schemas."""
+    tools = sample.tools
+    if tools is None:
+        return None
+    if not schemas:
+        return [tool.name for tool in tools]
+    values += [tool.parameters for tool in tools]
+    # the fields of a tool, whatever else a reader's own class holds
+    fields = ToolSpec.__struct_fields__
+    return [{name: getattr(tool, name) for name in fields} for tool in tools]
+
+
+def _native(sample: Sample, values: list[Any], kinds: tuple[type[Any], ...]) -> Any:
+    """Return the native form of a sample, if it is one that graders read."""
+    # a dict where a row is graded again
+    if not kinds or not isinstance(sample.native, (dict, *kinds)):
+        return None
+    native = msgspec.to_builtins(sample.native)
+    values.append(native)
+    return native
 
 
 def _recorded(sample: Sample, values: list[Any], encoder: RowEncoder) -> Any:
-    expected, calls, tools = sample.expected, sample.calls, sample.tools
-    truth = expected.text if expected.text is not None else expected.label
-    made = None
-    if calls is not None:  # results stand in the trajectory, where that holds the calls
-        apart = not sample.turns or not [
-            each for turn in sample.turns for each in turn if each.tool_calls
-        ]
-        made = [_call(call, values, call.result if apart else None) for call in calls]
-    source, place, number = sample.source, None, None
+    """Return a sample's part of its row, and add what may be anything to a list."""
+    expected, source = sample.expected, sample.source
+    place, number = None, None
     if source is not None:
-        place, number = (
-            {"file": source.file, "ordinal": source.ordinal, "line": source.line},
-            source.id,
-        )
+        place = {"file": source.file, "ordinal": source.ordinal, "line": source.line}
+        number = source.id
     values += (sample.plan, sample.state, sample.agent_usage, sample.usage)
     values += (sample.facets or None, sample.recorded or None, sample.remarks or None)
-    native = None
-    if encoder.natives and isinstance(
-        sample.native, (dict, *encoder.natives)
-    ):  # a dict where a row is graded again
-        native = msgspec.to_builtins(sample.native)
-        values.append(native)
-    specs: list[Any] | None = None if tools is None else [tool.name for tool in tools]
-    if (
-        encoder.schemas and tools is not None
-    ):  # the fields of a tool, whatever else a reader's own class holds
-        values += [tool.parameters for tool in tools]
-        specs = [
-            {name: getattr(tool, name) for name in ToolSpec.__struct_fields__} for tool in tools
-        ]
     about: dict[str, Any] = {
-        "ground_truth": truth,
+        "ground_truth": expected.text if expected.text is not None else expected.label,
         "id": sample.id if number is None else number,
         "input": sample.input,
     }
-    if isinstance(metadata := sample.recorded.get("metadata"), Mapping):
+    metadata = sample.recorded.get("metadata")
+    if isinstance(metadata, Mapping):
         about["metadata"] = metadata
+    made = _calls(sample, values)
     return _Recorded(  # by position: with so many keywords, CPython builds a dict first
         sample.agent_id,
         sample.agent_usage,
@@ -250,7 +261,7 @@ def _recorded(sample: Sample, values: list[Any], encoder: RowEncoder) -> Any:
         about,
         place,
         sample.status,
-        specs,
+        _tools(sample, values, schemas=encoder.schemas),
         _trajectory(sample, values),
         sample.usage,
         sample.cluster,
@@ -258,7 +269,7 @@ def _recorded(sample: Sample, values: list[Any], encoder: RowEncoder) -> Any:
         sample.trace or None,
         sample.children or None,
         sample.remarks or None,
-        native,
+        _native(sample, values, encoder.natives),
     )
 
 
@@ -345,8 +356,6 @@ class RowEncoder(msgspec.Struct, frozen=True, kw_only=True):
     @classmethod
     def of(cls, plan: Plan, success: Success | None, *, strict: bool) -> RowEncoder:
         """Return the encoder of a plan's rows."""
-        signatures = {stage.key: stage.signature for stage in plan.graders}
-        graders = [stage.component for stage in plan.graders]
         rules = {
             stage.key: Success(stage.key, better=stage.component.better)
             for stage in plan.graders
@@ -354,14 +363,16 @@ class RowEncoder(msgspec.Struct, frozen=True, kw_only=True):
         }
         if success is not None:
             rules[success.grader] = success
+        graders = [stage.component for stage in plan.graders]
+        natives = dict.fromkeys(grader.native for grader in graders if grader.native is not None)
         return cls(
             main=plan.main,
             success=success,
-            signatures=signatures,
+            signatures={stage.key: stage.signature for stage in plan.graders},
             rules=rules,
             strict=strict,
             schemas=any(grader.tool_schemas for grader in graders),
-            natives=tuple({grader.native: None for grader in graders if grader.native is not None}),
+            natives=tuple(natives),
         )
 
     def encode_samples(self, samples: Sequence[Sample]) -> tuple[list[bytes], Sequence[Sample]]:
@@ -461,20 +472,19 @@ class RowEncoder(msgspec.Struct, frozen=True, kw_only=True):
     ) -> Iterator[Any]:
         success, main = self.success, columns[self.main]
         for number, sample in enumerate(samples):
-            judged = {
-                key: column[number] for key, column in texts.items() if column[number] is not None
-            }
+            judged = {key: column[number] for key, column in texts.items()}
+            judged = {key: text for key, text in judged.items() if text is not None}
             answer = sample.label if sample.text is None else sample.text
             submission = judged.get(self.main, answer) or ""
             passed = None if success is None else success.passed(columns[success.grader][number])
             yield _Verdict(passed, main[number].outcome, submission, judged or None)
 
 
-def _fault_of(error: Exception, category: str, code: str, what: str) -> Fault:
+def _fault_of(error: Exception, category: str, code: str, problem: str) -> Fault:
     """Return why something cannot be written."""
     if isinstance(error, RecursionError):
         return TOO_DEEP
-    return Fault(category=category, code=code, message=f"{what}: {error}")
+    return Fault(category=category, code=code, message=f"{problem}: {error}")
 
 
 def _inner(data: bytes) -> bytes | memoryview:

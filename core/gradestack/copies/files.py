@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 _LIKE_ONE: Final = re.compile(r"[\s\x00-\x1f]*[^\W\d_][\w+.-]+:|[^/\\]*::|.*://", re.DOTALL)
 """What people, or a library, may take for an address; C:\\ is the letter of a disk."""
-_PLACE: Final = re.compile(
+_PARTS: Final = re.compile(
     r"(?:([^/?#]*)@)?([\w.-]+(?::\d{1,5})?|\[[\da-fA-F:.]+\](?::\d{1,5})?)(/[^?#]*|)(?:[?#].*)?",
     re.DOTALL,
 )
@@ -55,11 +55,12 @@ def shown_address(text: str) -> str:
     Of a malformed one only its kind.
     """
     protocol, separator, rest = text.partition("://")
-    place = _PLACE.fullmatch(rest) if protocol.isalnum() else None
-    if place is None:
-        whole = len(text) <= _LONGEST and not separator and not set("@?#") & set(text)
-        return text if whole else f"{text.partition(':')[0].strip()[:_LONGEST]}:…"
-    return f"{protocol}{separator}{place[2]}{place[3]}"
+    parts = _PARTS.fullmatch(rest) if protocol.isalnum() else None
+    if parts is not None:
+        return f"{protocol}{separator}{parts[2]}{parts[3]}"
+    if len(text) <= _LONGEST and not separator and not set("@?#") & set(text):
+        return text
+    return f"{text.partition(':')[0].strip()[:_LONGEST]}:…"
 
 
 def protocol_of(text: str, registry: Registry) -> str:
@@ -68,20 +69,19 @@ def protocol_of(text: str, registry: Registry) -> str:
     Others stand for local files, archives or commands, and no library ever sees them.
     """
     protocol, _, rest = text.partition("://")
-    place = _PLACE.fullmatch(rest)
-    user = place and place[1]
-    keys = user is not None and (protocol in {"s3", "gs"} or (protocol == "az" and ":" in user))
-    odd = "::" in text or not text.isprintable() or any(map(str.isspace, text))
+    parts = _PARTS.fullmatch(rest)
     protocols = registry.names("address")
-    if protocol not in protocols or place is None or keys or odd:
-        absent = "" if "://" in text else ", and there is no file of this name"
-        kinds = ", ".join(f"{each}://" for each in protocols)
-        what = (
-            f"only addresses that begin with one of {kinds}, and a host or bucket, are opened, "
-            "without ::, spaces or the key of a bucket"
-        )
-        raise ConfigError(f"{shown_address(text)}: {what}{absent}")
-    return protocol
+    is_odd = "::" in text or not text.isprintable() or any(map(str.isspace, text))
+    if protocol in protocols and parts is not None and not is_odd:
+        user = parts[1]
+        holds_key = protocol in {"s3", "gs"} or (protocol == "az" and ":" in (user or ""))
+        if user is None or not holds_key:
+            return protocol
+    absent = "" if "://" in text else ", and there is no file of this name"
+    kinds = ", ".join(f"{kind}://" for kind in protocols)
+    rule = f"only addresses that begin with one of {kinds}, and a host or bucket, are opened"
+    without = "without ::, spaces or the key of a bucket"
+    raise ConfigError(f"{shown_address(text)}: {rule}, {without}{absent}")
 
 
 MAGIC = frozenset("*?[")
@@ -127,9 +127,9 @@ class Folder(NamedTuple):
         self.require_below(path, text)
         if self.is_open or text in self.typed:
             return
-        for place, folders, files in os.walk(path):
+        for folder, folders, files in os.walk(path):
             for name in (*folders, *files):
-                entry = Path(place, name)
+                entry = Path(folder, name)
                 if entry.is_symlink():
                     self.require_below(entry, f"{Path(text, entry.relative_to(path))}")
 
@@ -200,7 +200,7 @@ def local_files(text: str, base: Folder | None) -> list[Path]:
     """
     try:
         path = path_of(text, base)
-        is_there = path.exists()
+        exists = path.exists()
     except OutsideError:
         raise
     except (OSError, ConfigError) as error:
@@ -209,15 +209,14 @@ def local_files(text: str, base: Folder | None) -> list[Path]:
             return []
         why = f"cannot be read: {error.strerror or error}" if isinstance(error, OSError) else error
         raise DataError(f"{text if base is None else base.path / text}: {why}") from error
-    paths = [path] if is_there else _matching_paths(path, text)
-    for each in paths:
-        if not each.is_file() and not each.is_dir():
+    paths = [path] if exists else _matching_paths(path, text)
+    for match in paths:
+        if not match.is_file() and not match.is_dir():
             # a pipe would be used up by looking at its head
-            raise DataError(
-                f"{each}: neither a file nor a directory; write it to a file first, or pipe it to -"
-            )
+            advice = "write it to a file first, or pipe it to -"
+            raise DataError(f"{match}: neither a file nor a directory; {advice}")
         if base is not None:
-            base.require_all_below(each, text)
+            base.require_all_below(match, text)
     return paths
 
 
@@ -234,10 +233,10 @@ def _matching_paths(path: Path, text: str) -> list[Path]:
     parts = [name for part, same in runs for name in ([part] if part == "**" else same)]
     try:
         with work_limit(PATTERN_SECONDS):
-            found = glob.glob(str(Path(*parts)), recursive=True)  # noqa: PTH207
+            names = glob.glob(str(Path(*parts)), recursive=True)  # noqa: PTH207
     except TimedOut as error:
         raise DataError(f"{text}: matching this pattern {error}; name the files") from error
-    return sorted(set(map(Path, found)))
+    return sorted(set(map(Path, names)))
 
 
 STANDARD_INPUT: Final = "-"
@@ -285,16 +284,15 @@ def check_original(path: Path) -> None:
 
     OSError: it is gone.
     """
-    found = _origins.get(path)
-    if found is not None and found.state is not None and not is_fetched(path):
-        _check_state(Path(found.name), found.spelled, found.state)
+    origin = _origins.get(path)
+    if origin is not None and origin.state is not None and not is_fetched(path):
+        _check_state(Path(origin.name), origin.spelled, origin.state)
 
 
 def _check_state(path: Path, shown: str, state: FileState) -> None:
     if FileState.of(path.stat()) != state:
-        raise DataError(
-            f"{shown}: has changed while it was read; grade it again when nothing writes to it"
-        )
+        advice = "grade it again when nothing writes to it"
+        raise DataError(f"{shown}: has changed while it was read; {advice}")
 
 
 def is_fetched(path: Path) -> bool:
@@ -337,15 +335,16 @@ def named_as_given() -> Iterator[None]:
     try:
         yield
     except GradestackError as error:
-        error.args = tuple(_renamed(each) for each in error.args)
-        error.problems = tuple(_renamed(each) for each in error.problems)
+        error.args = tuple(map(_rename_copies, error.args))
+        error.problems = tuple(map(_rename_copies, error.problems))
         raise
 
 
-def _renamed(text: Any) -> Any:
+def _rename_copies(text: Any) -> Any:
+    """Put the names of inputs in place of those of their copies."""
     if isinstance(text, str) and _folders and str(_folders[0]) in text:
-        for copy, origin in sorted(_origins.items(), key=lambda each: -len(str(each[0]))):
-            text = text.replace(str(copy), origin.spelled)
+        for copy in sorted(_origins, key=lambda path: -len(str(path))):
+            text = text.replace(str(copy), _origins[copy].spelled)
     return text
 
 
@@ -386,32 +385,28 @@ def readable(path: Path) -> Path:
 
 
 def _packed(file: BinaryIO) -> str | None:
+    """Return how a file is packed, by its beginning; None where it is not."""
     head = file.read(4)
     file.seek(0)
     return next((kind for first, kind in _PACKED.items() if head.startswith(first)), None)
 
 
 def _unpack(path: Path, file: BinaryIO, kind: str, copy: Path) -> FileState:
+    """Write what a packed file holds into a copy; return the state of the file."""
     state = FileState.of(os.fstat(file.fileno()))
     library = importlib.import_module("gzip" if kind == "gzip" else ZSTD)
-    reader = library.GzipFile(fileobj=file) if kind == "gzip" else library.ZstdFile(file)
-    broken = (library.BadGzipFile, zlib.error) if kind == "gzip" else (library.ZstdError,)
+    broken: tuple[type[Exception], ...] = (EOFError, ValueError)
+    if kind == "gzip":
+        reader, broken = library.GzipFile(fileobj=file), (*broken, library.BadGzipFile, zlib.error)
+    else:
+        reader, broken = library.ZstdFile(file), (*broken, library.ZstdError)
     try:
-        with copy.open("xb") as to:
+        with copy.open("xb") as target:
             try:
-                while piece := reader.read(_PIECE):
-                    to.write(piece)
-                    if to.tell() > max(_LARGEST_COPY, _MOST_TIMES * state.size):
-                        why = (
-                            f"it is {_MOST_TIMES} times as large unpacked, or more: unpack it first"
-                        )
-                        raise DataError(f"{path}: {why}")
-            except (EOFError, ValueError, *broken) as error:
-                why = (
-                    f"cannot be unpacked ({kind}): {error}; {to.tell():,} bytes were unpacked "
-                    "before"
-                )
-                raise DataError(f"{path}: {why}") from error
+                _copy_bounded(path, reader, target, max(_LARGEST_COPY, _MOST_TIMES * state.size))
+            except broken as error:
+                done = f"{target.tell():,} bytes were unpacked before"
+                raise DataError(f"{path}: cannot be unpacked ({kind}): {error}; {done}") from error
         _check_state(path, str(path), state)
     except BaseException:
         copy.unlink(missing_ok=True)
@@ -419,31 +414,48 @@ def _unpack(path: Path, file: BinaryIO, kind: str, copy: Path) -> FileState:
     return state
 
 
+def _copy_bounded(path: Path, reader: Any, target: BinaryIO, most: int) -> None:
+    """Write what a reader gives; DataError: it is more than so many bytes."""
+    while piece := reader.read(_PIECE):
+        target.write(piece)
+        if target.tell() > most:
+            why = f"it is {_MOST_TIMES} times as large unpacked, or more"
+            raise DataError(f"{path}: {why}: unpack it first")
+
+
 def _directory(path: Path) -> Path:
+    """Return a directory, or where it holds packed files a copy in which they are not."""
     files = files_below(path)
-    if not any(each.suffix.lower() in SUFFIXES for each in files):
+    if not any(_has_packed_suffix(file) for file in files):
         return path
-    key = (str(path.resolve()), *((each, FileState.of(each.stat())) for each in files))
+    key = (str(path.resolve()), *((file, FileState.of(file.stat())) for file in files))
     if key in _made:
         return _made[key]
     copy = _new_folder() / path.resolve().name
-    taken = {each.relative_to(path) for each in files}
-    for each in files:
-        below = each.relative_to(path)
-        with open_regular(each) as file:
-            kind = _packed(file) if each.suffix.lower() in SUFFIXES else None
-            plain = below.with_name(below.stem) if kind and below.stem.strip(".") else below
-            if kind is not None:
-                plain = below if plain in taken else plain
-                taken.add(plain)
-            to = copy / plain
-            to.parent.mkdir(parents=True, exist_ok=True)
-            if kind is None:
-                to.symlink_to(each.resolve())
-            else:
-                _note(to, each, _unpack(each, file, kind, to))
+    names = {file.relative_to(path) for file in files}
+    for file in files:
+        _copy_into(copy, file, file.relative_to(path), names)
     _made[key] = _note(copy, path)
     return copy
+
+
+def _has_packed_suffix(path: Path) -> bool:
+    return path.suffix.lower() in SUFFIXES
+
+
+def _copy_into(copy: Path, path: Path, name: Path, names: set[Path]) -> None:
+    """Link a file into a copy of its directory, or unpack it there under a name that is free."""
+    with open_regular(path) as file:
+        kind = _packed(file) if _has_packed_suffix(path) else None
+        if kind is not None and name.stem.strip(".") and name.with_name(name.stem) not in names:
+            name = name.with_name(name.stem)
+        names.add(name)
+        target = copy / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if kind is None:
+            target.symlink_to(path.resolve())
+        else:
+            _note(target, path, _unpack(path, file, kind, target))
 
 
 _read: dict[str, Path] = {}  # standard input, which can be read once
@@ -458,10 +470,9 @@ def run_name(text: str) -> str:
         text = "stdin"
     elif "://" in text:
         text = shown_address(text).rstrip("/")
-    path = Path(
-        os.path.realpath(text.replace("\0", ""))
-    )  # with one, as a loop of links, it is refused when opened
-    return Path(path.stem).stem if path.suffix.lower() in SUFFIXES else path.stem
+    # with a NUL, as a loop of links, it is refused when opened
+    path = Path(os.path.realpath(text.replace("\0", "")))
+    return Path(path.stem).stem if _has_packed_suffix(path) else path.stem
 
 
 def standard_input() -> Path:
@@ -471,8 +482,8 @@ def standard_input() -> Path:
     with reading(STANDARD_INPUT):
         if STANDARD_INPUT not in _read:
             copy = _note_address(_new_folder() / "stdin", STANDARD_INPUT)
-            with copy.open("xb") as to:
-                shutil.copyfileobj(sys.stdin.buffer, to, _PIECE)
+            with copy.open("xb") as target:
+                shutil.copyfileobj(sys.stdin.buffer, target, _PIECE)
             _read[STANDARD_INPUT] = _note_address(readable(copy), STANDARD_INPUT)
     return _read[STANDARD_INPUT]
 
@@ -482,11 +493,12 @@ def fetched(address: str, known: dict[str, Path], registry: Registry) -> list[Pa
 
     A file, a directory of a bucket, or files by a pattern. ``known`` has those made before.
     """
-    found = []
-    for each, copy_into in registry.load("address", protocol_of(address, registry))(address):
-        if each not in known:
-            shown = shown_address(each)
+    copies = []
+    fetch = registry.load("address", protocol_of(address, registry))
+    for file, copy_into in fetch(address):
+        if file not in known:
+            shown = shown_address(file)
             copy = _note_address(copy_into(_new_folder()), shown)
-            known[each] = _note_address(readable(copy), shown)
-        found.append(known[each])
-    return found
+            known[file] = _note_address(readable(copy), shown)
+        copies.append(known[file])
+    return copies

@@ -64,12 +64,13 @@ class FileShardWriters(ShardWriters):
     """Opens the files of shards in a folder.
 
     Attributes:
+        folder: The folder; an engine on other machines checks that they see it.
         keeps_rows: Whether rows are written.
     """
 
     def __init__(self, folder: Path, encoder: RowEncoder, rows_name: str | None = ROWS) -> None:
         """Write rows into files that end like ``rows_name``; None: into none."""
-        self._folder, self._encoder, self._rows_name = folder, encoder, rows_name
+        self.folder, self._encoder, self._rows_name = folder, encoder, rows_name
         self.keeps_rows = rows_name is not None
 
     @override
@@ -77,7 +78,7 @@ class FileShardWriters(ShardWriters):
         # A name of its own: a shard may be done twice at once, when a machine is lost after its
         # result was handed over.
         name = f"{shard.ordinal:08d}-{os.urandom(4).hex()}"
-        return FileShardWriter(self._folder / name, self._encoder, self._rows_name)
+        return FileShardWriter(self.folder / name, self._encoder, self._rows_name)
 
 
 class FileShardWriter(RowFile):

@@ -94,8 +94,9 @@ class _Run(InOrder):
     def take(self) -> None:
         for future in self.cluster.wait(list(self.futures)):
             place = self.futures.pop(future)
-            if (answer := self.cluster.answer(future)) is not None:
-                survived, result = answer
+            attempt = self.cluster.result_of(future)
+            if attempt is not None:
+                survived, result = attempt
                 self.done[place] = result if survived else self.grade_lost(place)
 
     @override
@@ -105,5 +106,6 @@ class _Run(InOrder):
             future = self.cluster.submit(shard, order)
             while not self.cluster.wait([future]):
                 pass
-            if (answer := self.cluster.answer(future)) is not None:
-                return answer  # type: ignore[no-any-return]
+            attempt = self.cluster.result_of(future)
+            if attempt is not None:
+                return attempt  # type: ignore[no-any-return]

@@ -48,9 +48,9 @@ _LOGGERS = (
     "asyncio",
 )
 _SECONDS_TO_CLOSE = 10.0
-_LOOK = 1.0
+_SECONDS_BETWEEN_POLLS = 1.0
 _SOCKETS = ("tcp", "tls")
-_AGAIN = 0.25
+_SECONDS_BETWEEN_TRIES = 0.25
 """Seconds between two tries to reach a scheduler."""
 _LOST = ("cancelled", "lost")
 """States of a task nobody is at any more."""
@@ -78,9 +78,9 @@ class Cluster:
         self._silence = silence
         self._wake = threading.Event()
         self._threads = 0 if local is None else local.count
-        self._looked = self._seen = time.monotonic()
+        self._polled = self._had_workers = time.monotonic()
         if local is None:
-            self._look()
+            self._poll()
 
     def threads(self) -> int:
         """Return how many shards the workers can do at the same time; 1 while there are none."""
@@ -108,15 +108,15 @@ class Cluster:
     def wait(self, futures: Sequence[Future]) -> list[Future]:
         """Return those that are done; none after a second in which none was."""
         self._wake.clear()
-        found = [future for future in futures if future.status != "pending"]
-        if not found:
-            self._wake.wait(_LOOK)
-            found = [future for future in futures if future.status != "pending"]
-        if time.monotonic() - self._looked >= _LOOK:
-            self._look()
-        return found
+        done = [future for future in futures if future.status != "pending"]
+        if not done:
+            self._wake.wait(_SECONDS_BETWEEN_POLLS)
+            done = [future for future in futures if future.status != "pending"]
+        if time.monotonic() - self._polled >= _SECONDS_BETWEEN_POLLS:
+            self._poll()
+        return done
 
-    def answer(self, future: Future) -> tuple[bool, Any] | None:
+    def result_of(self, future: Future) -> tuple[bool, Any] | None:
         """Return (True, result or error) of a task that is done, (False, None) of one that ends
         every worker.
 
@@ -139,32 +139,31 @@ class Cluster:
     def _result(self, future: Any) -> Any:
         while True:
             try:
-                return future.result(timeout=_LOOK)
+                return future.result(timeout=_SECONDS_BETWEEN_POLLS)
             except TimeoutError:
                 if future.status == "error":
                     raise
-                self._look()
+                self._poll()
 
-    def _look(self) -> None:
+    def _poll(self) -> None:
         """See that there are workers; start those of this machine again that died."""
-        now = self._looked = time.monotonic()
+        now = self._polled = time.monotonic()
         if self._local is not None:
             self._local.tend()
         if self._client.status not in ("running", "connecting"):
             raise self._gone()
         try:
-            found = self._client.sync(
-                self._client.scheduler.ncores, workers=None, callback_timeout=self._silence
-            )
-            self._threads = sum(found.values())
+            ask = self._client.scheduler.ncores
+            cores = self._client.sync(ask, workers=None, callback_timeout=self._silence)
+            self._threads = sum(cores.values())
         except TimeoutError as error:
-            what = f"has not answered for {self._silence:g} s (limits.scheduler_seconds)"
-            raise LostEngineError(f"the dask scheduler {self._name} {what}") from error
+            problem = f"has not answered for {self._silence:g} s (limits.scheduler_seconds)"
+            raise LostEngineError(f"the dask scheduler {self._name} {problem}") from error
         except Exception as error:
             raise self._gone() from error
         if self._threads:
-            self._seen = now
-        elif now - self._seen > self._patience:
+            self._had_workers = now
+        elif now - self._had_workers > self._patience:
             raise LostEngineError(
                 f"the dask scheduler {self._name} has had no worker for {self._patience:g} seconds",
                 "start workers, or wait longer: `patience`",
@@ -208,25 +207,22 @@ def connected(engine: Any, work: Any, workers: int) -> Iterator[Cluster]:
     """
     with contextlib.ExitStack() as stack:
         stack.enter_context(_quiet())
-        held = tempfile.TemporaryDirectory(
+        temporary = tempfile.TemporaryDirectory(
             prefix="gradestack-dask-", dir=folder_of(work), ignore_cleanup_errors=True
         )
-        place = Path(stack.enter_context(held)).absolute()
-        stack.enter_context(dask.config.set({**_SETTINGS, "temporary-directory": str(place)}))
+        folder = Path(stack.enter_context(temporary)).absolute()
+        stack.enter_context(dask.config.set({**_SETTINGS, "temporary-directory": str(folder)}))
         address, local, silence = engine.address, None, limits_of(work).scheduler_seconds
         if address is None:
-            address, silence = (
-                stack.enter_context(_scheduler()),
-                None,
-            )  # of this process: it stands still with it
-            local = LocalWorkers(address, workers, memory_share(engine.memory, workers), place)
+            address = stack.enter_context(_scheduler())
+            silence = None  # a scheduler of this process stands still with it
+            local = LocalWorkers(address, workers, memory_share(engine.memory, workers), folder)
             stack.callback(local.close)
             local.tend()
         client = _client(address, engine.patience, silence)
         stack.callback(client.close, _SECONDS_TO_CLOSE)
-        yield Cluster(
-            client, local, engine.patience, silence, "of this run" if local else f"at {address}"
-        )
+        name = "of this run" if local else f"at {address}"
+        yield Cluster(client, local, engine.patience, silence, name)
 
 
 def _client(address: str, patience: float, silence: float | None) -> Client:
@@ -240,9 +236,8 @@ def _client(address: str, patience: float, silence: float | None) -> Client:
             if silence is not None:
                 _check_alive(scheme, parse_host_port(location), silence)
         with warnings.catch_warnings():
-            warnings.simplefilter(
-                "ignore"
-            )  # of versions that differ: what matters of that is checked with the work
+            # of versions that differ: what matters of that is checked with the work
+            warnings.simplefilter("ignore")
             return Client(address, set_as_default=False, timeout=patience)
     except (OSError, TimeoutError, ValueError, ImportError) as error:
         raise ConfigError(f"engine: no dask scheduler answers at {address}", str(error)) from error
@@ -250,19 +245,19 @@ def _client(address: str, patience: float, silence: float | None) -> Client:
 
 def _wait_for(address: str, place: tuple[str, int], patience: float) -> None:
     """Wait until somebody answers at an address, and say so when that is not at once."""
-    until, said = time.monotonic() + patience, False
+    deadline, has_warned = time.monotonic() + patience, False
     while True:
         try:
-            socket.create_connection(place, timeout=max(0.1, until - time.monotonic())).close()
+            socket.create_connection(place, timeout=max(0.1, deadline - time.monotonic())).close()
         except OSError as error:
-            if time.monotonic() + _AGAIN >= until:
+            if time.monotonic() + _SECONDS_BETWEEN_TRIES >= deadline:
                 raise
-            if not said:
-                told = f"waiting up to {patience:g} s for the dask scheduler at {address} ({error})"
+            if not has_warned:
+                waiting = f"waiting up to {patience:g} s for the dask scheduler at {address}"
                 # nothing else is seen meanwhile
-                print(told, file=sys.stderr, flush=True)  # noqa: T201
-                said = True
-            time.sleep(_AGAIN)
+                print(f"{waiting} ({error})", file=sys.stderr, flush=True)  # noqa: T201
+                has_warned = True
+            time.sleep(_SECONDS_BETWEEN_TRIES)
         else:
             return
 

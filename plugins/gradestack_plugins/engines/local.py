@@ -69,18 +69,14 @@ class Auto(Engine):
         weights = [shard.size() for shard in shards]
         left, done, spent = sum(weights), 0, 0.0
         for place, shard in enumerate(shards):
-            rest = len(shards) - place
-            if (
-                most > 1
-                and rest > 1
-                and (left + done >= LARGE or (done and spent * left >= WORTHWHILE * done))
-            ):
+            workers = min(most, len(shards) - place)
+            is_worthwhile = done > 0 and spent * left >= WORTHWHILE * done
+            if workers > 1 and (left + done >= LARGE or is_worthwhile):
                 # small inputs need none
                 from gradestack_plugins.engines.processes import Processes  # noqa: PLC0415
 
-                yield from Processes(workers=min(most, rest), memory=self.memory).map(
-                    work, shards[place:]
-                )
+                engine = Processes(workers=workers, memory=self.memory)
+                yield from engine.map(work, shards[place:])
                 return
             begun = time.perf_counter()
             result = apply(work, shard)

@@ -96,9 +96,8 @@ def parse_size(text: str) -> int | None:
     match = _SIZE.fullmatch(text.strip())
     if not match or not float(match[1]):
         raise ValueError(f"expected a size such as 2GiB or 500MB, or none; got {text!r}")
-    return int(
-        float(match[1]) * (1024 if match[3] else 1000) ** " KMGT".index(match[2].upper() or " ")
-    )
+    base = 1024 if match[3] else 1000
+    return int(float(match[1]) * base ** " KMGT".index(match[2].upper() or " "))
 
 
 def memory_share(given: str | None, workers: int) -> int | None:
@@ -130,10 +129,9 @@ def limit_memory(size: int) -> None:
 
 def allocated() -> int:
     """Return the bytes that count against ``limit_memory``; 0 where the system does not say."""
-    try:  # the sixth figure, in pages
-        return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[5]) * os.sysconf(
-            "SC_PAGE_SIZE"
-        )
+    try:
+        pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[5]
+        return int(pages) * os.sysconf("SC_PAGE_SIZE")
     except OSError:
         return 0
 
@@ -176,23 +174,24 @@ def threads() -> int:
     process forked meanwhile could wait for: it lacks the thread, and misses nothing.
     """
     try:
-        found = _threads()
+        others = _other_threads()
     except OSError:  # not on every system
-        return threading.active_count() - len(_own())
+        return threading.active_count() - len(_own_threads())
     end = time.monotonic() + _SECONDS_TO_FADE
     # A thread that has just ended is known to the system a moment longer than to the interpreter.
-    while found - _lasting and threading.active_count() - len(_own()) <= 1:
+    while others - _lasting and threading.active_count() - len(_own_threads()) <= 1:
         if time.monotonic() > end:  # of a library: not waited for again
-            _lasting.update(found)
+            _lasting.update(others)
         time.sleep(0.001)
-        found = _threads()
-    return 1 + len(found)
+        others = _other_threads()
+    return 1 + len(others)
 
 
-def _own() -> list[int | None]:
-    return [each.native_id for each in threading.enumerate() if each.name.startswith(_OWN_THREADS)]
+def _own_threads() -> list[int | None]:
+    threads = threading.enumerate()
+    return [thread.native_id for thread in threads if thread.name.startswith(_OWN_THREADS)]
 
 
-def _threads() -> set[int]:
-    own = _own()
-    return set(map(int, os.listdir("/proc/self/task"))).difference(own, [threading.get_native_id()])  # noqa: PTH208
+def _other_threads() -> set[int]:
+    threads = set(map(int, os.listdir("/proc/self/task")))  # noqa: PTH208
+    return threads.difference(_own_threads(), [threading.get_native_id()])

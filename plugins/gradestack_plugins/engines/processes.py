@@ -50,18 +50,15 @@ TRIES = 2
 """How often a range may be lost before its killer is looked for."""
 
 
-def full(shard: Shard, memory: int | None) -> PluginError:
-    """Return what is said of a range whose figures take more memory than a worker has."""
-    room = "" if memory is None else f" ({memory / 2**20:,.0f} MiB)"
-    msg = (
-        f"{shard.input.shown}: the range from byte {shard.start} does not fit into a worker's "
-        f"memory{room}"
-    )
+def out_of_memory(shard: Shard, memory: int | None) -> PluginError:
+    """Return the error of a range whose figures take more memory than a worker has."""
+    size = "" if memory is None else f" ({memory / 2**20:,.0f} MiB)"
+    what = f"the range from byte {shard.start} does not fit into a worker's memory{size}"
+    command = "`gradestack plugins describe NAME` says whether one does"
     return PluginError(
-        msg,
+        f"{shard.input.shown}: {what}",
         "give workers more, `engine.memory`, or have fewer of them",
-        "metrics that keep every sample need most: `gradestack plugins describe NAME` says "
-        "whether one does",
+        f"metrics that keep every sample need most: {command}",
     )
 
 
@@ -73,7 +70,7 @@ _SECONDS_TO_END = 5.0
 _SAFE_PATH = "PYTHONSAFEPATH"
 AHEAD = 4
 """Shards per worker that may be given out or finished ahead of the one whose turn it is."""
-LOOK = 1.0
+SECONDS_BETWEEN_POLLS = 1.0
 """Seconds after which processes nothing is heard of are looked after."""
 
 
@@ -84,7 +81,7 @@ class Raised:
     error: BaseException
     trace: str = ""
 
-    def again(self) -> BaseException:
+    def to_raise(self) -> BaseException:
         """Return the error, to be raised in this process."""
         if self.trace:
             self.error.add_note(self.trace)
@@ -107,7 +104,7 @@ class InOrder(abc.ABC):
                 self.take()
             result = self.done.pop(turn)
             if isinstance(result, Raised):
-                raise result.again()
+                raise result.to_raise()
             yield result
 
     @abc.abstractmethod
@@ -167,26 +164,23 @@ def uninterrupted() -> Iterator[None]:
     be left behind. Blocked is a signal for this thread only: where there are others the system
     hands it to one, so it is noted, too.
     """
-    late: list[int] = []
+    deferred: list[int] = []
     handlers: dict[int, Any] = {}
     mask = getattr(signal, "pthread_sigmask", lambda *_: ())  # not on every system
     before = mask(_BLOCK, ())
     try:
         mask(_BLOCK, _ENDING)
         if threading.current_thread() is threading.main_thread():
-            handlers = {
-                number: handler
-                for number in _ENDING
-                if callable(handler := signal.getsignal(number))
-            }
+            current = {number: signal.getsignal(number) for number in _ENDING}
+            handlers = {number: handler for number, handler in current.items() if callable(handler)}
             for number in handlers:
-                signal.signal(number, lambda number, _: late.append(number))
+                signal.signal(number, lambda number, _: deferred.append(number))
         yield
     finally:
         for number, handler in handlers.items():
             signal.signal(number, handler)
         mask(_SET, before)
-        for number in late[:1]:
+        for number in deferred[:1]:
             signal.raise_signal(number)
 
 
@@ -227,9 +221,8 @@ def _set_safe_path(value: str | None) -> None:
 def _to_streams(do: Callable[[io.TextIOWrapper], object]) -> None:
     for stream in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__):
         if isinstance(stream, io.TextIOWrapper):
-            with contextlib.suppress(
-                OSError, ValueError
-            ):  # nobody reads it any more, or it is closed
+            # nobody reads it any more, or it is closed
+            with contextlib.suppress(OSError, ValueError):
                 do(stream)
 
 
@@ -285,19 +278,19 @@ def _serve(
     ):
         line.send(None)
         while (place := line.recv()) is not None:
-            line.send_bytes(_answer(work, shards[place]))
+            line.send_bytes(_pickled_result(work, shards[place]))
             if most is not None and allocated() > most:
                 sys.exit(RETIRED)
 
 
-def _answer(work: Any, shard: Shard) -> bytes:
+def _pickled_result(work: Any, shard: Shard) -> bytes:
+    """Return what the work makes of a shard, or what it raised, as bytes."""
     try:
         with same_directory():
             result = work(shard)
         return pickle.dumps(result, pickle.HIGHEST_PROTOCOL)
-    except (
-        MemoryError
-    ):  # not in a grader, which would have been guarded: what is left of this process is unknown
+    # not in a grader, which would have been guarded: what is left of this process is unknown
+    except MemoryError:
         os._exit(OUT_OF_MEMORY)
     except BaseException as error:  # noqa: BLE001 - raised again in the parent
         return pickle.dumps(caught(error, shard), pickle.HIGHEST_PROTOCOL)
@@ -358,7 +351,7 @@ class Member:
         """
         try:
             self._wait()
-            answer = self.line.recv_bytes()
+            data = self.line.recv_bytes()
         except (OSError, EOFError) as error:
             self._process.join(_SECONDS_TO_END)
             raise EOFError from error
@@ -367,19 +360,18 @@ class Member:
             return None
         place = self.places.popleft()
         try:
-            return place, pickle.loads(answer)  # noqa: S301 - from a process of ours
+            return place, pickle.loads(data)  # noqa: S301 - from a process of ours
         # a result of somebody's class that is not to be had here
         except Exception as error:  # noqa: BLE001
-            return place, Raised(
-                PluginError(f"the result of a worker process cannot be read: {error_text(error)}")
-            )
+            problem = f"the result of a worker process cannot be read: {error_text(error)}"
+            return place, Raised(PluginError(problem))
 
     def _wait(self) -> None:
         """Wait until it has something to say, or is dead.
 
         Its end of the line does not tell: a process that its grader has forked holds it, too.
         """
-        while not self.line.poll(LOOK):
+        while not self.line.poll(SECONDS_BETWEEN_POLLS):
             if self.exit_code is not None and not self.line.poll():
                 raise EOFError
 
@@ -443,9 +435,8 @@ class _Run(InOrder):
 
     @override
     def give(self, turn: int) -> None:
-        waiting = self.waiting(
-            turn, self.workers, {place for each in self.members for place in each.places}
-        )
+        given = {place for member in self.members for place in member.places}
+        waiting = self.waiting(turn, self.workers, given)
         for _ in range(min(len(waiting), self.workers - len(self.members))):
             with uninterrupted():
                 self.members.append(Member(self.work, self.shards, self.memory))
@@ -456,17 +447,18 @@ class _Run(InOrder):
 
     @override
     def take(self) -> None:
-        lines = {member.line: member for member in self.members}
-        heard = [lines[line] for line in wait(list(lines), LOOK)]
-        for member in heard or [each for each in self.members if each.exit_code is not None]:
+        members = {member.line: member for member in self.members}
+        ready = [members[line] for line in wait(list(members), SECONDS_BETWEEN_POLLS)]
+        for member in ready or [member for member in self.members if member.exit_code is not None]:
             try:
-                answer = member.take()
+                finished = member.take()
             except EOFError:
                 self._bury(member)
                 continue
             self.stillborn = 0
-            if answer is not None:
-                self.done[answer[0]] = answer[1]
+            if finished is not None:
+                place, result = finished
+                self.done[place] = result
 
     def _bury(self, member: Member) -> None:
         """Count what a dead process was at as lost, and have it done again.
@@ -486,7 +478,7 @@ class _Run(InOrder):
                 self.done[first] = self.grade_lost(first, why)
 
     def _why(self, shard: Shard, code: int | None) -> PluginError | None:
-        return full(shard, self.memory) if code == OUT_OF_MEMORY else None
+        return out_of_memory(shard, self.memory) if code == OUT_OF_MEMORY else None
 
     def _miscarried(self, code: int | None) -> None:
         self.stillborn += 1
@@ -503,9 +495,10 @@ class _Run(InOrder):
             member = Member(work, [shard], self.memory)
             member.give(0)
             try:
-                while (answer := member.take()) is None:
-                    pass
-                return True, answer[1]
+                finished = member.take()
+                while finished is None:
+                    finished = member.take()
+                return True, finished[1]
             except EOFError:
                 if member.ready:
                     return False, self._why(shard, member.exit_code)

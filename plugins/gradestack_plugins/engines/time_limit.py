@@ -39,8 +39,8 @@ def limits_of(work: Any) -> Limits:
 
 
 def folder_of(work: Any) -> Path | None:
-    """Return the folder that work writes its pieces into; None where it writes none."""
-    folder = getattr(getattr(work, "pieces", None), "folder", None)
+    """Return the folder that work writes its files into; None where it writes none."""
+    folder = getattr(getattr(work, "writers", None), "folder", None)
     return folder if isinstance(folder, Path) else None
 
 

@@ -156,7 +156,7 @@ def test_a_worker_that_cannot_see_the_data(sent):
 
 
 def test_a_worker_that_cannot_see_the_run(sent, tmp_path):
-    work = written(SimpleNamespace(pieces=SimpleNamespace(folder=tmp_path / "out")))
+    work = written(SimpleNamespace(writers=SimpleNamespace(folder=tmp_path / "out")))
     with pytest.raises(DataError, match=f"{tmp_path}/out: the dask worker on .* cannot see it"):
         work_on(work, *sent[1:], __version__)
 

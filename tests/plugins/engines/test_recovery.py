@@ -9,7 +9,7 @@ import pytest
 from gradestack import Input, Limits, PluginError, Shard
 from gradestack_plugins.engines import lost
 from gradestack_plugins.engines.lost import MOST_KILLERS, grade_lost
-from gradestack_plugins.engines.processes import full
+from gradestack_plugins.engines.processes import out_of_memory
 
 SHARD = Shard(
     ordinal=4, input=Input(path=Path("x"), name="x", shown="runs.jsonl"), start=70, first_row=100
@@ -104,7 +104,7 @@ def test_work_that_cannot_be_limited():
 
 def test_what_is_known_of_the_deaths_is_told():
     """Memory that runs out around the graders is not blamed on reading, nor on a record."""
-    why = full(SHARD, 64 << 20)
+    why = out_of_memory(SHARD, 64 << 20)
     cramped = Attempts(lambda _: True, why)
     expected = (
         r"range from byte 70 does not fit into a worker's memory \(64 MiB\)\n  - give workers"

@@ -50,7 +50,7 @@ def evaluate(dataset: Records, replies: Records | None = None, **options: Any) -
         bad_records = report.summary["bad_records"]["listed"]
     return SimpleNamespace(
         metrics=SimpleNamespace(**native["metrics"]),
-        predictions=[SimpleNamespace(**each) for each in native["predictions"]],
+        predictions=[SimpleNamespace(**prediction) for prediction in native["predictions"]],
         config=native["config"],
         bad_records=bad_records,
     )
@@ -59,5 +59,5 @@ def evaluate(dataset: Records, replies: Records | None = None, **options: Any) -
 def _path_of(records: Records, path: Path) -> str:
     if isinstance(records, str | Path):
         return str(records)
-    path.write_text("".join(json.dumps(each) + "\n" for each in records), encoding="utf-8")
+    path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
     return str(path)

@@ -215,10 +215,10 @@ class DeepFabric(Grader):
         made = sample.calls[0] if sample.calls else None
         if self.multi_turn:
             calls = calls_of_turns(sample, self.max_turns)
-            quality, lost, verdict = self._judge_turns(expected, calls, tools)
-            return self._graded(verdict, wanted, made, lost[:MOST_REASONS], quality)
-        lost, verdict = self._judge_call(wanted, made, tools)
-        return self._graded(verdict, wanted, made, lost)
+            quality, mistakes, verdict = self._judge_turns(expected, calls, tools)
+            return self._graded(verdict, wanted, made, mistakes[:MOST_REASONS], quality)
+        mistakes, verdict = self._judge_call(wanted, made, tools)
+        return self._graded(verdict, wanted, made, mistakes)
 
     def _judge_call(
         self, wanted: ExpectedCall | None, made: ToolCall | None, tools: tuple[ToolSpec, ...]
@@ -274,10 +274,10 @@ class DeepFabric(Grader):
             quality = (len(names) - len(reasons)) / len(names)
         if calls and not names:
             reasons = [Reason(code="unexpected_call", message="no call was expected")]
-        lost = [reason for call in calls for reason in self._argument_reasons(call, tools)]
-        is_selected, is_accurate = quality == 1.0, not lost and bool(calls) == bool(names)
+        mistakes = [reason for call in calls for reason in self._argument_reasons(call, tools)]
+        is_selected, is_accurate = quality == 1.0, not mistakes and bool(calls) == bool(names)
         verdict = (is_selected, is_accurate, is_selected and is_accurate)
-        return quality, reasons + lost, verdict
+        return quality, reasons + mistakes, verdict
 
     def _graded(
         self,

@@ -1,4 +1,4 @@
-"""What the family shows on pages: the band of the overall score, and advice."""
+"""Panels of the family: the band of the overall score, and advice."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ NO_CALL: Final = Call(None, {})
 
 
 class Response(NamedTuple):
-    """What a backend hands over of one reply."""
+    """The parts of one reply that a backend hands over."""
 
     content: str
     calls: Sequence[Call] = ()
@@ -118,7 +118,7 @@ def convert_tool(entry: Mapping[str, Any]) -> Tool:
     classes = {name: CLASSES.get(word, CLASSES["string"]) for name, word in words.items()}
     name = function.get("name", "")
     described = (function, *declared.values())
-    for text in (name, *(each.get("description", "") for each in described)):
+    for text in (name, *(text.get("description", "") for text in described)):
         if not isinstance(text, str):
             raise RecordProblem(f"name and descriptions of a tool must be text, got {text!r:.80}")
     return Tool(name, [key for key in classes if key in listed], classes)
@@ -128,18 +128,22 @@ def convert_tool(entry: Mapping[str, Any]) -> Tool:
 
 
 def read_response(reply: JSON, *, has_tools: bool, multi_turn: bool) -> Response:
-    """Return what one reply says and calls.
+    """Return the text and the calls of one reply.
 
     Raises:
         ReplyProblem: It cannot be processed.
     """
-    kind, said = split_kind(reply)
+    kind, parts = split_kind(reply)
     if kind == "text":
-        calls = parse_calls(said) if has_tools else []
-        return Response(said, calls)
-    content, call, listed = said.get("content"), said.get("tool_call"), said.get("tool_calls") or []
+        calls = parse_calls(parts) if has_tools else []
+        return Response(parts, calls)
+    content, call, listed = (
+        parts.get("content"),
+        parts.get("tool_call"),
+        parts.get("tool_calls") or [],
+    )
     require(isinstance(listed, list), "tool_calls must be a list", listed)
-    if kind == "chat" and "tool_call" not in said:
+    if kind == "chat" and "tool_call" not in parts:
         content = content or ""
         if None in listed or ({} in listed and not multi_turn):
             raise ReplyProblem("one of the tool_calls names no tool")
@@ -196,7 +200,7 @@ def parse_calls(text: str) -> list[Call]:
 
 
 def parsed_values(text: str) -> Iterator[list[Any]]:
-    """Yield what each parser finds, in time in proportion to the text."""
+    """Yield the calls that each parser reads, in time in proportion to the text."""
     # Qwen, Hermes: blocks between tags
     yield [parse_json(block.strip()) for block in blocks(text)]
     # Mistral: the list behind its mark, up to its first bracket; any list of objects

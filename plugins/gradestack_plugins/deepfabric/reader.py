@@ -48,7 +48,7 @@ FIRST_KEY: Final = re.compile(rb'\{\s*"([a-z_]+)"')
 
 
 def looks_like(record: Any) -> float | None:
-    """Return how much a line looks like one of this format.
+    """Return the certainty that a line is of this format.
 
     None where it neither does nor speaks against it.
 
@@ -99,7 +99,7 @@ def _has_turns(record: dict[str, Any]) -> bool:
 
 
 def begins_like(text: bytes) -> float | None:
-    """Return how much the beginning of a line looks like a long record.
+    """Return the certainty that a line begins like a long record.
 
     0.0 where its first key is another format's.
     """
@@ -162,25 +162,25 @@ class DeepFabricReader(RecordReader):
         """Yield the file that holds the records, once per input, each followed by its replies
         without a row.
         """
-        for given in inputs.data:
-            extra = {"model": given.name if len(inputs.data) > 1 else None, "orphans": False}
+        for source in inputs.data:
+            extra = {"model": source.name if len(inputs.data) > 1 else None, "orphans": False}
             if index is None:
-                yield RecordFile(input=given, extra=extra)
+                yield RecordFile(input=source, extra=extra)
                 continue
-            replies = index.lines[given.name]
+            replies = index.lines[source.name]
             most = max(map(len, replies.places.values()), default=1)
-            yield RecordFile(input=given, file=index.dataset, most=most, extra=extra)
+            yield RecordFile(input=source, file=index.dataset, most=most, extra=extra)
             if replies.orphans:
                 orphans = {**extra, "orphans": True}
-                yield RecordFile(input=given, ranges=(Range(end=0),), extra=orphans)
+                yield RecordFile(input=source, ranges=(Range(end=0),), extra=orphans)
 
     @override
     def read(self, shard: Shard, index: Joined | None) -> Iterator[Sample | BadRecord]:
         if index is None:
             yield from self.samples(shard, partial(_read_joined, shard.extra["model"]))
         elif shard.extra["orphans"]:
-            for place, reason in index.lines[shard.input.name].orphans:
-                yield BadRecord(source=_source(shard.input, place.line), reason=reason)
+            for location, reason in index.lines[shard.input.name].orphans:
+                yield BadRecord(source=_source(shard.input, location.line), reason=reason)
         else:
             with open_regular(shard.input.path) as replies:
                 read_row = partial(_read_row, shard, index, replies)
@@ -220,16 +220,16 @@ def _read_row(
     build_one = partial(build, row=at_row.ordinal, model=shard.extra["model"])
     key: Any = number if index.by == "line" else entry.name
     places = index.lines[shard.input.name].places.get(key, ())
-    for place in places:
+    for location in places:
         try:
-            replied = with_reply(entry, read_place(file, place))
+            replied = with_reply(entry, read_place(file, location))
         except JsonProblem as error:
             broken = {"kind": "exception", "message": f"the recorded reply is {error}"}
             replied = entry._replace(reply=broken)
-        yield build_one(replied, source=_source(shard.input, place.line))
+        yield build_one(replied, source=_source(shard.input, location.line))
     if not places:
         yield build_one(entry._replace(reply=ABSENT), source=at_row)
 
 
-def _source(given: Input, line: int) -> Source:
-    return Source(file=given.shown, ordinal=line - 1, line=line)
+def _source(file: Input, line: int) -> Source:
+    return Source(file=file.shown, ordinal=line - 1, line=line)

@@ -108,7 +108,7 @@ class Steps(msgspec.Struct, forbid_unknown_fields=True, tag_field="style", tag="
 
 
 class Agent(msgspec.Struct, forbid_unknown_fields=True):
-    """How an agent worked."""
+    """The way an agent worked."""
 
     mode: Literal["multi_turn", "single_turn"] = "single_turn"
     planning_trace: str | None = None
@@ -130,7 +130,7 @@ class Record(msgspec.Struct, forbid_unknown_fields=True):
 
     @property
     def prompt(self) -> Iterator[Message]:
-        """What is sent to the model: the messages before the first assistant message."""
+        """The messages that are sent to the model: those before the first assistant message."""
         return takewhile(lambda message: message.role != "assistant", self.messages)
 
 
@@ -230,10 +230,10 @@ def read_truth(record: Record, calls: list[ToolCall]) -> GroundTruth:
     Raises:
         RecordProblem: It has no query, or a word that is not known.
     """
-    asked = [message.text for message in record.messages if message.role == "user"]
-    if not asked and not record.question:
+    questions = [message.text for message in record.messages if message.role == "user"]
+    if not questions and not record.question:
         raise RecordProblem("No user query found in conversation")
-    query = asked[0] if asked else record.question
+    query = questions[0] if questions else record.question
     for call in calls[:1]:
         check_expected(call)
     answer = record.final_answer or _last_answer(record)
@@ -248,7 +248,7 @@ def read_truth(record: Record, calls: list[ToolCall]) -> GroundTruth:
 def check_word(where: str, word: JSON, words: tuple[JSON, ...]) -> None:
     """Refuse a word that is none of those known."""
     if word not in words:
-        known = ", ".join([each for each in words if each])
+        known = ", ".join(filter(None, words))
         refuse(where, f"must be one of {known}", word)
 
 

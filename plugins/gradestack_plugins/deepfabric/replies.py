@@ -100,15 +100,15 @@ def split_kind(reply: JSON) -> tuple[str, Any]:
 
 
 def read_reply(reply: JSON) -> Response:
-    """Return what one reply says and calls.
+    """Return the text and the calls of one reply.
 
     Raises:
         ReplyProblem: It cannot be processed.
     """
-    kind, said = split_kind(reply)
+    kind, parts = split_kind(reply)
     if kind == "text":
-        return Response(said, tuple(parse_text(said)))
-    content, call, calls = said.get("content"), said.get("tool_call"), said.get("tool_calls")
+        return Response(parts, tuple(parse_text(parts)))
+    content, call, calls = parts.get("content"), parts.get("tool_call"), parts.get("tool_calls")
     is_chat = kind == "chat" and bool(calls or not call)
     if not isinstance(content, str):
         require(is_chat or content is None, "the content of a reply must be text", content)
@@ -201,7 +201,7 @@ def parse_call(text: str) -> ToolCall | None:
 
 
 def blocks(text: str) -> Iterator[str]:
-    """Yield what stands between each ``<tool_call>`` and the next ``</tool_call>``."""
+    """Yield the text between each ``<tool_call>`` and the next ``</tool_call>``."""
     end = 0
     while (start := text.find(OPENED, end)) >= 0:
         end = text.find(CLOSED, start)
@@ -217,7 +217,7 @@ def first_object(text: str) -> str | None:
 
 
 def balanced(text: str, tokens: re.Pattern[str]) -> Iterator[str]:
-    """Yield what stands in outermost braces; quotes hide them where they are among the tokens."""
+    """Yield the text in outermost braces; quotes hide them where they are among the tokens."""
     depth, start, is_quoted = 0, -1, False
     for token in tokens.finditer(text):
         if token[0] == '"':

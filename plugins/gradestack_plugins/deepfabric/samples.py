@@ -60,7 +60,7 @@ class Entry(NamedTuple):
 
 
 class Native(NamedTuple):
-    """What the family's exporter and program need beyond the general fields of a sample."""
+    """The facts that the family's exporter and program need beyond the general fields of a sample."""
 
     row: int
     """Zero-based position of the record in its dataset."""
@@ -83,7 +83,7 @@ def split_entry(line: JSON) -> Entry:
         record = {key: value for key, value in line.items() if key not in ENVELOPE_KEYS}
     fields = as_map(record)
     places = (line, fields, as_map(fields.get("metadata")))
-    ids = [place["id"] for place in places if place.get("id") is not None]
+    ids = [holder["id"] for holder in places if holder.get("id") is not None]
     return Entry(record, reply_of(line), read_id(ids[0]) if ids else None, *_run_of(line))
 
 
@@ -170,7 +170,7 @@ def _fields_of_record(record: Record) -> dict[str, Any]:
 
 
 def _fields_of_replies(record: Record, reply: JSON) -> dict[str, Any]:
-    responses = [read_reply(each) for each in replies_of(reply)]
+    responses = [read_reply(one) for one in replies_of(reply)]
     for message in record.prompt:
         if message.text is None:
             what = "no" if message.content is UNSET else "null"

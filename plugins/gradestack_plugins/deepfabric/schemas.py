@@ -1,4 +1,4 @@
-"""What arguments are checked against: JSON Schema, as far as the metric goes into it."""
+"""Checks of arguments by JSON Schema, as far as the metric goes into it."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def accepted_classes(declared: JSON) -> Classes | None:
     return tuple(chain(*known)) if known and len(known) == len(words) else None
 
 
-def fits(accepted: Classes, value: JSON) -> bool:
+def is_accepted(accepted: Classes, value: JSON) -> bool:
     """Return whether a value is of an accepted class; a bool is no number, 1.0 is no integer."""
     if isinstance(value, bool):
         return bool in accepted
@@ -105,10 +105,10 @@ class Check(NamedTuple):
                 yield self._reason("unknown_argument", (*path, name), actual=value)
 
     def _check_value(self, declared: JSON, value: JSON, path: _Path) -> Iterator[Reason]:
-        """Yield what a schema has against a value, its type first."""
+        """Yield the faults of a value by a schema, its type first."""
         schema = as_map(declared)
         accepted = accepted_classes(schema.get("type"))
-        if accepted is not None and not fits(accepted, value):
+        if accepted is not None and not is_accepted(accepted, value):
             yield self._reason("wrong_type", path, expected=type_words(schema), actual=value)
         elif len(path) <= _DEEPEST:
             if self.enums:

@@ -1,4 +1,4 @@
-"""What the family shows on pages: the results in the words of its document."""
+"""Panel of the family: the results in the words of its document."""
 
 from __future__ import annotations
 

@@ -254,7 +254,7 @@ COMPOSED = {
 
 
 def _lacking(figures: Figures) -> dict[str, str]:
-    """Return which part a composite lacks, of every one that is undefined."""
+    """Return the part that a composite lacks, of every one that is undefined."""
     known = dict(figures)
     for view in VIEWS:
         performance = f"{view}_decision_performance"

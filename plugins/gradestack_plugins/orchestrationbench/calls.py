@@ -136,16 +136,16 @@ def _automatic_reason(
     """
     properties = [schema.get("properties", {}) for schema in schemas]
     declared = [fields[key] for fields in properties if key in fields]
-    kind = next((_kind(each["type"]) for each in declared if "type" in each), "")
+    kind = next((_kind(schema["type"]) for schema in declared if "type" in schema), "")
     if kind == "integer":
         if not all(map(_is_integer, extra)):
             return "type_mismatch"
     elif kind and kind != "string":
         return "type_mismatch"
-    has_enum = any("enum" in each or "enum" in each.get("items", {}) for each in declared)
+    has_enum = any("enum" in schema or "enum" in schema.get("items", {}) for schema in declared)
     if len(extra) == lacking and has_enum:
         return "enum_exact_comparison"
-    pattern = next((each["pattern"] for each in declared if "pattern" in each), "")
+    pattern = next((schema["pattern"] for schema in declared if "pattern" in schema), "")
     matches = re.compile(pattern.replace("\\\\", "\\")).match
     return None if all(map(matches, extra)) else "pattern_mismatch"
 

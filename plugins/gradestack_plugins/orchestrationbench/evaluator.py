@@ -133,7 +133,7 @@ def read_history(label: Any, step: Any) -> None:
             break
         calls = label[key].get("tool_calls") if "-1" in key else ()
         decoded = [standard_loads(call["function"]["arguments"]) for call in calls or ()]
-        " ".join([each["refinedQuery"] for each in decoded if "refinedQuery" in each])
+        " ".join([part["refinedQuery"] for part in decoded if "refinedQuery" in part])
 
 
 def count_key(

@@ -18,10 +18,10 @@ _LONGEST = 2_000
 
 def step_items(steps: Iterable[Step], pairs: Iterable[Pair]) -> Iterator[Item]:
     """Yield an item for each step, with how the calls of a pair compare."""
-    seen, compared = Counter[str](), iter(pairs)
+    numbers, compared = Counter[str](), iter(pairs)
     for step in steps:
-        name = f"{step.id} (again {seen[step.id]})" if seen[step.id] else step.id
-        seen[step.id] += 1
+        name = f"{step.id} (again {numbers[step.id]})" if numbers[step.id] else step.id
+        numbers[step.id] += 1
         item = _decision_item(name, step)
         yield _with_calls(item, next(compared)) if step.called else item
 

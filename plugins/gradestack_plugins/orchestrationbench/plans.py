@@ -105,11 +105,11 @@ def _fenced_json(text: str) -> str | None:
 
 def _flat_object(text: str) -> str | None:
     closed = text[: text.rfind("}") + 1]
-    for found in _FLAT.finditer(closed):
-        if '"workflow_' in found[0]:
+    for flat in _FLAT.finditer(closed):
+        if '"workflow_' in flat[0]:
             # Further such objects after a comma belong to the match, which then is no single JSON
             # value.
-            return None if _FLAT_FOLLOWS.match(closed, found.end()) else found[0]
+            return None if _FLAT_FOLLOWS.match(closed, flat.end()) else flat[0]
     return None
 
 
@@ -244,7 +244,7 @@ class Comparison(msgspec.Struct, frozen=True):
 
 
 def similarity(distance: float, left: Graph, right: Graph) -> float:
-    """Return how alike two graphs are, of the price of deleting both."""
+    """Return the similarity of two graphs, of the price of deleting both."""
     most = left.size + right.size
     return 1 - distance / most if most else 1.0
 
@@ -266,7 +266,7 @@ class PlanStep(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def figures(self) -> tuple[float, float, float]:
         """Score, structural and component similarity."""
-        structural, component = [each.similarity for each in self.comparisons] or (0.0, 0.0)
+        structural, component = [part.similarity for part in self.comparisons] or (0.0, 0.0)
         return structural * 0.5 + component * 0.5, structural, component
 
 
@@ -315,7 +315,7 @@ def gold_plans(label: Mapping[str, Turn]) -> dict[str, str]:
 
 def _by_step(plan: JSON) -> dict[str, Plan]:
     plans = plan if isinstance(plan, Mapping) and not _has_workflow(plan) else {"1": plan}
-    return {str(key): _as_plan(each) for key, each in plans.items() if each is not None}
+    return {str(key): _as_plan(plan) for key, plan in plans.items() if plan is not None}
 
 
 def _as_plan(plan: JSON) -> Plan:

@@ -187,7 +187,7 @@ class Task(msgspec.Struct):
 
 @attrs.frozen(kw_only=True)
 class Stability(IntervalAggregator):
-    """How alike the k runs of a task are, over any grader's outcomes.
+    """Stability of the k runs of a task, over any grader's outcomes.
 
     A run's value is the label of its grade, or ``pass`` / ``fail`` where the grader gives none (its
     own verdict, else score against ``threshold``; the gold label is then ``pass``). Per task with

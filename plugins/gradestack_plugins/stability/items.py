@@ -1,4 +1,4 @@
-"""How alike the runs of one item are."""
+"""Stability of the runs of one item."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the family shows on pages: the runs of each question, and how stable answers are."""
+"""Panels of the family: the runs of each question, and how stable answers are."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class _Question(msgspec.Struct):
 
     @property
     def flips(self) -> int:
-        """How often the label changes from one recorded run to the next."""
+        """Changes of the label from one recorded run to the next."""
         labels = [label for label in self.labels if label is not None]
         return sum(a != b for a, b in pairwise(labels))
 

@@ -271,7 +271,7 @@ class PartialStatistics(_Averages):
 
 
 def _band_statements(counts: Sequence[int]) -> Iterator[str]:
-    """Yield how many samples are in each of the document's score ranges."""
+    """Yield the number of samples in each of the document's score ranges."""
     total = sum(counts)
     for name, n in zip(_BANDS, counts, strict=True):
         yield f"Partial score {name}: {n} of {total} ({100 * n / total:.1f}%)"
@@ -279,9 +279,10 @@ def _band_statements(counts: Sequence[int]) -> Iterator[str]:
 
 def _case_statements(cases: Mapping[str, Any]) -> Iterator[str]:
     """Yield the document's interesting cases, as far as there are any."""
-    for name, found in cases.items():
-        if number := found["total"]:
-            first = ", ".join(map(_case_text, found["first"]))
+    for name, of_case in cases.items():
+        number = of_case["total"]
+        if number:
+            first = ", ".join(map(_case_text, of_case["first"]))
             runs = "run" if number == 1 else "runs"
             yield f"{CASES[name]}: {number} {runs}; first: {first}"
 

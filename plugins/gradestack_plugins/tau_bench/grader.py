@@ -225,7 +225,7 @@ def _best_match(expected: ExpectedCall, made: Sequence[ToolCall], budget: Budget
 
 
 def _arguments(call: ExpectedCall | ToolCall) -> Any:
-    """Return what is compared: undecodable arguments read as ``{}``, odd values stay."""
+    """Return the compared values: undecodable arguments read as ``{}``, odd values stay."""
     if call.arguments is not None:
         return dict(call.arguments)
     try:

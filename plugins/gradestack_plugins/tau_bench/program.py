@@ -63,7 +63,7 @@ Interesting Cases:
 
 
 class Result(NamedTuple):
-    """What the programs make of one record."""
+    """The results of the programs for one record."""
 
     task_id: int | str
     trial: int | str | None
@@ -118,7 +118,7 @@ def compute_partial_score(record: Mapping[str, Any]) -> float:
 
 
 def read_result(record: Mapping[str, Any]) -> Result:
-    """Return what both programs make of a record."""
+    """Return the results of both programs for a record."""
     try:
         partial_score = compute_partial_score(record)
     except (AttributeError, KeyError, RecursionError, TypeError, TooMuchWork):
@@ -268,7 +268,7 @@ def partial_name(name: str) -> str:
 
 
 def indent_json(value: Any) -> str:
-    """Return what ``json.dumps(value, indent=2)`` gives, sooner."""
+    """Return the text of ``json.dumps(value, indent=2)``, sooner."""
     try:
         return msgspec.json.format(json.dumps(value), indent=2)
     except ValueError:  # NaN

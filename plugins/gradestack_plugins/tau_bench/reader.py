@@ -71,7 +71,7 @@ class _Info(msgspec.Struct, frozen=True):
 
 
 class _Run(msgspec.Struct):
-    """What is read of the calls of a run that did not end in an error."""
+    """The calls of a run that did not end in an error, as they are read."""
 
     info: _Info = _Info()
     traj: list[_Message] = []
@@ -164,7 +164,7 @@ class TauBench(RecordReader):
     @classmethod
     @override
     def complaint(cls, record: dict[str, Any]) -> str | None:
-        """Return which of the names are missing from an object that has two of those that make it a
+        """Return those of the names that are missing from an object that has two of those that make it a
         record.
         """
         missing = [name for name in _NAMES if name not in record]
@@ -173,9 +173,9 @@ class TauBench(RecordReader):
 
     def files(self, inputs: Inputs, index: Any) -> Iterator[RecordFile]:
         """Yield the inputs, with the model of each."""
-        for each in inputs.data:
-            model = each.name if self.model is None and len(inputs.data) > 1 else self.model
-            yield RecordFile(input=each, extra={"model": model})
+        for source in inputs.data:
+            model = source.name if self.model is None and len(inputs.data) > 1 else self.model
+            yield RecordFile(input=source, extra={"model": model})
 
     @override
     def read(self, shard: Shard, index: Any) -> Iterator[Sample | BadRecord]:
@@ -187,9 +187,10 @@ class TauBench(RecordReader):
 
         The last one of a broken list says what that means for the others.
         """
-        for each in super().elements(file, part):
-            lost = f"{each.problem}; the rest of the file could not be read"
-            yield msgspec.structs.replace(each, problem=lost) if each.fatal else each
+        for element in super().elements(file, part):
+            problem = f"{element.problem}; the rest of the file could not be read"
+            is_fatal = element.fatal
+            yield msgspec.structs.replace(element, problem=problem) if is_fatal else element
 
 
 def sample_of(record: Any, source: Source, model: str | None = None) -> Sample:

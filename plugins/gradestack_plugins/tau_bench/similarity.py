@@ -49,7 +49,7 @@ class Budget(msgspec.Struct, gc=False):
 
 
 def similarity(expected: Any, actual: Any, budget: Budget, depth: int = 0) -> float:
-    """Return how much of ``expected`` is in ``actual``, in [0, 1].
+    """Return the share of ``expected`` that is in ``actual``, in [0, 1].
 
     - Equal (``==``, so True = 1 = 1.0): 1. This is tried first, at every level. NaN equals nothing,
       but Python takes two objects or lists for equal that hold the same NaN, of which JSON's decoder
@@ -73,8 +73,8 @@ def similarity(expected: Any, actual: Any, budget: Budget, depth: int = 0) -> fl
         total = 0.0
         for key, value in expected.items():
             if key in actual:
-                found = actual[key]
-                total += 1.0 if value == found else similarity(value, found, budget, depth + 1)
+                other = actual[key]
+                total += 1.0 if value == other else similarity(value, other, budget, depth + 1)
         return total / len(expected)
     if isinstance(expected, list) and isinstance(actual, list):
         if not actual or not expected:
@@ -93,14 +93,14 @@ def best_partner(
     """Return the highest similarity of ``expected`` to any candidate and the index of the first
     that reaches it.
     """
-    best, place = 0.0, 0
+    best, best_index = 0.0, 0
     for index, candidate in enumerate(candidates):
         close = similarity(expected, candidate, budget, depth)
         if close > best:
-            best, place = close, index
+            best, best_index = close, index
             if best == 1.0:
                 break
-    return best, place
+    return best, best_index
 
 
 def differences(
@@ -118,13 +118,13 @@ def differences(
     if isinstance(expected, dict) and isinstance(actual, dict):
         budget.spend(len(expected), depth)
         for key, value in expected.items():
-            place = pointer + pointer_to(key)
+            inner = pointer + pointer_to(key)
             if key in actual:
-                yield from differences(value, actual[key], subject, budget, place, depth + 1)
+                yield from differences(value, actual[key], subject, budget, inner, depth + 1)
             else:
                 yield Reason(
                     code="missing_argument",
-                    pointer=place,
+                    pointer=inner,
                     expected=value,
                     actual=ABSENT,
                     subject=subject,
@@ -132,8 +132,8 @@ def differences(
     elif isinstance(expected, list) and isinstance(actual, list):
         budget.spend(len(expected) * max(1, len(actual)), depth)
         for index in range(len(expected)):
-            place = f"{pointer}/{index}"
-            yield from _item_differences(expected, actual, index, subject, budget, place, depth + 1)
+            inner = f"{pointer}/{index}"
+            yield from _item_differences(expected, actual, index, subject, budget, inner, depth + 1)
     else:
         kinds = {type(expected), type(actual)}
         code = "wrong_argument" if len(kinds) == 1 or kinds == {int, float} else "wrong_type"
@@ -150,11 +150,11 @@ def _item_differences(
     depth: int,
 ) -> Iterator[Reason]:
     value = expected[index]
-    best, place = best_partner(value, actual, budget, depth)
+    best, index_of_best = best_partner(value, actual, budget, depth)
     if best == 1.0:
         return
     if best > 0.0:
-        yield from differences(value, actual[place], subject, budget, pointer, depth)
+        yield from differences(value, actual[index_of_best], subject, budget, pointer, depth)
         return
     stray = actual[index] if len(expected) == len(actual) else None
     budget.spend(len(expected), depth)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any, Final
 
@@ -29,16 +29,19 @@ from gradestack_plugins.readers.jsonl import JsonLines
 Row = dict[str, Any]
 
 _NO_PLACE: Final = ("source", "remarks", "native", "agent_usage")
-"""Fields that say how a record was read, not what happened."""
+"""Fields about the reading of a record."""
 _PREDICTED: Final = ("calls", "label", "text", "plan")
 _FIELDS: Final = tuple(name for name in Sample.__struct_fields__ if name not in _NO_PLACE)
 _VERSION: Final = 2
 _NOTHING: Final = Sample(id="")
-_defaults: Final = cache(
-    lambda kind: {each.name: each.default for each in msgspec.structs.fields(kind)}
-)
-_PLACE: Final = Source(file="")
+_SOURCE: Final = Source(file="")
 _encode: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
+
+
+@cache
+def _defaults(kind: type[msgspec.Struct]) -> dict[str, Any]:
+    """Return the defaults of a struct's fields."""
+    return {field.name: field.default for field in msgspec.structs.fields(kind)}
 
 
 def encoded(row: Row) -> bytes:
@@ -54,8 +57,9 @@ def encoded(row: Row) -> bytes:
 
 
 def as_jsonl(sample: Sample) -> tuple[bytes, list[str]]:
-    """Return a sample's line, which predicts what its conversation does not say, and fields it does
-    not give back.
+    """Return a sample's line, and the fields that it does not give back.
+
+    The line has a prediction where the conversation does not give it back.
     """
     row = _line(sample, [name for name in _FIELDS if name not in _PREDICTED])
     again = _read(row)
@@ -66,10 +70,10 @@ def as_jsonl(sample: Sample) -> tuple[bytes, list[str]]:
 
 
 def _read(row: Row) -> Sample:
-    found = JsonLines().sample(loads(encoded(row)), _PLACE)
-    if isinstance(found, BadRecord):
-        raise ValueError(found.reason)
-    return found
+    sample = JsonLines().sample(loads(encoded(row)), _SOURCE)
+    if isinstance(sample, BadRecord):
+        raise ValueError(sample.reason)
+    return sample
 
 
 def _different(sample: Sample, again: Sample) -> list[str]:
@@ -78,15 +82,15 @@ def _different(sample: Sample, again: Sample) -> list[str]:
 
 
 def _shown(sample: Sample, name: str) -> str:
-    """Return what is to be kept of a field, as text.
+    """Return the part of a field that is to be given back, as text.
 
-    The text of arguments only where they are no object.
+    The text of arguments counts only where they are no object.
     """
     value = getattr(sample, name)
     if name == "calls" and value:
         value = tuple(map(_without_text, value))
     elif name == "turns":
-        value = tuple([tuple([_as_said(message) for message in turn]) for turn in value])
+        value = tuple([tuple(map(_as_said, turn)) for turn in value])
     return json.dumps(_plain(value), sort_keys=True)
 
 
@@ -95,69 +99,85 @@ def _without_text(call: ToolCall) -> ToolCall:
 
 
 def _as_said(message: Message) -> Message:
-    calls = [
-        ToolCall(name=each.name, arguments=each.arguments, raw_arguments=each.raw_arguments)
-        for each in message.tool_calls
-    ]
-    said = {"content": message.content or None, "tool_calls": tuple(map(_without_text, calls))}
-    return replace(message, name=None, tool_call_id=None, **said)
+    """Return a message with the names and arguments of its calls, without ids."""
+    calls = []
+    for call in message.tool_calls:
+        arguments, raw = call.arguments, call.raw_arguments
+        said = ToolCall(name=call.name, arguments=arguments, raw_arguments=raw)
+        calls.append(_without_text(said))
+    content = message.content or None
+    return replace(message, name=None, tool_call_id=None, content=content, tool_calls=tuple(calls))
 
 
-def _line(sample: Sample, fields: Any) -> Row:
+def _line(sample: Sample, fields: Iterable[str]) -> Row:
+    """Return some fields of a sample in the jsonl form, with its id."""
+    names = set(fields)
     number = sample.source.id if sample.source is not None else None
     row: Row = {"version": _VERSION, "id": sample.id if str(number) != sample.id else number}
     for name in fields:
         value = getattr(sample, name)
-        if name not in (*_PREDICTED, "status", "error", "id") and value != getattr(_NOTHING, name):
+        if name not in _WRITTEN_APART and value != getattr(_NOTHING, name):
             row[name] = _plain(value)
     if sample.usage is None and sample.agent_usage is not None:
         row["usage"] = sample.agent_usage
-    if "calls" in fields:
+    if "calls" in names:
         said = {name: getattr(sample, name) for name in _PREDICTED}
-        row["predicted"] = {
-            name: _plain(value) for name, value in said.items() if value is not None
-        }
-    if "error" in fields and sample.status is not Status.OK:
+        known = {name: _plain(value) for name, value in said.items() if value is not None}
+        row["predicted"] = known
+    if "error" in names and sample.status is not Status.OK:
         error = sample.error
         row["error"] = "" if error is None else {"type": error.type, "message": error.message}
     return row
 
 
+_WRITTEN_APART: Final = (*_PREDICTED, "status", "error", "id")
+
+
 def _plain(value: Any) -> Any:
-    """Return a part of a sample as JSON, without what is as if nobody had said it."""
+    """Return a part of a sample as JSON, without fields that have their default."""
     if isinstance(value, tuple):
-        return [_plain(each) for each in value]
+        return list(map(_plain, value))
     if isinstance(value, Mapping):
-        return {
-            key: _plain(each) if isinstance(each, Rule) else each for key, each in value.items()
-        }
-    if not isinstance(value, msgspec.Struct):
-        return value
+        are_rules = any(isinstance(inner, Rule) for inner in value.values())
+        return {key: _plain(inner) for key, inner in value.items()} if are_rules else value
+    return _plain_struct(value) if isinstance(value, msgspec.Struct) else value
+
+
+def _plain_struct(value: msgspec.Struct) -> Row:
+    """Return a part of a sample as JSON, in the order of the jsonl form."""
     defaults = _defaults(type(value))
-    known = ((name, getattr(value, name)) for name in value.__struct_fields__)
-    row = {name: _plain(each) for name, each in known if each != defaults[name]}
+    row: Row = {}
+    for name in value.__struct_fields__:
+        inner = getattr(value, name)
+        if inner != defaults[name]:
+            row[name] = _plain(inner)
     if isinstance(value, Message):
         if value.tool_calls:
-            ids = [{} if each.id is None else {"id": each.id} for each in value.tool_calls]
-            calls = zip(ids, map(_function, value.tool_calls), strict=True)
-            row["tool_calls"] = [
-                {**named, "type": "function", "function": call} for named, call in calls
-            ]
+            row["tool_calls"] = list(map(_chat_call, value.tool_calls))
         return {"role": value.role, "content": value.content, **row}
     if isinstance(value, Expectation):  # the calls behind the rest
         return row | {name: row.pop(name) for name in ("calls", "alternatives") if name in row}
     if isinstance(value, ToolCall | ExpectedCall):
-        row = {**(called := _function(value)), **row, **called}
+        function = _function(value)
+        row = {**function, **row, **function}
         row.pop("raw_arguments", None)
         if not value.name and "names" in row:
             del row["name"]
     return row
 
 
+def _chat_call(call: ToolCall) -> Row:
+    """Return the call of a message in the form of the APIs."""
+    entry: Row = {} if call.id is None else {"id": call.id}
+    return {**entry, "type": "function", "function": _function(call)}
+
+
 def _function(call: ToolCall | ExpectedCall) -> Row:
-    """Return name and arguments of a call: their text where it is theirs."""
+    """Return name and arguments of a call; the arguments as text where that is their text."""
     arguments, raw = call.arguments, call.raw_arguments
-    is_text = arguments is None or (raw is not None and parse_arguments(raw)[0] == arguments)
+    is_text = arguments is None
+    if raw is not None and not is_text:
+        is_text = parse_arguments(raw)[0] == arguments
     return {"name": call.name, "arguments": raw if is_text else arguments}
 
 
@@ -170,18 +190,15 @@ def as_atif(sample: Sample, *, plain: bool = False) -> tuple[bytes, list[str]]:
     written = _Trajectory(sample, plain=plain)
     again = _read_atif(written.document)
     if plain:
-        lost = [
-            name
-            for name in _different(sample, again)
-            if getattr(sample, name) != getattr(_NOTHING, name)
-        ]
+        different = _different(sample, again)
+        lost = [name for name in different if getattr(sample, name) != getattr(_NOTHING, name)]
         return encoded(written.document), [*lost, *written.left_out]
     written.complete(again)
     return encoded(written.document), _different(sample, _read_atif(written.document))
 
 
 def _read_atif(document: Row) -> Sample:
-    return next(iter(Atif().samples_of_record(loads(encoded(document)), _PLACE, "")))
+    return next(iter(Atif().samples_of_record(loads(encoded(document)), _SOURCE, "")))
 
 
 _SOURCES: Final = {"assistant": "agent", "user": "user"}
@@ -194,110 +211,135 @@ _TOTALS: Final = {
 
 
 class _Trajectory:
-    """The trajectory of a sample, and the parts of messages and results that a plain one leaves
-    out.
+    """Writes the trajectory of a sample.
+
+    Attributes:
+        document: The trajectory.
+        left_out: The parts of messages and results that a plain one leaves out.
     """
 
     def __init__(self, sample: Sample, *, plain: bool) -> None:
         self.sample, self.plain = sample, plain
         self.left_out: list[str] = []
-        self.steps: list[Row] = []
+        self._steps: list[Row] = []
         self._entries: list[Row] = []
         self._open: list[tuple[ToolCall, Row, str]] = []
         self._ids: set[str] = set()
-        self._audio = False
-        self._steps()
-        facets, usage = sample.facets, sample.usage
-        named = [part for part in (sample.id, sample.model, sample.run) if part is not None]
-        known = {key: facets.get(f"agent_{key}") for key in ("name", "version")}
-        agent: Row = {
-            key: each if isinstance(each, str) else "unknown" for key, each in known.items()
-        }
+        self._has_audio = False
+        self._write_steps()
+        self.document = self._document()
+
+    def _document(self) -> Row:
+        sample = self.sample
+        document: Row = {"schema_version": f"ATIF-v1.{8 if self._has_audio else 7}"}
+        if "session_id" in sample.trace:
+            document["session_id"] = sample.trace["session_id"]
+        names = [str(part) for part in (sample.id, sample.model, sample.run) if part is not None]
+        document["trajectory_id"] = sample.id if sample.run is None else "/".join(names)
+        document["agent"] = self._agent()
+        document["steps"] = self._steps
+        totals: Row = {}
+        for key, name in _TOTALS.items():
+            amount = getattr(sample.usage, name, None)
+            if amount is not None:
+                totals[key] = amount
+        document["final_metrics"] = {**totals, "total_steps": len(self._steps)}
+        return document
+
+    def _agent(self) -> Row:
+        sample = self.sample
+        agent: Row = {}
+        for key in ("name", "version"):
+            value = sample.facets.get(f"agent_{key}")
+            agent[key] = value if isinstance(value, str) else "unknown"
         if sample.model is not None:
             agent["model_name"] = sample.model
         if sample.tools is not None:
-            agent["tool_definitions"] = [
-                {"type": "function", "function": _plain(tool)} for tool in sample.tools
-            ]
-        totals = {
-            key: getattr(usage, name)
-            for key, name in _TOTALS.items()
-            if getattr(usage, name, None) is not None
-        }
-        self.document: Row = {
-            "schema_version": f"ATIF-v1.{8 if self._audio else 7}",
-            **({"session_id": sample.trace["session_id"]} if "session_id" in sample.trace else {}),
-            "trajectory_id": sample.id if sample.run is None else "/".join(map(str, named)),
-            "agent": agent,
-            "steps": self.steps,
-            "final_metrics": {**totals, "total_steps": len(self.steps)},
-        }
+            tools = map(_plain, sample.tools)
+            agent["tool_definitions"] = [{"type": "function", "function": tool} for tool in tools]
+        return agent
 
-    def _own(self, holder: Row, **lacking: Any) -> None:
+    def _add_own(self, holder: Row, **lacking: Any) -> None:
+        """Add what ATIF lacks to a part of the trajectory; a plain one leaves it out."""
         if self.plain:
             self.left_out += lacking
         elif lacking:
             holder["extra"] = {**holder.get("extra", {}), "gradestack": lacking}
 
-    def _said(self, content: Any) -> tuple[Any, Row]:
+    def _content(self, content: Any) -> tuple[Any, Row]:
+        """Return a content as ATIF has it, and the content itself where that is not given back."""
         if content is None or isinstance(content, str):
             return content, {}
-        parts = content if isinstance(content, list) else []
-        if parts and all(map(_is_part, parts)):
-            self._audio |= any(each["type"] == "audio" for each in parts)
-            return parts, {}
+        if isinstance(content, list) and content and all(map(_is_part, content)):
+            self._has_audio |= any(part["type"] == "audio" for part in content)
+            return content, {}
         return text_of(content) or compact(content), {"content": content}
 
-    def _step(self, source: str, content: Any, **lacking: Any) -> Row:
-        said, apart = self._said(content)
-        step: Row = {
-            "step_id": len(self.steps) + 1,
-            "source": source,
-            "message": "" if said is None else said,
-        }
-        self._own(step, **lacking, **apart)
-        self.steps.append(step)
+    def _add_step(self, source: str, content: Any, **lacking: Any) -> Row:
+        message, own = self._content(content)
+        step: Row = {"step_id": len(self._steps) + 1, "source": source}
+        step["message"] = "" if message is None else message
+        self._add_own(step, **lacking, **own)
+        self._steps.append(step)
         return step
 
-    def _steps(self) -> None:  # noqa: C901
+    def _write_steps(self) -> None:
         sample = self.sample
         messages = [message for turn in sample.turns for message in turn]
-        made = [call for each in messages if each.role == "assistant" for call in each.tool_calls]
         calls = [call for call in sample.calls or () if call.requestor == "assistant"]
+        made: list[ToolCall] = []
+        for message in messages:
+            made += message.tool_calls if message.role == "assistant" else ()
         if [call.name for call in made] == [call.name for call in calls]:
             made = calls
         waiting = iter(made)
-        for each in messages:
-            if each.role in {"tool", "function"}:
-                self._result_message(each)
-                continue
-            role = each.role if each.role not in {"system", *_SOURCES} else None
-            lacking = {
-                key: value
-                for key, value in (("role", role), ("name", each.name))
-                if value is not None
-            }
-            step = self._step(_SOURCES.get(each.role, "system"), each.content, **lacking)
-            if each.role == "assistant":
-                if each.reasoning is not None:
-                    step["reasoning_content"] = each.reasoning
-                self._made(step, [next(waiting) for _ in each.tool_calls])
+        for message in messages:
+            self._add_message(message, waiting)
         if not messages:
             asked = (sample.input,) if isinstance(sample.input, str) else sample.input or ()
             for text in asked:
-                self._step("user", text)
-        if (calls and not made) or (not messages and (sample.calls, sample.text) != (None, None)):
-            last = self.steps[-1] if self.steps and self.steps[-1]["source"] == "agent" else None
-            self._made(last or self._step("agent", None if messages else sample.text), calls)
+                self._add_step("user", text)
+        has_answer = sample.calls is not None or sample.text is not None
+        if (calls and not made) or (not messages and has_answer):
+            self._add_calls(self._last_answer(None if messages else sample.text), calls)
         for call, step, identifier in self._open:
             if call.status in {"ok", "error"} or call.result is not None:
-                self._result(step, identifier, call.result, failed=call.status == "error")
+                has_failed = call.status == "error"
+                self._add_result(step, identifier, call.result, has_failed=has_failed)
 
-    def _made(self, step: Row, calls: list[ToolCall]) -> None:
+    def _last_answer(self, text: str | None) -> Row:
+        """Return the last step where that is an answer, else a new one with a text."""
+        if self._steps and self._steps[-1]["source"] == "agent":
+            return self._steps[-1]
+        return self._add_step("agent", text)
+
+    def _add_message(self, message: Message, waiting: Iterator[ToolCall]) -> None:
+        """Add a message as a step, or as the result of a call.
+
+        Args:
+            message: The message.
+            waiting: The calls of answers that are not yet written.
+        """
+        if message.role in {"tool", "function"}:
+            self._add_result_message(message)
+            return
+        lacking: Row = {}
+        if message.role not in {"system", *_SOURCES}:
+            lacking["role"] = message.role
+        if message.name is not None:
+            lacking["name"] = message.name
+        step = self._add_step(_SOURCES.get(message.role, "system"), message.content, **lacking)
+        if message.role == "assistant":
+            if message.reasoning is not None:
+                step["reasoning_content"] = message.reasoning
+            self._add_calls(step, [next(waiting) for _ in message.tool_calls])
+
+    def _add_calls(self, step: Row, calls: list[ToolCall]) -> None:
         for call in calls:
             identifier = call.id or ""
             while not identifier or identifier in self._ids:
-                identifier = f"call_{len(self._ids) + 1}{identifier and '_'}{identifier}"
+                suffix = f"_{identifier}" if identifier else ""
+                identifier = f"call_{len(self._ids) + 1}{suffix}"
             self._ids.add(identifier)
             arguments = {} if call.arguments is None else dict(call.arguments)
             entry = {"tool_call_id": identifier, "function_name": call.name, "arguments": arguments}
@@ -305,82 +347,89 @@ class _Trajectory:
             self._entries.append(entry)
             self._open.append((call, step, identifier))
 
-    def _result_message(self, message: Message) -> None:
-        """Put the result in a message beside its call.
+    def _add_result_message(self, message: Message) -> None:
+        """Add the result in a message beside its call.
 
-        The one of its id, else the oldest open one of its name.
+        That is the call of its id, else the oldest open one of its name.
         """
         for number, (call, step, identifier) in enumerate(self._open):
-            named = message.name in {None, call.name} if message.tool_call_id is None else False
-            if named or (message.tool_call_id is not None and message.tool_call_id == call.id):
+            if message.tool_call_id is None:
+                is_own = message.name in {None, call.name}
+            else:
+                is_own = message.tool_call_id == call.id
+            if is_own:
                 name = None if self.plain else message.name  # it is the call's
-                self._result(
-                    step, identifier, message.content, failed=call.status == "error", name=name
+                has_failed = call.status == "error"
+                self._add_result(
+                    step, identifier, message.content, has_failed=has_failed, name=name
                 )
                 del self._open[number]
                 return
-        step = self.steps[-1] if self.steps else self._step("system", None)
-        self._result(step, None, message.content, name=message.name)
+        step = self._steps[-1] if self._steps else self._add_step("system", None)
+        self._add_result(step, None, message.content, name=message.name)
 
-    def _result(
+    def _add_result(
         self,
         step: Row,
         identifier: str | None,
         content: Any,
         *,
-        failed: bool = False,
+        has_failed: bool = False,
         name: str | None = None,
     ) -> None:
-        said, apart = self._said(content)
+        said, own = self._content(content)
         result: Row = {} if identifier is None else {"source_call_id": identifier}
         if said is not None:
             result["content"] = said
-        if failed:
+        if has_failed:
             result["extra"] = {"is_error": True}
-        self._own(result, **apart, **({} if name is None else {"name": name}))
+        if name is not None:
+            own["name"] = name
+        self._add_own(result, **own)
         step.setdefault("observation", {"results": []})["results"].append(result)
 
     def complete(self, again: Sample) -> None:
-        sample = self.sample
-        different = _different(sample, again)
+        """Add the fields that the trajectory does not give back.
+
+        Args:
+            again: The sample that it gives.
+        """
+        different = _different(self.sample, again)
         predicted = [name for name in _PREDICTED if name in different]
-        names = [[call.name for call in each.calls or ()] for each in (sample, again)]
-        if (
-            "calls" in predicted
-            and sample.calls
-            and names[0] == names[1]
-            and len(names[0]) == len(self._entries)
-        ):
+        if "calls" in predicted and self._add_own_of_calls(again):
             predicted.remove("calls")
-            for call, other, entry in zip(
-                sample.calls, again.calls or (), self._entries, strict=True
-            ):
-                keep = ("raw_arguments",) if call.arguments is not None else ()
-                known = (
-                    (name, getattr(call, name))
-                    for name in call.__struct_fields__
-                    if name not in keep
-                )
-                self._own(
-                    entry, **{name: value for name, value in known if value != getattr(other, name)}
-                )
         fields = [name for name in different if name not in _PREDICTED]
-        row = _line(sample, fields)
-        own = {
-            name: row.get(name)
-            for name in (*fields, *(("error",) if "status" in fields else ()))
-            if name != "status"
-        }
+        row = _line(self.sample, fields)
+        own: Row = {name: row.get(name) for name in fields if name != "status"}
+        if "status" in fields:
+            own["error"] = row.get("error")
         if predicted:
-            said = _line(sample, _PREDICTED)["predicted"]
+            said = _line(self.sample, _PREDICTED)["predicted"]
             own["predicted"] = {name: said.get(name) for name in predicted}
         if own:
-            self._own(self.document, version=_VERSION, **own)
+            self._add_own(self.document, version=_VERSION, **own)
+
+    def _add_own_of_calls(self, again: Sample) -> bool:
+        """Add the fields of calls that differ; return False where calls do not correspond."""
+        calls, others = self.sample.calls or (), again.calls or ()
+        names = [call.name for call in calls]
+        if not calls or names != [call.name for call in others] or len(names) != len(self._entries):
+            return False
+        for call, other, entry in zip(calls, others, self._entries, strict=True):
+            own: Row = {}
+            for name in call.__struct_fields__:
+                value = getattr(call, name)
+                is_given = name == "raw_arguments" and call.arguments is not None
+                if not is_given and value != getattr(other, name):
+                    own[name] = value
+            self._add_own(entry, **own)
+        return True
 
 
 def _is_part(part: Any) -> bool:
-    key, kind = (
-        ("text", str) if isinstance(part, dict) and part.get("type") == "text" else ("source", dict)
-    )
-    named = isinstance(part, dict) and part.keys() == {"type", key} and isinstance(part[key], kind)
-    return named and part["type"] in {"text", "image", "audio"}
+    """Return whether a part of a content has the form of ATIF's."""
+    kind = part.get("type") if isinstance(part, dict) else None
+    if kind == "text":
+        return part.keys() == {"type", "text"} and isinstance(part["text"], str)
+    is_medium = kind in {"image", "audio"} and part.keys() == {"type", "source"}
+    return is_medium and isinstance(part["source"], dict)

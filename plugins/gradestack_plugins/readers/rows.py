@@ -33,6 +33,7 @@ class Row(msgspec.Struct, kw_only=True):
             which rows continue others.
         own: The id of the row, by which others name it as their parent.
         group: The id that several traces share.
+        asked_keys: The keys by which the messages of the request are equal; so for the answer.
         name: The name of a tool.
         text: The answer of a root.
         task: The id of a root's task; "" where that is the trace.
@@ -46,6 +47,8 @@ class Row(msgspec.Struct, kw_only=True):
     started: str = ""
     asked: list[Any] = []
     answer: list[Any] = []
+    asked_keys: list[str] = []
+    answer_keys: list[str] = []
     model: str | None = None
     usage: Usage | None = None
     tools: list[Any] | None = None
@@ -73,12 +76,13 @@ def runs_of_rows(rows: Iterable[Row], stem: str) -> Iterator[Run]:
     made_ids: set[str] = set()
     open_ends: dict[str, str] = {}
     for row in _latest_rows(rows):
+        row.asked_keys = [message_key(entry) for entry in row.asked]
+        row.answer_keys = [message_key(entry) for entry in row.answer]
         trace = row.trace
         if not trace:
-            keys = [message_key(entry) for entry in row.asked]
-            trace = _continued_trace(keys, open_ends) or f"{stem}:{len(made_ids)}"
+            trace = _continued_trace(row.asked_keys, open_ends) or f"{stem}:{len(made_ids)}"
             made_ids.add(trace)
-            open_ends["".join([*keys, *map(message_key, row.answer)])] = trace
+            open_ends["".join([*row.asked_keys, *row.answer_keys])] = trace
         traces.setdefault(trace, []).append(row)
     for trace, own_rows in traces.items():
         for run in _runs_of_trace(trace, own_rows):
@@ -228,7 +232,7 @@ def _conversation(models: list[Row]) -> list[Any]:
     entries: list[Any] = []
     keys: list[str] = []
     for row in models:
-        asked = [message_key(entry) for entry in row.asked]
+        asked = row.asked_keys
         shared = shared_beginning(keys, asked)
         continues = shared == len(keys)
         known = set(keys)
@@ -237,7 +241,7 @@ def _conversation(models: list[Row]) -> list[Any]:
                 entries.append(entry)
                 keys.append(key)
         entries += row.answer
-        keys += map(message_key, row.answer)
+        keys += row.answer_keys
     return entries
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any, Final
 
 import msgspec
@@ -56,7 +57,12 @@ def read_row(
             several paths the first one with a value counts; of a list the first entry.
         kind_of: Returns the kind of a row.
     """
-    values = {field: value_at(recorded, places.get(field, field)) for field in _FIELDS}
+    values: dict[str, Any] = {}
+    for field in _FIELDS:
+        path = places.get(field, field)
+        value = recorded.get(path) if path.isidentifier() else value_at(recorded, path)
+        if value is not None:
+            values[field] = value
     span, remarks = convert_record(values, Span)
     row = Row(
         kind=kind_of(span),
@@ -86,14 +92,23 @@ _FIELDS: Final = Span.__struct_fields__
 def value_at(row: Mapping[str, Any], paths: str) -> Any:
     """Return the value at the first of some paths that leads to more than an empty one."""
     value: Any = None
-    for path in paths.split():
+    for steps in _steps_of(paths):
         value = row
-        for step in path.split("."):
-            listed = as_list(value)
-            value = listed[0] if listed else as_map(value).get(step)
+        for step in steps:
+            if isinstance(value, dict):
+                value = value.get(step)
+            else:
+                listed = as_list(value)
+                value = listed[0] if listed else None
         if value:
             break
     return value
+
+
+@cache
+def _steps_of(paths: str) -> tuple[list[str], ...]:
+    """Return the steps of each of some paths."""
+    return tuple(path.split(".") for path in paths.split())
 
 
 def _id_text(identifier: Id) -> str:

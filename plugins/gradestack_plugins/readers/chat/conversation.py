@@ -310,7 +310,7 @@ class Conversation:
             "input": questions[0] if len(questions) == 1 else question,
             "turns": tuple([tuple(turn) for turn in self.turns]) if self.turns[0] else (),
             "calls": tuple(self.calls) if is_known else None,
-            "text": final_text(self.calls, self.step) or self.text,
+            "text": final_text(self.calls, self.step, self.text),
         }
 
     def fields_beside(self, predicted: Iterable[str]) -> dict[str, Any]:

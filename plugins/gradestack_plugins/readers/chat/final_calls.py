@@ -15,13 +15,23 @@ _ANSWERS: Final = {
 }
 """Tool -> the argument that is the answer: of Cline and Roo Code, smolagents, and pydantic-ai, whose
 answer is all arguments."""
+_COMPUTED: Final = "final_answer"
+"""The tool whose answer may be computed of its argument, which the message then has."""
 
 
-def final_text(calls: Sequence[ToolCall], step: int) -> str | None:
-    """Return the answer that the last call of the last step gives; None of any other call."""
+def final_text(calls: Sequence[ToolCall], step: int, text: str | None) -> str | None:
+    """Return the answer of a conversation, which its last call may give.
+
+    Args:
+        calls: All calls.
+        step: The index of the last step: a call before it gives no answer.
+        text: The text of the last answer.
+    """
     last = calls[-1] if calls else None
     if last is None or last.step != step or last.name not in _ANSWERS or not last.arguments:
-        return None
+        return text
+    if last.name == _COMPUTED and text:
+        return text
     values = list(last.arguments.values())
     answer = last.arguments.get(_ANSWERS[last.name], values[0] if len(values) == 1 else None)
     if answer is None:

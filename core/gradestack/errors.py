@@ -119,7 +119,8 @@ def writing(shown: object) -> Iterator[None]:
         yield
     except OSError as error:
         kind = DataError if storage_failed(error) else ConfigError
-        name, why = error.filename or shown, error.strerror or error
+        name = error.filename or shown
+        why = error.strerror or error
         advice = "" if kind is DataError else "; choose another place"
         raise kind(f"{name}: cannot be written: {why}{advice}") from error
 

@@ -352,7 +352,8 @@ def files_suite(
 
     With ``guess`` columns are recognised beside those mapped.
     """
-    paths = [paths] if isinstance(paths, str | Path) else paths
+    if isinstance(paths, str | Path):
+        paths = [paths]
     if not paths:
         raise ConfigError("no file to grade: name result files or directories")
     ids = given.pop("ids", None)
@@ -724,7 +725,8 @@ def _graded_row(row: GradedRow, ordinal: int) -> tuple[Key, Grade]:
     """Return the key and the grade of a row, which the caller wrote as a tuple or a mapping."""
     fields: Mapping[str, Any]
     fields = row if isinstance(row, Mapping) else dict(zip(_COLUMNS, row, strict=False))
-    grade, cluster = fields.get("grade"), fields.get("cluster")
+    grade = fields.get("grade")
+    cluster = fields.get("cluster")
     if isinstance(grade, int | float):
         grade = Grade(score=float(grade))
     if not isinstance(grade, Grade) or fields.get("task") is None:
@@ -732,6 +734,7 @@ def _graded_row(row: GradedRow, ordinal: int) -> tuple[Key, Grade]:
         raise ConfigError(f"row {ordinal}: expected {expected}, got {row!r:.200}")
     task, facets = str(fields["task"]), fields.get("facets") or {}
     cluster = None if cluster is None else str(cluster)
-    run, model = fields.get("run"), fields.get("model")
+    run = fields.get("run")
+    model = fields.get("model")
     key = Key(id=task, cluster=cluster, run=run, model=model, ordinal=ordinal, facets=facets)
     return key, grade

@@ -88,7 +88,8 @@ class Meter:
         if progress.phase != "grading":
             return f"{text}; writing {progress.phase}"
         fresh = progress.samples - progress.resumed
-        now, share = time.monotonic(), progress.share or 0.0
+        now = time.monotonic()
+        share = progress.share or 0.0
         if share != self._share:  # a range is finished
             self._share, self._last_range = share, now
         if progress.resumed and not fresh:

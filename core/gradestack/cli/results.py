@@ -223,7 +223,8 @@ def _first_models(lines: Sequence[str]) -> list[str]:
 
 def _estimate(figure: Mapping[str, Any], meaning: Figure | None) -> str:
     """Return a figure with its interval, of a map of figures a row of them."""
-    value, interval = figure["value"], as_map(figure.get("interval"))
+    value = figure["value"]
+    interval = as_map(figure.get("interval"))
     if value is None:
         return f"n/a ({figure['reason']})"
     if isinstance(value, Mapping):
@@ -425,7 +426,8 @@ def _run_lines(runs: Mapping[str, Any]) -> list[str]:
     """Return the statistics over several recorded runs; nothing of one run."""
     if not runs:
         return []
-    number, average = len(runs["runs"]), runs["avg_score_attempted"]
+    number = len(runs["runs"])
+    average = runs["avg_score_attempted"]
     mean, deviation = average["mean"], average["std"]
     lines = [f"Runs: {number}"]
     lines.append(f"  Avg score: mean {_average(mean)}, std {_average(deviation)}")

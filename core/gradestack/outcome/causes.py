@@ -117,7 +117,8 @@ def error_kind(text: str) -> str:
     if not lines:
         return ""
     line = lines[-1] if lines[0].startswith("Traceback") else lines[0]
-    common = _VARYING.sub("…", line[: 4 * _LONGEST_ERROR])
+    beginning = line[: 4 * _LONGEST_ERROR]
+    common = _VARYING.sub("…", beginning)
     return " ".join(common.split())[:_LONGEST_ERROR]
 
 
@@ -131,8 +132,9 @@ def _cause_name(code: str, error: str) -> str:
 @lru_cache(4096)
 def argument_at(pointer: str) -> str:
     """Return the argument a JSON pointer leads into: its first part."""
-    first = pointer.removeprefix("/").partition("/")[0]
-    return first.replace("~1", "/").replace("~0", "~")[:LONGEST_NAME]
+    first, _, _ = pointer.removeprefix("/").partition("/")
+    name = first.replace("~1", "/").replace("~0", "~")
+    return name[:LONGEST_NAME]
 
 
 def cause_kinds(
@@ -159,8 +161,9 @@ def cause_kinds(
         cause = _cause_name(reason.code, reason.error or "")
         kinds.append((key, cause, subject[:LONGEST_NAME], argument))
     if fault:
-        code = as_text(fault.get("code")) or "fault"
-        cause = _cause_name(code, as_text(fault.get("message")))
+        code = as_text(fault.get("code"))
+        message = as_text(fault.get("message"))
+        cause = _cause_name(code or "fault", message)
         error_type = as_text(fault.get("type"))
         kinds.append((key, cause, error_type[:LONGEST_NAME], ""))
     if not kinds and state == _MISSING:
@@ -339,7 +342,9 @@ def _state_of(grade: _Grade) -> str:
 
 def _grade_kinds(key: str, grade: _Grade) -> list[CauseKind]:
     reasons = grade.reasons
-    of_items = tuple(reason for item in grade.items for reason in item.reasons)
+    of_items: tuple[_Reason, ...] = ()
+    for item in grade.items:
+        of_items += item.reasons
     if of_items != reasons:  # else it says the same as its items
         reasons += of_items
     swapped = swapped_labels(grade.gold, grade.label)

@@ -85,7 +85,8 @@ def reason_of(grade: Mapping[str, Any]) -> str:
         reason.get("code"),
         grade.get("state"),
     )
-    message = next(filter(None, map(as_text, texts)), "")
+    messages = filter(None, map(as_text, texts))
+    message = next(messages, "")
     kind = as_text(fault.get("type"))
     if kind and not message.startswith(kind):
         message = f"{kind}: {message}"
@@ -105,8 +106,8 @@ def example_of(first: FirstUngraded, key: str) -> str:
 
 def dataset_advice(suite: Suite, key: str) -> str:
     """Return advice to add expectations, where a grader compares and there is no dataset."""
-    stages = [stage for stage in suite.graders if stage.key == key]
-    compares = any(may_compare(stage.component) for stage in stages)
+    graders = {stage.key: stage.component for stage in suite.graders}
+    compares = key in graders and may_compare(graders[key])
     has_dataset = suite.inputs.dataset is not None
     if compares and not has_dataset:
         return "; to add what is missing: --dataset FILE"
@@ -125,8 +126,10 @@ def all_failed_text(
     """Return that every grade failed, or that there is no result; None where neither is so."""
     if suite.allow_all_failed or merged.interrupted:
         return None
-    graded = sum(count.graded for count in counts.values())
-    failed = sum(count.states[Outcome.FAILED] for count in counts.values())
+    graded = failed = 0
+    for of_grader in counts.values():
+        graded += of_grader.graded
+        failed += of_grader.states[Outcome.FAILED]
     if failed and not graded:
         grades = "the only grade" if failed == 1 else f"all {failed} grades"
         text = f"{grades} failed, so nothing was graded"
@@ -165,7 +168,9 @@ def add_reasons(gates: Sequence[Verdict], recorded: Report) -> None:
 
     It is of the most frequent state of the runs that a grader should have graded.
     """
-    entries = [entry for gate in gates for entry in gate.all_coverage().items()]
+    entries: list[tuple[str, Coverage]] = []
+    for gate in gates:
+        entries += gate.all_coverage().items()
     has_ungraded = any(coverage.states for _, coverage in entries)
     if not has_ungraded or not recorded.has_rows:
         return

@@ -47,8 +47,9 @@ def _list_runs(rows: Report, num_runs: int) -> list[Any]:
     every_run = sorted(all_runs, key=_sort_key)
     problems = []
     for model, runs in runs_by_model.items():
-        lacking = [run for run in every_run if run not in runs]
-        problems += [f"model {model} lacks run {run}" for run in lacking]
+        for run in every_run:
+            if run not in runs:
+                problems.append(f"model {model} lacks run {run}")
     if len(every_run) != num_runs or problems:
         names = ["(unnamed)" if run is None else str(run) for run in every_run]
         recorded = f"the recording holds {len(every_run)}: {', '.join(names)}"
@@ -67,7 +68,8 @@ def _split_rows(rows: Report, runs: list[Any], staging: Staging) -> list[list[in
         for number, run in enumerate(runs, 1):
             folder = staging.path / f"run_{number}"
             folder.mkdir()
-            files[run] = create_rows(folder / Path(rows.rows_name).name)
+            name = Path(rows.rows_name).name
+            files[run] = create_rows(folder / name)
         for number, _, line in rows.lines():
             of_row = rows.row(number, line)["run"]
             for run in [of_row] if of_row in files else runs:
@@ -123,7 +125,8 @@ def statistics(metrics: list[Mapping[str, Any]], passed: list[bool | None]) -> d
 
 def _missing_averages(metrics: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Yield a warning about runs of which nothing was graded, where others have an average."""
-    without = sum(run["avg_score_attempted"] is None for run in metrics)
+    averages = [run["avg_score_attempted"] for run in metrics]
+    without = averages.count(None)
     graded = len(metrics) - without
     if without and graded:
         what = f"{without} of {len(metrics)} runs have no average, as nothing of theirs was graded"
@@ -161,8 +164,9 @@ def write_runs(
     table = evaluation.run_figures.merged.table
     for number, part in enumerate(_split_rows(rows, runs, staging), 1):
         folder = f"run_{number}"
+        path = staging.path / folder
         merged = Merged(main=suite.main, table=table, samples=len(part))
-        recorded = Report(path=staging.path / folder, header={}, summary={})
+        recorded = Report(path=path, header={}, summary={})
         of_run = msgspec.structs.replace(evaluation, merged=merged, recorded=recorded, part=part)
         content = summarise(of_run)
         run = runs[number - 1]

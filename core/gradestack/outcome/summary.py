@@ -118,12 +118,6 @@ def summarise(evaluation: Evaluation) -> dict[str, Any]:
         },
         "gates": [gate.as_json() for gate in gates],
         "gates_passed": gates_passed and not merged.interrupted,
-        "bad_records": {"count": merged.bad, "listed": merged.bad_listed},
-        "duplicates": {
-            "policy": suite.duplicates,
-            "count": merged.duplicates,
-            "listed": merged.duplicates_listed,
-        },
         "warnings": [
             *list_warnings(suite, merged, models, evaluation.run_figures.merged.table),
             *grade_warnings(suite, counts, doubted, merged, first),
@@ -131,27 +125,37 @@ def summarise(evaluation: Evaluation) -> dict[str, Any]:
             *component_warnings(suite, broken | failed_metrics, aggregates),
         ],
     }
-    content["metrics"]["states"] = {key: count.states for key, count in counts.items()}
-    content["metrics"]["aggregates"] = aggregates
+    states = {key: count.states for key, count in counts.items()}
+    content["metrics"] |= {"states": states, "aggregates": aggregates}
     if evaluation.programs.entries:
         content["programs"] = evaluation.programs.entries
     if evaluation.part is None:
         content["failures"] = _write_failures(counts, first)
-    if merged.left_out or suite.subset:
-        content["subset"] = subset_entry(suite.taken, merged.samples, merged.left_out)
-    if merged.remarks:
-        content["remarks"] = {
-            kind: {"count": times, "first": where}
-            for kind, (times, where) in sorted(merged.remarks.items())
-        }
-    if merged.interrupted:
-        content["incomplete"] = "interrupted: the figures cover the runs graded before"
     problems = {
         "all_failed": all_failed_text(suite, counts, merged, first),
         "broken": broken,
         "failed_metrics": failed_metrics,
     }
-    return content | {name: problem for name, problem in problems.items() if problem}
+    known_problems = {name: problem for name, problem in problems.items() if problem}
+    return content | _write_records(suite, merged) | known_problems
+
+
+def _write_records(suite: Suite, merged: Merged) -> dict[str, Any]:
+    """Return the entries about records: bad ones, duplicates, those left out, and remarks."""
+    duplicates = {"policy": suite.duplicates, "count": merged.duplicates}
+    entries: dict[str, Any] = {
+        "bad_records": {"count": merged.bad, "listed": merged.bad_listed},
+        "duplicates": {**duplicates, "listed": merged.duplicates_listed},
+    }
+    if merged.left_out or suite.subset:
+        entries["subset"] = subset_entry(suite.taken, merged.samples, merged.left_out)
+    if merged.remarks:
+        remarks = entries["remarks"] = {}
+        for kind, (times, where) in sorted(merged.remarks.items()):
+            remarks[kind] = {"count": times, "first": where}
+    if merged.interrupted:
+        entries["incomplete"] = "interrupted: the figures cover the runs graded before"
+    return entries
 
 
 def _judge_gates(
@@ -196,8 +200,11 @@ def _broken_components(evaluation: Evaluation) -> tuple[dict[str, str], dict[str
     }
     for name, error in evaluation.programs.broken.items():
         broken[f"program {name}"] = error
-    metrics = [metric.name for metric in suite.metrics]
-    return broken, {name: errors[name] for name in metrics if name in errors}
+    metrics = {}
+    for metric in suite.metrics:
+        if metric.name in errors:
+            metrics[metric.name] = errors[metric.name]
+    return broken, metrics
 
 
 def _write_metrics(
@@ -334,5 +341,7 @@ def _estimate(figure: Figure, metrics: Mapping[str, Any]) -> dict[str, JSON]:
 
 
 def _first_reason(*reasons: JSON) -> str:
-    texts = [as_text(reason) for reason in reasons]
-    return next((text for text in texts if text not in ("", "undefined")), "not defined")
+    for text in map(as_text, reasons):
+        if text not in ("", "undefined"):
+            return text
+    return "not defined"

@@ -99,7 +99,8 @@ class Resolver:
         """Return whether a suite has the grader named at a location; else it is a problem."""
         if isinstance(key, str) and key in known:
             return True
-        self.add_problem(location, f"no grader has the key {key!r}{hint_of(key, known)}")
+        hint = hint_of(key, known)
+        self.add_problem(location, f"no grader has the key {key!r}{hint}")
         return False
 
     def warn(self, location: Location, text: str) -> None:
@@ -295,19 +296,16 @@ class Resolver:
             return None
         offer, target = loaded
         path, function = self._local.get((kind, offer.name), (None, {}))
-        options = {name: value for name, value in reference.options.items() if name not in reserved}
+        written_options = reference.options.items()
+        options = {name: value for name, value in written_options if name not in reserved}
         if function and options:
-            why = "unknown key; a function has no options"
-            self.add_problem((*location, next(iter(options))), why)
+            first = next(iter(options))
+            self.add_problem((*location, first), "unknown key; a function has no options")
             return None
         fields = attrs.fields_dict(target)
         if "profile" in options and "profile" not in fields:
             del options["profile"]
-            why = (
-                "stands at the top of a suite: `profile: upstream` runs the original program of "
-                "the format; a component computes what the family's document defines"
-            )
-            self.add_problem((*location, "profile"), why)
+            self._refuse_profile(location)
         inherited = {"num_runs": self.num_runs, **(defaults or {})}
         for name, value in inherited.items():
             if name in fields and value is not None:
@@ -319,7 +317,6 @@ class Resolver:
             path = component.file.resolve()
             self.code[path] = None
         code = code_of_component(component, path) if LOCAL_CODE else {}
-        release = offer.plugin.release
         return Stage(
             kind=kind,
             key=key,
@@ -327,9 +324,16 @@ class Resolver:
             component=component,
             options=_completed(options, component),
             version=component.version,
-            distribution=release,
+            distribution=offer.plugin.release,
             code=code,
         )
+
+    def _refuse_profile(self, location: Location) -> None:
+        """Say what has replaced the option ``profile`` of components."""
+        program = "`profile: upstream` runs the original program of the format"
+        component = "a component computes what the family's document defines"
+        why = f"stands at the top of a suite: {program}; {component}"
+        self.add_problem((*location, "profile"), why)
 
 
 def _completed(options: Mapping[str, Any], component: Any) -> dict[str, Any]:
@@ -504,7 +508,8 @@ def _score_ends(grader: Stage, written: Any) -> dict[str, Any]:
     """Return options for aggregators of scores that are no shares: the least and most of them."""
     low, high = grader.component.bounds
     is_share = low >= 0 and high <= 1
-    if is_share or (isinstance(written, Mapping) and "share" in written):
+    is_set = isinstance(written, Mapping) and "share" in written
+    if is_share or is_set:
         return {}
     ends = {"least": low, "most": high}
     finite = {name: end for name, end in ends.items() if math.isfinite(end)}

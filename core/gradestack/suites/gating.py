@@ -80,7 +80,8 @@ class FigurePaths:
         key, _, _ = path.removeprefix(f"{grader}.").partition(".")
         is_refused = self.resolver.has_problem(("metrics", key))
         if grader in self.graders and not is_refused:
-            why = f"{grader} has no metric {key!r}{hint_of(key, metrics[grader])}"
+            hint = hint_of(key, metrics[grader])
+            why = f"{grader} has no metric {key!r}{hint}"
             self.resolver.add_problem(location, why)
         return None
 
@@ -128,7 +129,8 @@ class Compared(NamedTuple):
         """Return that it can never be so much; "" where it can."""
         if self.low <= value <= self.high:
             return ""
-        bounds = f"from {self.low:g} to {self.high:g}"
+        low, high = self.low, self.high
+        bounds = f"from {low:g} to {high:g}"
         why = f"{self.name} is {bounds}, got {value:g}"
         if self.high != 1 or value <= 0:
             return why

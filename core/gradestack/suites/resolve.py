@@ -4,7 +4,7 @@ reported at once.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -164,18 +164,9 @@ def _resolve(
     subset = _samples_and_runs(resolver, spec)
     reports = _reporters(resolver, spec)
     engine = _engine(resolver, spec, options.workers)
-    exporters: tuple[Stage, ...] = ()
-    programs: tuple[Stage, ...] = ()
+    programs, exporters = _writers(resolver, spec, options, format_reader, graders)
     if format_reader is not None:
         _check_needs(resolver, format_reader, graders, target)
-        if spec.profile == "upstream":
-            programs = programs_of(resolver, format_reader)
-        named = [*spec.exporters, *options.exporters]
-        exporters = exporters_of(
-            resolver, named, format_reader, graders.values(), with_own=not programs
-        )
-    if spec.profile == "upstream" and not programs:
-        _refuse_profile(resolver, reader)
     resolver.finish()
     if target.error is not None:
         raise target.error
@@ -185,17 +176,16 @@ def _resolve(
     graders, remarks = graders_for(resolver, graders, reader, target.inputs)
     resolver.warnings += remarks
     config: Mapping[str, Any]
+    default_name = document.default_name
     if in_memory:
         config = _config_in_memory(document.data, graders)
+        default_name = default_name or "samples"
     else:
         config = config_snapshot(document.data, target.inputs, reader, graders, metrics)
-    origin = Path(document.origin)  # nothing in summary.json depends on where the suite lies
-    warnings = [text.replace(document.origin, origin.name, 1) for text in resolver.warnings]
-    default_name = document.default_name or ("samples" if in_memory else origin.stem)
     duplicates, keeps_copies = _copies_of_runs(spec, reader)
     gates = judgement.gates
     return Suite(
-        name=spec.name or default_name,
+        name=spec.name or default_name or Path(document.origin).stem,
         profile=spec.profile,
         files=LocalFiles.load(resolver.code) if resolver.code else LocalFiles(),
         registry=resolver.registry,
@@ -228,9 +218,39 @@ def _resolve(
         programs=programs,
         engine=engine,
         config=jsonable(config),
-        warnings=(*target.ignored, *warnings),
+        warnings=(*target.ignored, *_warnings_without_folder(resolver)),
         notes=tuple(resolver.notes),
     )
+
+
+def _writers(
+    resolver: Resolver,
+    spec: SuiteSpec,
+    options: RunOptions,
+    reader: Stage | None,
+    graders: Mapping[str, Stage],
+) -> tuple[tuple[Stage, ...], tuple[Stage, ...]]:
+    """Return the original programs and the exporters; none for samples in memory (no reader)."""
+    programs: tuple[Stage, ...] = ()
+    is_upstream = spec.profile == "upstream"
+    if is_upstream and reader is not None:
+        programs = programs_of(resolver, reader)
+    if is_upstream and not programs:
+        _refuse_profile(resolver, reader)
+    if reader is None:
+        return programs, ()
+    named = [*spec.exporters, *options.exporters]
+    with_own = not programs
+    exporters = exporters_of(resolver, named, reader, graders.values(), with_own=with_own)
+    return programs, exporters
+
+
+def _warnings_without_folder(resolver: Resolver) -> Iterator[str]:
+    """Yield warnings with the suite's name alone: no result depends on where the suite lies."""
+    origin = resolver.document.origin
+    name = Path(origin).name
+    for text in resolver.warnings:
+        yield text.replace(origin, name, 1)
 
 
 def _config_in_memory(data: Mapping[str, Any], graders: Mapping[str, Stage]) -> dict[str, Any]:
@@ -271,7 +291,8 @@ def _check_there_is_work(
     has_paths = in_memory or bool(spec.target.paths)
     if not has_paths and not resolver.has_problem(("target",)):
         resolver.add_problem(("target",), "paths is missing: name the result files to grade")
-    has_problem = resolver.has_problem(("stack",)) or resolver.has_problem(("graders",))
+    has_problem = resolver.has_problem(("stack",))
+    has_problem |= resolver.has_problem(("graders",))
     if spec.graders or target.reader is None or has_problem:
         return
     also = "" if in_memory else ", or a stack"

@@ -107,7 +107,8 @@ def reading(shown: object) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise DataError(f"{shown}: cannot be read: {error.strerror or error}") from error
+        why = error.strerror or error
+        raise DataError(f"{shown}: cannot be read: {why}") from error
 
 
 @contextmanager
@@ -160,7 +161,8 @@ def suggest(word: object, known: Iterable[str], cutoff: float = 0.6) -> str:
     import difflib  # noqa: PLC0415 - only where something is wrong
 
     text = str(word)[:_LONGEST]
-    close = difflib.get_close_matches(text, list(known), n=1, cutoff=cutoff)
+    words = list(known)
+    close = difflib.get_close_matches(text, words, n=1, cutoff=cutoff)
     if close:
         return f" (did you mean {close[0]!r}?)"
     return ""

@@ -47,7 +47,8 @@ def verdict(report: Report) -> str:
     all_gates_passed = all(gate["passed"] for gate in report.gates)
     if "passed" not in runs or all_gates_passed == report.passed:
         return word
-    rule, passed, number = runs["rule"], runs["passed"], len(runs["runs"])
+    rule, passed = runs["rule"], runs["passed"]
+    number = len(runs["runs"])
     must = _RUNS_MUST.get(rule, f"{rule} must")
     return f"{word} ({passed} of {number} runs passed, {must})"
 

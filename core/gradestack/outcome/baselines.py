@@ -41,10 +41,16 @@ class Baselines:
     """
 
     def __init__(self, suite: Suite, out: Path | None) -> None:
-        gates = [gate for gate in suite.gates if isinstance(gate, BaselineGate)]
-        names = dict.fromkeys(gate.baseline for gate in gates)
-        self._reports = {name: _find_baseline(name, suite, out) for name in names}
-        figures = {gate.figure[:2] for gate in gates if gate.figure is not None}
+        self._reports: dict[str, Report | None] = {}
+        figures = set()
+        for gate in suite.gates:
+            if not isinstance(gate, BaselineGate):
+                continue
+            name = gate.baseline
+            if name not in self._reports:
+                self._reports[name] = _find_baseline(name, suite, out)
+            if gate.figure is not None:
+                figures.add(gate.figure[:2])
         self._metrics = [
             metric for metric in suite.metrics if (metric.of, metric.stage.key) in figures
         ]
@@ -62,8 +68,10 @@ class Baselines:
     def this_run(self, suite: Suite, recorded: Report, aggregates: Mapping[str, Any]) -> list[Side]:
         """Return the models of a run that is not finished yet."""
         entries = [component_entry(stage, None) for stage in suite.graders]
-        entries += [component_entry(metric.stage, metric.of) for metric in self._metrics]
-        outcome = {"grader": None if suite.success is None else suite.success.grader}
+        for metric in self._metrics:
+            entries.append(component_entry(metric.stage, metric.of))
+        grader = None if suite.success is None else suite.success.grader
+        outcome = {"grader": grader}
         summary = {"outcome": outcome, "metrics": {"aggregates": aggregates}}
         header = {"components": loads(dumps(entries))}
         now = attrs.evolve(recorded, header=header, summary=summary)
@@ -95,15 +103,18 @@ class Baselines:
         """
         report = self._reports[gate.baseline]
         if report is None:
-            whose = " whose gates passed" if gate.baseline == LATEST else ""
-            why = f"no earlier complete run of {suite.name}{whose} to compare with"
+            run = f"no earlier complete run of {suite.name}"
+            if gate.baseline == LATEST:
+                run += " whose gates passed"
+            why = f"{run} to compare with"
             verdict = begin_verdict(gate, metric_key=gate.grader)
             verdict.conclude_without_data("pass", why)
             return verdict
         try:
-            if gate.baseline not in self._sides:
-                self._sides[gate.baseline] = self._sides_of(report, gate.baseline)
-            pairs = _pair_models(self._sides[gate.baseline], read_sides())
+            name = gate.baseline
+            if name not in self._sides:
+                self._sides[name] = self._sides_of(report, name)
+            pairs = _pair_models(self._sides[name], read_sides())
         except DataError as error:  # gates match by id alone: without the advice of compare
             raise DataError(_UNLIKE, str(error.args[0])) from error
         verdicts = {now.model or "none": _judge(gate, before, now) for before, now in pairs}
@@ -183,7 +194,8 @@ def _judge(gate: BaselineGate, before: Side, now: Side) -> Verdict:
         return verdict
     tested = row.difference
     changed = flips(before, now, key, "zero")
-    verdict.flips = Flips(changed["fixed"], changed["broken"])
+    fixed, broken = changed["fixed"], changed["broken"]
+    verdict.flips = Flips(fixed, broken)
     verdict.tasks = tested.tasks
     verdict.only_baseline = row.fields["only_a_count"]
     verdict.only_this = row.fields["only_b_count"]
@@ -191,8 +203,10 @@ def _judge(gate: BaselineGate, before: Side, now: Side) -> Verdict:
         verdict.actual = _scale_of(gate) * tested.difference
     verdict.interval = _write_interval(row)
     # a one-sided bound at a confidence is an end of the two-sided interval at twice that less 1
-    verdict.bounds = _ends_at(row, 2 * gate.confidence - 1)
-    has_verdicts = now.declared(key)["better_is"] != "neither"
+    two_sided = 2 * gate.confidence - 1
+    verdict.bounds = _ends_at(row, two_sided)
+    better = now.declared(key)["better_is"]
+    has_verdicts = better != "neither"
     if not has_verdicts:
         has_verdicts = any(passed is not None for passed in now.passes(key, "skip"))
     conditions = [*_judge_difference(gate, row, verdict.bounds or ())]
@@ -200,7 +214,8 @@ def _judge(gate: BaselineGate, before: Side, now: Side) -> Verdict:
         is_met = verdict.flips.broken <= gate.max_flips
         of_flips: Decision = "passed" if is_met else "failed"
         conditions.append((of_flips if has_verdicts else "undecided", "fail"))
-    outcome = min((decision for decision, _ in conditions), key=_WORST_FIRST.index)
+    decisions = [decision for decision, _ in conditions]
+    outcome = min(decisions, key=_WORST_FIRST.index)
     is_strict = ("undecided", "fail") in conditions
     verdict.on_undecided = gate.on_undecided or ("fail" if is_strict else "warn")
     verdict.conclude(outcome, verdict.on_undecided)
@@ -236,8 +251,10 @@ def _compare(gate: BaselineGate, before: Side, now: Side) -> Row:
     try:
         if gate.figure is None:
             return mean_row(before, now, key, Rules(), rate=gate.is_percent)
-        figure = figure_of(gate.name, [now, before], Aggregators(now.report.registry))
-        return figure_rows(before, now, Rules(figures=[figure]))[figure.path]
+        aggregators = Aggregators(now.report.registry)
+        figure = figure_of(gate.name, [now, before], aggregators)
+        rows = figure_rows(before, now, Rules(figures=[figure]))
+        return rows[figure.path]
     except NoFigure:
         raise
     except ConfigError as error:
@@ -260,7 +277,8 @@ def _write_interval(row: Row) -> dict[str, Any]:
         return {"reason": row.difference.reason or None}
     n = row.difference.tasks
     known = {"confidence": 0.95, "n": n, "clusters": n, "method": "paired_t"}
-    return {"low": ends[0], "high": ends[1], **known}
+    low, high = ends
+    return {"low": low, "high": high, **known}
 
 
 def _judge_difference(
@@ -311,7 +329,9 @@ def _count_tasks_needed(gate: BaselineGate, row: Row) -> int | None:
 
     tested = row.difference
     error = tested.stderr or 0.0
+    difference = tested.difference or 0.0
+    allowed = gate.not_worse_than or 0.0
     spread = error * math.sqrt(tested.tasks)
-    margin = (gate.not_worse_than or 0.0) / _scale_of(gate)
-    gain = _gain(row, tested.difference or 0.0)
+    margin = allowed / _scale_of(gate)
+    gain = _gain(row, difference)
     return tasks_needed(spread, margin + gain)

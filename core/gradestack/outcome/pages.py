@@ -40,19 +40,22 @@ Chunks = Mapping[tuple[str, str], list[Path]]
 def write_native(suite: Suite, run: RunFigures, chunks: Chunks, folder: Path) -> None:
     """Join native parts and let every exporter finish, once per input."""
     merged = run.merged
-    is_single = len(suite.inputs.data) == 1
+    inputs = suite.inputs.data
+    native = folder / "native"
     for stage in suite.exporters:
-        for given in suite.inputs.data:
-            if not merged.table.of_input(given.name) or stage.name in merged.broken:
+        for given in inputs:
+            has_rows = bool(merged.table.of_input(given.name))
+            if not has_rows or stage.name in merged.broken:
                 continue
-            out = folder / "native" / ("" if is_single else given.name)
+            out = native if len(inputs) == 1 else native / given.name
             try:
                 _write_native(suite, run, chunks, stage, given, out)
             # a native file is a convenience; the run is not lost for it
             except (Exception, SystemExit) as error:
                 if storage_failed(error):
                     raise
-                text = error_text(error).replace(f"{folder}/", "")
+                text = error_text(error)
+                text = text.replace(f"{folder}/", "")
                 merged.broken.setdefault(stage.name, text)
 
 
@@ -89,10 +92,12 @@ def _summary_for_exporter(
 ) -> ExportSummary:
     """Return the figures of the graders that an exporter writes, over the rows of one input."""
     rows = run.merged.table.of_input(given.name)
-    aggregates, counts = run.figures(rows), run.counts(rows)
+    aggregates = run.figures(rows)
+    counts = run.counts(rows)
     graders = {}
     for name, stage in named_graders(exporter, suite.graders).items():
-        states = merge_counts(counts[stage.key].values()).states
+        by_model = counts[stage.key].values()
+        states = merge_counts(by_model).states
         figures = aggregates[stage.key]
         graders[name] = GraderSummary(
             key=stage.key, grader=stage.component, states=states, aggregates=figures
@@ -138,14 +143,16 @@ def write_pages(stages: Iterable[Stage], report: Report, out: Path) -> Pages:
             pages.interrupted = True
             break
         except ConfigError as error:
-            pages.refused[f"reporter {stage.name}"] = str(error)
+            name = f"reporter {stage.name}"
+            pages.refused[name] = str(error)
         except (Exception, SystemExit) as error:  # the results are worth more than a page
             if storage_failed(error):  # nothing else could be written either
                 raise
             text = error_text(error)
             if isinstance(error, PluginError):
                 text = error.line.removeprefix(f"{title} raised ")
-            pages.broken[f"reporter {stage.name}"] = text.replace(f"{out}/", "")
+            name = f"reporter {stage.name}"
+            pages.broken[name] = text.replace(f"{out}/", "")
     pages.told += dict.fromkeys(report.told)
     return pages
 
@@ -176,10 +183,11 @@ def rewrite_pages(
         The paths of the pages.
     """
     options_by_reporter: list[tuple[str, dict[str, Any]]] = [(name, {}) for name in formats]
-    if not options_by_reporter:
-        for component in report.header.get("components", ()):
-            if component["kind"] == "reporter":
-                options_by_reporter.append((component["name"], component.get("options", {})))
+    components = report.header.get("components", ())
+    for component in () if options_by_reporter else components:
+        if component["kind"] == "reporter":
+            options = component.get("options", {})
+            options_by_reporter.append((component["name"], options))
     written: list[Path] = []
     report = attrs.evolve(report, registry=registry)
     with writing(out):
@@ -219,12 +227,14 @@ def with_broken_pages(summary: dict[str, Any], pages: Pages, *, strict: bool) ->
         warnings.append(f"{name} is broken, its page is missing: {text}")
     for name, text in sorted(pages.refused.items()):
         warnings.append(f"{name} has written no page: {text}")
-    content = {**summary, "warnings": [*warnings, *pages.told]}
+    warnings += pages.told
+    content = {**summary, "warnings": warnings}
     broken = {**pages.broken}
     if strict and pages.told:
         broken["panels"] = pages.told[0]
     if broken:
-        content["broken"] = summary.get("broken", {}) | broken
+        known = summary.get("broken", {})
+        content["broken"] = known | broken
     if pages.refused:
         content["refused"] = pages.refused
     if pages.interrupted:

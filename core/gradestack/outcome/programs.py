@@ -63,13 +63,15 @@ def run_programs(
     for stage in suite.programs:
         program: Program = stage.component
         for reader, inputs in suite.reader.shares(suite.inputs):
-            if program.reader not in (reader.name, reader.name.rpartition(":")[2]):
+            _, _, bare_name = reader.name.rpartition(":")
+            if program.reader not in (reader.name, bare_name):
                 continue
             for given in inputs.data:
+                folder_name = "" if is_single else given.name
                 rows = _RowsOf(merged, recorded, given, suite.limits.seconds_per_grade)
                 try:
                     run = program.run(_program_input(suite, reader, given, rows))
-                    _add_results(results, stage, "" if is_single else given.name, run)
+                    _add_results(results, stage, folder_name, run)
                 except (Exception, SystemExit) as error:  # it costs its own results alone
                     if storage_failed(error):
                         raise
@@ -112,13 +114,14 @@ class _RowsOf(msgspec.Struct):
 def _add_results(results: ProgramResults, stage: Stage, folder: str, run: ProgramRun) -> None:
     """Add the results of a program on one input, its files below a folder if there are several."""
     title = stage.component.title or stage.name
-    names = []
-    for name in run.files:
+    files = {}
+    for name, text in run.files.items():
         path = PurePosixPath(name)
         if path.is_absolute() or ".." in path.parts:
             raise ValueError(f"its file {name!r} is not below native/")
-        names.append((folder / path).as_posix())
-    results.files |= zip(names, run.files.values(), strict=True)
+        files[(folder / path).as_posix()] = text
+    names = [*files]
+    results.files |= files
     results.titles |= dict.fromkeys(names, title)
     entry = {
         "program": stage.name,

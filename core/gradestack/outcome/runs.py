@@ -28,8 +28,9 @@ AGGREGATE = "aggregate_stats.json"
 def _sort_key(run: Any) -> tuple[bool, int, str, str]:
     """Return a key that sorts runs: numbers first, by their value."""
     text = str(run)
-    digits = text.lstrip("0") if text.isdecimal() else ""
-    return not text.isdecimal(), len(digits), digits, text
+    is_number = text.isdecimal()
+    digits = text.lstrip("0") if is_number else ""
+    return not is_number, len(digits), digits, text
 
 
 def _list_runs(rows: Report, num_runs: int) -> list[Any]:
@@ -52,7 +53,8 @@ def _list_runs(rows: Report, num_runs: int) -> list[Any]:
                 problems.append(f"model {model} lacks run {run}")
     if len(every_run) != num_runs or problems:
         names = ["(unnamed)" if run is None else str(run) for run in every_run]
-        recorded = f"the recording holds {len(every_run)}: {', '.join(names)}"
+        listed = ", ".join(names)
+        recorded = f"the recording holds {len(every_run)}: {listed}"
         raise DataError(f"num_runs asks for {num_runs} run(s), {recorded}", *problems)
     return every_run
 
@@ -171,8 +173,9 @@ def write_runs(
         content = summarise(of_run)
         run = runs[number - 1]
         content["run"] = run
+        of_header = {**header, "run": run}
         staging.write_json(f"{folder}/{SUMMARY}", content)
-        staging.write_json(f"{folder}/{HEADER}", {**header, "run": run})
+        staging.write_json(f"{folder}/{HEADER}", of_header)
         verdicts.append(content["gates_passed"])
         metrics.append(content["metrics"])
     stats = statistics(metrics, verdicts)

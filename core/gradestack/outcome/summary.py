@@ -180,7 +180,8 @@ def _judge_gates(
     for gate in suite.gates:
         if isinstance(gate, BaselineGate):
             verdict = baselines.verdict(gate, suite, read_sides)
-            require_graded(verdict, [verdict.metric_key or ""], scores)
+            key = verdict.metric_key or ""
+            require_graded(verdict, [key], scores)
         else:
             verdict = judge(gate, scores)
         verdicts.append(verdict)
@@ -267,7 +268,8 @@ def _write_failures(counts: Mapping[str, Count], first: FirstUngraded) -> dict[s
         number = count.states[Outcome.FAILED]
         if number:
             failures[key] = {"count": number}
-            run = first.get((key, str(Outcome.FAILED)))
+            state = str(Outcome.FAILED)
+            run = first.get((key, state))
             if run is not None:
                 failures[key]["first"] = {"reason": run.reason, "at": run.where}
     return failures
@@ -332,12 +334,14 @@ def _estimate(figure: Figure, metrics: Mapping[str, Any]) -> dict[str, JSON]:
             if isinstance(interval, Mapping):
                 entry["interval"] = dict(interval)
             if value is None:
-                undefined = as_map(metrics.get("undefined")).get(path)
-                entry["reason"] = _first_reason(reason, undefined, as_map(interval).get("reason"))
+                undefined = as_map(metrics.get("undefined"))
+                of_interval = as_map(interval).get("reason")
+                entry["reason"] = _first_reason(reason, undefined.get(path), of_interval)
             return entry
+    name = figure.name or figure.metric
+    missing = f"{figure.metric} has no figure {name!r}"
     error = as_text(metrics.get("error"))
-    reason = error or f"{figure.metric} has no figure {figure.name or figure.metric!r}"
-    return {"value": None, "reason": reason}
+    return {"value": None, "reason": error or missing}
 
 
 def _first_reason(*reasons: JSON) -> str:

@@ -121,7 +121,8 @@ def _model_warnings(models: Iterable[str]) -> Iterator[str]:
     for names in groups[:_MOST_KINDS]:
         quoted = [repr(name[:_LONGEST_NAME]) for name in names[:_MOST_NAMES]]
         if len(names) > _MOST_NAMES:
-            quoted.append(f"{len(names) - _MOST_NAMES} more")
+            others = len(names) - _MOST_NAMES
+            quoted.append(f"{others} more")
         first, last = ", ".join(quoted[:-1]), quoted[-1]
         difference = _difference_of_names(names)
         differ = f"differ only in {difference}: they are graded as different models"
@@ -180,7 +181,8 @@ def grade_warnings(
     count = counts.get(doubted)
     skipped = 0 if count is None else count.states[Outcome.SKIPPED]
     if count is not None and count.graded and skipped:
-        run = first.get((doubted, str(Outcome.SKIPPED)))
+        state = str(Outcome.SKIPPED)
+        run = first.get((doubted, state))
         example = "" if run is None else f", the first: {run.reason}"
         advice = dataset_advice(suite, doubted)
         runs = f"{skipped} of {merged.samples} runs {'is' if skipped == 1 else 'are'}"
@@ -193,9 +195,11 @@ def grade_warnings(
             states = count_states(count)
             yield f"grader {key!r} graded no run ({states}); {example}"
         elif is_many(count.lost, required):
-            graders_by_loss.setdefault((count.lost, required), []).append(repr(key))
+            graders = graders_by_loss.setdefault((count.lost, required), [])
+            graders.append(repr(key))
     has_unreadable = any(count.unreadable for count in counts.values())
-    bad = f", {merged.bad - merged.bad_parts} of them unreadable" if has_unreadable else ""
+    unreadable = merged.bad - merged.bad_parts
+    bad = f", {unreadable} of them unreadable" if has_unreadable else ""
     for (failed, required), keys in graders_by_loss.items():
         yield f"{share_text(failed, required)} could not be graded by {', '.join(keys)}{bad}"
 
@@ -206,8 +210,11 @@ def component_warnings(
     """Yield warnings about broken components, and the warnings of aggregators."""
     origins = {metric.name: f" ({metric.stage.origin})" for metric in suite.metrics}
     for name, text in sorted(broken.items()):
-        yield f"{name}{origins.get(name, '')} is broken and left out: {text}"
+        origin = origins.get(name, "")
+        yield f"{name}{origin} is broken and left out: {text}"
     for key, metrics in aggregates.items():
-        listed = [as_list(figures.get("warnings")) for figures in metrics.values()]
-        texts = [text for warnings in listed for text in warnings if isinstance(text, str)]
+        texts: list[Any] = []
+        for figures in metrics.values():
+            texts += as_list(figures.get("warnings"))
+        texts = [text for text in texts if isinstance(text, str)]
         yield from (f"grader {key!r}: {text}" for text in dict.fromkeys(texts))

@@ -190,7 +190,8 @@ def code_of_component(component: Any, path: Path | None) -> dict[str, str]:
     code = {}
     for name in sorted(files):
         below = Path(name).relative_to(folder)
-        code[below.as_posix()] = LOCAL_CODE.get(name) or _sha256(name)
+        digest = LOCAL_CODE.get(name) or _sha256(name)
+        code[below.as_posix()] = digest
     return code
 
 

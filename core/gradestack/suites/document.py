@@ -83,8 +83,9 @@ class _Survey(msgspec.Struct):
                     size += self.size(value, at)
         elif isinstance(node, yaml.SequenceNode):
             for position, item in enumerate(node.value):
-                self.lines[(*location, position)] = item.start_mark.line + 1
-                size += self.size(item, (*location, position))
+                at = (*location, position)
+                self.lines[at] = item.start_mark.line + 1
+                size += self.size(item, at)
         self._sizes[id(node)] = size
         if size - len(self._sizes) > MOST_REPEATED:
             most = f"{MOST_REPEATED:,} values"
@@ -201,7 +202,8 @@ def read_yaml(path: Path) -> Document:
         raise ConfigError(f"{path}: the file is empty")
     if not isinstance(data, dict):
         kinds = {"list": "a list", "str": "text"}  # text may be a key
-        kind = kinds.get(type(data).__name__) or compact(data)
+        type_name = type(data).__name__
+        kind = kinds.get(type_name) or compact(data)
         raise ConfigError(f"{path}: expected a mapping at top level, got {kind[:60]}")
     return Document(data=data, origin=str(path), lines=survey.lines)
 

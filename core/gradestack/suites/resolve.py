@@ -309,7 +309,8 @@ def _judge(
     """Return the rules a run is judged by, among the graders and metrics of a suite."""
     by_grader: dict[str, dict[str, Stage]] = {}
     for metric in metrics:
-        by_grader.setdefault(metric.of, {})[metric.stage.key] = metric.stage
+        stage = metric.stage
+        by_grader.setdefault(metric.of, {})[stage.key] = stage
     paths = FigurePaths(resolver, spec.graders, graders, by_grader)
     gate_reader = GateReader(paths)
     gates, main = gate_reader.read_all(spec)
@@ -345,7 +346,8 @@ def _reporters(resolver: Resolver, spec: SuiteSpec) -> tuple[Stage, ...]:
     stages = []
     for position, written in enumerate(spec.reports):
         location = ("reports", position)
-        stages.append(resolver.stage("reporter", str(position), written, location))
+        stage = resolver.stage("reporter", str(position), written, location)
+        stages.append(stage)
     names = {stage.name for stage in stages if stage is not None}
     formats = (spec.tables,) if isinstance(spec.tables, str) else spec.tables
     for name in formats:

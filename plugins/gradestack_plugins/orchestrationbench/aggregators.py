@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 import attrs
 import msgspec
@@ -310,9 +310,9 @@ class OrchestrationBenchFigures(IntervalAggregator):
     anything is rounded.
     """
 
-    version: ClassVar[str] = "4"
-    keeps: ClassVar = frozenset({"fault", *(f"metadata:plan_{name}" for name in PLANS)})
-    figures: ClassVar = (
+    version = "4"
+    keeps = frozenset({"fault", *(f"metadata:plan_{name}" for name in PLANS)})
+    figures = (
         _figure(
             "average",
             "Average",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 import attrs
 from typing_extensions import override
@@ -134,8 +134,8 @@ class OrchestrationBenchExporter(Exporter):
     Entries are sorted by path. Undefined figures are null.
     """
 
-    reader: ClassVar[str] = FAMILY
-    graders: ClassVar[tuple[str, ...]] = (FAMILY,)
+    reader = FAMILY
+    graders = (FAMILY,)
 
     @override
     def finish(self, summary: ExportSummary) -> Mapping[str, str]:

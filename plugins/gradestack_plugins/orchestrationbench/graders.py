@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import ClassVar
 
 import attrs
 from typing_extensions import override
@@ -75,9 +74,9 @@ class OrchestrationBench(PartlyJudged):
     ``depend_on``; what is malformed counts as empty.
     """
 
-    native: ClassVar[type[Trial]] = Trial
-    compares: ClassVar[frozenset[str] | None] = frozenset({"calls", "label", "text", "plan"})
-    metrics: ClassVar[tuple[str, ...]] = ("orchestrationbench", "mean")
+    native = Trial
+    compares = frozenset({"calls", "label", "text", "plan"})
+    metrics = ("orchestrationbench", "mean")
 
     @override
     def requests(self, sample: Sample) -> Sequence[Request]:

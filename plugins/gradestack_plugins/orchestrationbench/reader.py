@@ -157,8 +157,8 @@ class OrchestrationBenchReader(WholeDocuments):
     """
 
     example_file = "results/MODEL/1.json"
-    version: ClassVar[str] = "2"
-    provides: ClassVar[frozenset[str]] = frozenset(
+    version = "2"
+    provides = frozenset(
         {
             "model",
             "run",
@@ -175,7 +175,7 @@ class OrchestrationBenchReader(WholeDocuments):
             "native",
         }
     )
-    stack: ClassVar[str | None] = "orchestrationbench"
+    stack = "orchestrationbench"
     takes_directories: ClassVar[bool] = True
     keeps_copies: ClassVar[bool] = True
     keys = frozenset({"history"})

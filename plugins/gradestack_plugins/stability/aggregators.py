@@ -6,7 +6,7 @@ import json
 import math
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import ClassVar, Literal
+from typing import Literal
 
 import attrs
 import msgspec
@@ -51,7 +51,7 @@ class StabilityLabel(Grader):
     set.
     """
 
-    compares: ClassVar[frozenset[str] | None] = frozenset({"label"})
+    compares = frozenset({"label"})
     graded_statuses = frozenset({Status.OK, Status.MISSING})
     metrics = ("mean", "stability")
     verdict_labels = ("correct", "wrong")
@@ -217,12 +217,12 @@ class Stability(IntervalAggregator):
     """
 
     version = "2"
-    figures: ClassVar = (
+    figures = (
         Figure("coverage", "Coverage", about="tasks processed / tasks", undefined="no task"),
         *map(_declare, MEANS),
         *[_declare(metric, "_gold_{label}") for metric in METRICS_PER_GOLD],
     )
-    keeps: ClassVar = frozenset({"metadata:label_set", "metadata:n_runs"})
+    keeps = frozenset({"metadata:label_set", "metadata:n_runs"})
 
     labels: tuple[str, ...] | None = None
     """Label set; default: as declared by the grades, else pass and fail, else the labels seen."""

@@ -288,7 +288,7 @@ class TauReward(Grader):
     """
 
     needs = frozenset({"recorded"})
-    compares = frozenset()
+    compares = frozenset[str]()
     graded_statuses = frozenset({Status.OK, Status.FAILED})
     metrics = ("mean", "binary", "pass_hat_k", "pass_at_k")
     verdict_labels = ("solved", "not solved")

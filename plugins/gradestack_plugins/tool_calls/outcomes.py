@@ -15,6 +15,7 @@ from gradestack_plugins.tool_calls.matching import Matching, Options, Pair
 from gradestack_plugins.tool_calls.values import Leaves
 
 ARGUMENTS: Final = ("right", "wrong", "missing", "unknown")
+_ARGUMENT_COUNTS: Final = tuple(f"arguments_{name}" for name in ARGUMENTS)
 CALLS: Final = ("expected", "made", "matched", "exact", "missing", "extra")
 _EXACT, _MATCHED = ("expected", "made", "matched", "exact"), ("expected", "made", "matched")
 _MISTAKEN, _MISSING = ("expected", "missing", "made", "extra"), ("expected", "missing")
@@ -97,9 +98,9 @@ def score_calls(
         "required": len(required),
         "weighed": len(pairs) if options.extra == "allow" else len(made),
     }
-    for name in ARGUMENTS:
-        pointers = [getattr(outcome.diff, name) for outcome in outcomes]
-        counts[f"arguments_{name}"] = sum(map(len, pointers))
+    by_kind = zip(*[outcome.diff[:4] for outcome in outcomes], strict=True)
+    for name in _ARGUMENT_COUNTS:
+        counts[name] = sum(map(len, next(by_kind, ())))
     recalled = credit = _total([pair.share for pair in pairs])
     if len(required) < len(expected):
         recalled = _total([pair.share for pair in pairs if not pair.expected.optional])
@@ -263,10 +264,10 @@ def _item(outcome: Outcome, reasons: Sequence[Reason], turn: int | None) -> Item
             counted = _EXACT if right == leaves else _MATCHED if right else _MISTAKEN
         name, gold, counts = str(call.index), call.name, dict.fromkeys(counted, 1)
     arguments: dict[str, JSON] = {}
-    for kind, pointers in zip(ARGUMENTS, diff, strict=False):
+    for kind, name_of_count, pointers in zip(ARGUMENTS, _ARGUMENT_COUNTS, diff, strict=False):
         if pointers:
             arguments[kind] = cast("JSON", pointers)
-            counts[f"arguments_{kind}"] = len(pointers)
+            counts[name_of_count] = len(pointers)
     metadata: dict[str, JSON] = {"call": index, "arguments": arguments}
     if turn is not None:
         metadata["turn"] = turn

@@ -7,7 +7,6 @@ import json
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
-from contextlib import suppress
 from typing import Any, ClassVar, Final, Literal
 
 import attrs
@@ -104,16 +103,22 @@ def identity_of(call: ToolCall) -> str | bytes | None:
     1.
     """
     content = [call.name, call.raw_arguments if call.arguments is None else call.arguments]
-    with suppress(RecursionError, *_NOT_ENCODED):
-        with suppress(*_NOT_ENCODED):
-            text = _encode(content)
-            if b"null" not in text and not _FLOAT.search(text):  # null may be no number
-                return text
-        plain = _plain(_sorted(content))
-        with suppress(*_NOT_ENCODED):
-            return _encode(plain)
-        return _sorted(plain)
-    return None
+    try:
+        text = _encoded(content)
+        # null may be no number
+        if isinstance(text, bytes) and b"null" not in text and not _FLOAT.search(text):
+            return text
+        return _encoded(_plain(_sorted(content)))
+    except (RecursionError, *_NOT_ENCODED):
+        return None
+
+
+def _encoded(content: Any) -> str | bytes:
+    """Return the JSON of some content, keys in order; text where it cannot be in bytes."""
+    try:
+        return _encode(content)
+    except _NOT_ENCODED:
+        return _sorted(content)
 
 
 def refuse(grader: Any, preset: str, takes: Collection[str]) -> None:

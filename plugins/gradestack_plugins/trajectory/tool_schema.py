@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -120,14 +119,15 @@ class ToolSchema(Grader):
         tools: dict[str, list[ToolSpec]] = {}
         for tool in sample.tools:
             tools.setdefault(tool.name, []).append(tool)
-        by_tool: dict[str, Counter[str]] = {}
+        by_tool: dict[str, dict[str, int]] = {}
         reasons: list[Reason] = []
         for call in calls:
             of_call = self._reasons(call, tools.get(call.name, []))
-            counts = by_tool.setdefault(call.name, Counter(dict.fromkeys(_COUNTS, 0)))
-            counts.update(["calls", *_count_names(of_call)])
+            counts = by_tool.setdefault(call.name, dict.fromkeys(_COUNTS, 0))
+            for name in ("calls", *_count_names(of_call)):
+                counts[name] = counts.get(name, 0) + 1
             reasons += of_call[:_MOST_REASONS]
-        items = tuple([_item(name, dict(counts)) for name, counts in by_tool.items()])
+        items = tuple([_item(name, counts) for name, counts in by_tool.items()])
         total = add_counts(items)
         if self.preset is not None:
             return _mcp_bench(total, calls, items, tuple(reasons))

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import attrs
 from typing_extensions import override
@@ -94,7 +94,7 @@ class When2Call(PartlyJudged):
     codes of ``judged``.
     """
 
-    compares: ClassVar[frozenset[str] | None] = frozenset({"label"})
+    compares = frozenset({"label"})
     graded_statuses = frozenset({Status.OK, Status.FAILED, Status.MISSING})
     metrics = ("mean", "classification", "hallucination", "when2call_counts")
     verdict_labels = ("correct", "wrong")
@@ -273,7 +273,7 @@ class Hallucination(IntervalAggregator):
     each; what stands beside it is over all of them, clustered by task.
     """
 
-    figures: ClassVar = (
+    figures = (
         *_rate(
             "tool",
             "tool calls / rows whose gold label is cannot_answer and that have no tools",

@@ -49,6 +49,33 @@ def graded():
         yield report
 
 
+def test_every_score_and_average_names_its_grader(tmp_path, capsys):
+    """In annotations, and over the averages by model on the console: of two graders they differ."""
+    lines = [
+        {"id": f"t{task}", "model": model, "expected": "x", "predicted": "xx" if task else "x"}
+        for task in range(3)
+        for model in ("a", "b")
+    ]
+    text = "".join(f"{json.dumps(line)}\n" for line in lines)
+    (tmp_path / "runs.jsonl").write_text(text, encoding="utf-8")
+    suite = {
+        "name": "s",
+        "target": {"paths": ["runs.jsonl"]},
+        "graders": {"exact": "exact_match", "within": "contains"},
+        "gate": {"metric_key": "within", "op": "gte", "value": 1},
+        "outcome": "exact",
+        "reports": ["github"],
+    }
+    (tmp_path / "suite.yaml").write_text(json.dumps(suite), encoding="utf-8")
+    out = tmp_path / "out"
+    with pytest.raises(SystemExit, match="0"):
+        main(["run", str(tmp_path / "suite.yaml"), "-o", str(out)])
+    assert "Results by model, avg of within:" in capsys.readouterr().out.splitlines()
+    annotations = (out / "annotations.txt").read_text(encoding="utf-8").splitlines()
+    assert len(annotations) == 4
+    assert all("::within score 1.0" in line for line in annotations)
+
+
 def parsed(report, tmp_path, **options):
     (path,) = JunitReporter(**options).write(report, tmp_path)
     return ET.parse(path).getroot()  # noqa: S314 - a file of our own

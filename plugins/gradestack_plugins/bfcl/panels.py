@@ -83,5 +83,7 @@ def _differences(about: Report, names: Iterable[str]) -> list[blocks.Figure]:
         ends = as_list(group.get("ends"))
         interval = (float(ends[0]), float(ends[1])) if len(ends) == 2 else None
         value = as_number(group.get("difference"))
-        groups[as_text(group.get("group"))] = blocks.Figure("difference", value, interval)
-    return [groups.get(name, blocks.Figure("difference", None)) for name in names]
+        groups[as_text(group.get("group"))] = blocks.Figure(
+            "difference", value, interval, unit="points"
+        )
+    return [groups.get(name, blocks.Figure("difference", None, unit="points")) for name in names]

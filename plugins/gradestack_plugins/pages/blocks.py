@@ -348,7 +348,7 @@ class GateLine(msgspec.Struct, frozen=True):
     note: str = ""
     """How many runs it counts, and whether the interval holds the threshold."""
     unit: str = ""
-    """Of the interval; ``percent`` for one that is in percent already."""
+    """Of the interval, as a figure has it."""
 
 
 class PairedDifference(msgspec.Struct, frozen=True):

@@ -10,6 +10,8 @@ from types import SimpleNamespace
 from typing import Any
 from urllib.parse import quote_plus
 
+import msgspec
+
 from gradestack import with_unit
 from gradestack.jsonio import as_number
 from gradestack_plugins.pages import blocks
@@ -29,11 +31,45 @@ Shape = SimpleNamespace
 
 def drawn(block: object) -> Iterable[Shape]:
     """Yield a block as it is drawn; a distribution over several groups is several."""
+    if type(block) in _KINDS:
+        return [_draw_as_it_is(block)]
     draw = _DRAWERS.get(type(block))
     if draw is None:
         raise TypeError(f"{type(block).__name__} is no block; see gradestack.blocks")
     shape = draw(block)
     return [shape] if isinstance(shape, Shape) else shape
+
+
+def _draw_as_it_is(block: Any) -> Shape:
+    """Return a block with its fields as templates read them."""
+    shape: Shape = _draw_field(block)
+    shape.kind = _KINDS[type(block)]
+    shape.title = getattr(shape, "title", "")
+    return shape
+
+
+def _draw_field(value: Any) -> Any:
+    """Return a field of a block: texts on one line, links with addresses, figures as drawn."""
+    if isinstance(value, str):
+        return _brief_inside(value, _LONGEST)
+    if isinstance(value, blocks.Figure):
+        return draw_figure(value)
+    if isinstance(value, blocks.Link | blocks.Part):
+        return _draw_part(value, _LONGEST)
+    if isinstance(value, msgspec.Struct):
+        fields = value.__struct_fields__
+        return Shape(**{name: _draw_field(getattr(value, name)) for name in fields})
+    if isinstance(value, list | tuple):
+        return [
+            _draw_part(each, _LONGEST) if _is_text(value) else _draw_field(each) for each in value
+        ]
+    return value
+
+
+def _is_text(value: Sequence[Any]) -> bool:
+    """Return whether a sequence is a text in parts: one with a part or a link beside strings."""
+    kinds = {type(each) for each in value}
+    return str in kinds and bool(kinds & {blocks.Part, blocks.Link})
 
 
 def draw_all(held: Iterable[object]) -> list[Shape]:
@@ -53,6 +89,12 @@ def draw_text(text: blocks.Text, longest: int = _LONGEST) -> list[Shape]:
     """Return the parts of a text, each with its tone and, where it is a link, its address."""
     parts = [text] if isinstance(text, str) else text
     return [_draw_part(part, longest) for part in parts]
+
+
+def plain_text(text: blocks.Text) -> str:
+    """Return a text without what stands out in it."""
+    parts = [text] if isinstance(text, str) else text
+    return "".join(part if isinstance(part, str) else part.text for part in parts)
 
 
 def _draw_part(part: str | blocks.Part | blocks.Link, longest: int) -> Shape:
@@ -80,6 +122,8 @@ def value_text(value: blocks.Value, unit: str = "") -> str:
         return UNDEFINED
     if unit == "share":
         return f"{100 * value:.1f}%"
+    if unit == "points":
+        return points_text(value)
     return with_unit(number(value), unit)
 
 
@@ -90,6 +134,8 @@ def ends_text(ends: Sequence[float] | None, unit: str = "") -> str:
     low, high = ends
     if unit == "share":
         return f"{100 * low:.1f} to {100 * high:.1f}%"
+    if unit == "points":
+        return f"{points_text(low)} to {points_text(high)}"
     return with_unit(f"{end(low)} to {end(high)}", unit)
 
 
@@ -169,7 +215,15 @@ def draw_figure(figure: blocks.Figure, low: float = 0.0, high: float = 1.0) -> S
         low=left,
         high=right,
         threshold=place_on(figure.threshold, high, low),
+        tone=_tone_of(ends) if figure.unit == "points" else "",
     )
+
+
+def _tone_of(ends: Sequence[float] | None) -> str:
+    """Return what a difference says: better or worse where its interval is beyond zero."""
+    if ends is None or ends[0] <= 0 <= ends[1]:
+        return ""
+    return "good" if ends[0] > 0 else "bad"
 
 
 def _draw_figures(block: blocks.Figures) -> Shape:
@@ -440,19 +494,8 @@ def _draw_matrix(block: blocks.Matrix) -> Shape:
     shape = _draw_grid(block, rows, _MatrixCells(block).draw)
     shape.kind = "matrix"
     shape.totals = [brief(text, _NAME) for text in block.totals]
-    shape.differences = [_draw_difference(figure) for figure in block.differences]
+    shape.differences = [draw_figure(figure) for figure in block.differences]
     return shape
-
-
-def _draw_difference(figure: blocks.Figure) -> Shape:
-    value, ends = as_number(figure.value), figure.interval
-    is_clear = ends is not None and (ends[0] > 0 or ends[1] < 0)
-    tone = "good" if is_clear and value and value > 0 else "bad" if is_clear else ""
-    interval = "" if ends is None else f"{points_text(ends[0])} to {points_text(ends[1])}"
-    return Shape(text=points_text(value), interval=interval, tone=tone)
-
-
-# Sentences and gates
 
 
 def _draw_words(block: blocks.Words) -> Shape:
@@ -477,248 +520,26 @@ def _draw_section(block: blocks.Section) -> Shape:
     )
 
 
-def _draw_head(block: blocks.Head) -> Shape:
-    return Shape(
-        kind="head",
-        title="",
-        about=draw_text(block.about, 200),
-        sentence=draw_text(block.sentence),
-        note=draw_text(block.note),
-        verdict=block.verdict,
-    )
-
-
-def _draw_gate(block: blocks.GateLine) -> Shape:
-    word = {True: "passed", False: "failed", None: "no data"}[block.passed]
-    low, high = block.interval or (None, None)
-    scale = 0.01 if block.unit == "percent" else 1.0
-    ends = None if block.interval is None else tuple(scale * each for each in block.interval)
-    return Shape(
-        kind="gate",
-        title="",
-        rule=brief(block.rule, 200),
-        value=brief(block.value, 200),
-        passed=block.passed,
-        word=word,
-        note=brief(block.note, _LONGEST),
-        interval=ends_text(ends, "share" if block.unit in ("share", "percent") else block.unit),
-        at=place_on(block.at),
-        threshold=place_on(block.threshold),
-        low=place_on(None if low is None else scale * low),
-        high=place_on(None if high is None else scale * high),
-    )
-
-
-def _draw_caveat(block: blocks.Caveat) -> Shape:
-    text, more = draw_text(block.text), draw_text(block.more)
-    return Shape(kind="caveat", title="", text=text, more=more if more[0].text else [])
-
-
-# Failures
-
-
-def _draw_causes(block: blocks.Causes) -> Shape:
-    return make_shape(
-        block,
-        "causes",
-        lines=[_draw_cause(line, block.total) for line in block.lines],
-        total=block.total,
-        rest=block.rest,
-        rest_share=percent(block.rest, block.total),
-        columns=block.columns,
-        whole=block.whole,
-    )
-
-
-def _draw_cause(line: blocks.CauseLine, total: int) -> Shape:
-    also = None if line.also is None else _draw_part(line.also, _NAME)
-    difference = None if line.difference is None else _draw_difference(line.difference)
-    return Shape(
-        name=_draw_part(line.name, _NAME),
-        samples=line.samples,
-        share=percent(line.samples, total),
-        width=round(100 * line.samples / total, 2) if total else 0.0,
-        often=line.often,
-        about=brief(line.about, 2 * _NAME),
-        about_samples=line.about_samples,
-        also=also,
-        parts=[_draw_cause(part, total) for part in line.parts],
-        kinds=line.kinds,
-        rest=line.rest,
-        noun=line.noun,
-        samples_b=line.samples_b,
-        difference=difference,
-    )
-
-
-def _draw_quotes(block: blocks.Quotes) -> Shape:
-    shown = []
-    for quote in block.quotes:
-        shape = Shape(name=_draw_part(quote.name, _NAME), text=brief(quote.text, 400))
-        shape.samples, shape.share = quote.samples, percent(quote.samples, block.total)
-        shape.width = round(100 * quote.samples / max(1, block.total), 2)
-        shape.note = brief(quote.note, _NOTE)
-        shape.examples = [_draw_part(each, _NAME) for each in quote.examples]
-        shown.append(shape)
-    return make_shape(block, "quotes", quotes=shown)
-
-
-def _draw_answers(block: blocks.Answers) -> Shape:
-    shown = []
-    for answer in block.answers:
-        shape = Shape(question=_draw_part(answer.question, 200), right=answer.right)
-        shape.expected, shape.given = brief(answer.expected, 200), brief(answer.given, 200)
-        shown.append(shape)
-    return make_shape(block, "answers", answers=shown, left_out=block.left_out)
-
-
-# Two sides
-
-
 _DIRECTIONS = {"higher": ("worse", "better"), "lower": ("better", "worse")}
 """Which values are better -> words at both ends of the axis of a difference."""
 
 
 def _draw_paired(block: blocks.PairedDifference) -> Shape:
     """Return a difference on an axis around zero that holds its interval."""
-    ends = block.interval
-    known = [value for value in (block.difference, *(ends or ())) if value is not None]
-    widest = 1.15 * max([abs(value) for value in known if value], default=1.0)
+    ends = block.interval or ()
+    known = [abs(value) for value in (block.difference, *ends) if value]
+    widest = 1.15 * max(known, default=1.0)
     is_share = block.unit == "share"
-    text = points_text(block.difference) if is_share else value_text(block.difference, block.unit)
-    interval = ""
-    if ends is not None:
-        interval = f"{points_text(ends[0])} to {points_text(ends[1])}"
-        interval = interval if is_share else ends_text(ends, block.unit)
-    low, high = ends or (None, None)
-    return Shape(
-        kind="paired",
-        title=brief(block.label, _NAME),
-        text=text,
-        unit="points" if is_share else "",
-        interval=interval,
-        verdict=brief(block.verdict, 40),
-        confidence=f"{100 * block.confidence:.3g}%",
-        directions=_DIRECTIONS.get(block.better_is, ("lower", "higher")),
-        p=block.p,
-        at=place_on(block.difference, widest, -widest),
-        low=place_on(low, widest, -widest),
-        high=place_on(high, widest, -widest),
-        sides=[draw_figure(block.a), draw_figure(block.b)],
-        notes=[brief(note, _NOTE) for note in block.notes],
-    )
-
-
-def _draw_dumbbells(block: blocks.Dumbbells) -> Shape:
-    groups = []
-    for group in block.groups:
-        tasks = [_draw_change_of_task(each) for each in group.tasks]
-        shape = Shape(title=brief(group.title, _NAME), tasks=tasks)
-        shape.tone, shape.left_out = group.tone, group.left_out
-        groups.append(shape)
-    return make_shape(
-        block,
-        "dumbbells",
-        groups=groups,
-        a=brief(block.a, _NAME),
-        b=brief(block.b, _NAME),
-        noun=brief(block.noun, 40),
-        rest=draw_text(block.rest),
-    )
-
-
-def _draw_change_of_task(task: blocks.TaskChange) -> Shape:
-    link = None if task.link is None else address_of(task.link)
-    low, high = sorted((task.a, task.b))
-    return Shape(
-        task=brief(task.task, _NAME),
-        text=brief(task.text, 60),
-        address=link or "",
-        a=task.a,
-        b=task.b,
-        of=task.of,
-        at_a=place_on(task.a, task.of),
-        at_b=place_on(task.b, task.of),
-        low=place_on(low, task.of),
-        width=round(100 * (high - low) / max(1, task.of), 2),
-    )
-
-
-def _draw_before_after(block: blocks.BeforeAfter) -> Shape:
-    return make_shape(
-        block,
-        "amounts",
-        columns=[brief(name, _NAME) for name in block.columns],
-        wordy=(),
-        rows=[_draw_change(row) for row in block.rows],
-        corner=brief(block.corner, _NAME),
-        note=brief(block.note, _NOTE),
-    )
-
-
-def _draw_change(row: blocks.Change) -> Shape:
-    values = [brief(value, _NAME) for value in row.values]
-    return Shape(quantity=brief(row.quantity, _NAME), values=values, clear=row.clear)
-
-
-def _draw_strips(block: blocks.RunStrips) -> Shape:
-    shown = []
-    for strip in block.strips:
-        shape = Shape(task=_draw_part(strip.task, _NAME), expected=brief(strip.expected, 60))
-        shape.marks = [_draw_mark(mark) for mark in strip.marks]
-        shape.cells = [value_text(cell) for cell in strip.cells]
-        shape.verdict, shape.tone = brief(strip.verdict, 60), strip.tone
-        shown.append(shape)
-    columns = [brief(name, _NAME) for name in block.columns]
-    return make_shape(
-        block,
-        "strips",
-        strips=shown,
-        columns=columns,
-        key=brief(block.key, _NOTE),
-        left_out=block.left_out,
-    )
-
-
-def _draw_mark(mark: blocks.RunMark) -> Shape:
-    address = "" if mark.link is None else address_of(mark.link)
-    state = {True: "right", False: "wrong", None: "none"}[mark.right]
-    return Shape(letter=mark.letter[:2], text=brief(mark.text, 60), state=state, address=address)
-
-
-def _draw_tasks(block: blocks.TaskList) -> Shape:
-    shown = []
-    for line in block.lines:
-        shape = Shape(task=_draw_part(line.task, _NAME), text=brief(line.text, 80))
-        shape.sides = [[*line.a], [*line.b]] if line.b else [[*line.a]]
-        shape.difference = brief(line.difference, 20)
-        shown.append(shape)
-    return make_shape(
-        block,
-        "tasks",
-        lines=shown,
-        chips=[_draw_part(chip, _NAME) for chip in block.chips],
-        columns=[brief(name, _NAME) for name in block.columns],
-        left_out=block.left_out,
-    )
-
-
-def _draw_calls(block: blocks.CallDiff) -> Shape:
-    pairs = []
-    for pair in block.pairs:
-        shape = Shape(expected=brief(pair.expected, _LONGEST))
-        shape.sides = [brief(side, _LONGEST) for side in pair.sides]
-        shape.marks = [*pair.marks]
-        pairs.append(shape)
-    unexpected = [[brief(call, _LONGEST) for call in calls] for calls in block.unexpected]
-    return make_shape(
-        block,
-        "calls",
-        sides=[_draw_part(side, _NAME) for side in block.sides],
-        pairs=pairs,
-        unexpected=unexpected,
-        facts=[_draw_change(fact) for fact in block.facts],
-    )
+    unit = "points" if is_share else block.unit
+    figure = blocks.Figure(block.label, block.difference, block.interval, unit=unit)
+    shape = draw_figure(figure, -widest, widest)
+    shape.kind, shape.text, shape.unit = "paired", shape.value, "points" if is_share else ""
+    shape.verdict, shape.p = brief(block.verdict, 40), block.p
+    shape.sides = [draw_figure(side) for side in (block.a, block.b)]
+    shape.notes = [brief(note, _NOTE) for note in block.notes]
+    shape.confidence = f"{100 * block.confidence:.3g}%"
+    shape.directions = _DIRECTIONS.get(block.better_is, ("lower", "higher"))
+    return shape
 
 
 def _draw_graph(block: blocks.Graph) -> Shape:
@@ -730,30 +551,33 @@ def _draw_graph(block: blocks.Graph) -> Shape:
     return make_shape(block, "graphs", sides=sides)
 
 
+_KINDS: Mapping[type, str] = {
+    blocks.Answers: "answers",
+    blocks.BeforeAfter: "amounts",
+    blocks.CallDiff: "calls",
+    blocks.Causes: "causes",
+    blocks.Caveat: "caveat",
+    blocks.Dumbbells: "dumbbells",
+    blocks.GateLine: "gate",
+    blocks.Head: "head",
+    blocks.Quotes: "quotes",
+    blocks.RunStrips: "strips",
+    blocks.TaskList: "tasks",
+}
+"""Type of a block whose fields templates read as they are -> its kind."""
 _DRAWERS: Mapping[type, Callable[[Any], Shape | Iterable[Shape]]] = {
-    blocks.Answers: _draw_answers,
-    blocks.BeforeAfter: _draw_before_after,
-    blocks.CallDiff: _draw_calls,
-    blocks.Causes: _draw_causes,
-    blocks.Caveat: _draw_caveat,
     blocks.Counts: _draw_counts,
     blocks.Curve: _draw_curve,
     blocks.Distribution: _draw_distribution,
-    blocks.Dumbbells: _draw_dumbbells,
     blocks.Figures: _draw_figures,
-    blocks.GateLine: _draw_gate,
     blocks.Graph: _draw_graph,
-    blocks.Head: _draw_head,
     blocks.Interval: _draw_interval,
     blocks.Link: _draw_link,
     blocks.Matrix: _draw_matrix,
     blocks.PairedDifference: _draw_paired,
-    blocks.Quotes: _draw_quotes,
-    blocks.RunStrips: _draw_strips,
     blocks.Section: _draw_section,
     blocks.Series: _draw_series,
     blocks.Table: _draw_table,
-    blocks.TaskList: _draw_tasks,
     blocks.Words: _draw_words,
 }
-"""Type of a block -> what draws it."""
+"""Type of another block -> what draws it."""

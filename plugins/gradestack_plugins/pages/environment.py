@@ -25,8 +25,9 @@ from typing_extensions import override
 import gradestack_templates
 from gradestack import ConfigError, GradestackError, error_text, suggest
 from gradestack.jsonio import read_text
+from gradestack_plugins.pages.draw import ends_text, place_on
 from gradestack_plugins.pages.index import shade
-from gradestack_plugins.pages.text import capital, clean, number, token
+from gradestack_plugins.pages.text import capital, clean, number, percent, token
 
 _BUFFERED = 500
 _BEGINNING = """<!doctype html>
@@ -134,6 +135,7 @@ def environment(templates: Path | None = None) -> jinja2.Environment:
         bytecode_cache=_COMPILED if templates is None else _SANDBOXED,
     )
     env.filters.update(capital=capital, num=number, shade=shade, token=token)
+    env.filters.update(percent=percent, place=place_on, bounds=ends_text)
     return env
 
 

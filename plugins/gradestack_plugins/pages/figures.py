@@ -348,6 +348,9 @@ def _gate_line(gate: Mapping[str, Any]) -> GateLine:
     for name in ("actual", "value"):
         value = as_number(gate.get(name)) if on_axis else None
         places.append(None if value is None else value / scale)
+    ends = ends_of(gate.get("interval"))
+    if ends is not None:
+        ends = (ends[0] / scale, ends[1] / scale)
     has_data = gate.get("outcome") != "no_data"
     actual, notes = gate_texts(gate, 3)
     sure = "but the threshold lies within the interval" if gate.get("sure") is False else ""
@@ -356,11 +359,11 @@ def _gate_line(gate: Mapping[str, Any]) -> GateLine:
         rule=brief(gate.get("text") or "gate", 200),
         value=actual,
         passed=gate.get("passed") is True if has_data else None,
-        interval=ends_of(gate.get("interval")),
+        interval=ends,
         at=places[0],
         threshold=places[1],
         note=", ".join(filter(None, (sure, *(brief(each, 300) for each in told)))),
-        unit="percent" if is_percent else "",
+        unit="share" if is_percent else "",
     )
 
 

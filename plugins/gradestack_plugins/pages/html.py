@@ -274,7 +274,8 @@ def _cards(page: Page) -> dict[str, Any]:
         for shape in panel.blocks:
             if shape.kind == "head":
                 head.sentence = shape.sentence
-                head.note = [*shape.note, *head.note] if shape.note[0].text else head.note
+                before = [shape.note] if isinstance(shape.note, str) else shape.note
+                head.note = [*before, *head.note]
     return {
         "head": head,
         "gates": draw_all(page.gates),

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from gradestack import Progress, Report, library
-from gradestack_plugins.pages.draw import draw_all
+from gradestack_plugins.pages.draw import draw_all, plain_text
 from gradestack_plugins.pages.environment import environment
 from gradestack_plugins.pages.models import with_first_models
 from gradestack_plugins.pages.page import page_of
-from gradestack_plugins.pages.text import number
+from gradestack_plugins.pages.text import number, percent
 
 _MOST_CAUSES, _MOST_WARNINGS = 5, 3
 _SECONDS = 0.2
@@ -29,19 +29,20 @@ def cell(report: Report) -> str:
     Every name in it came from data and is escaped.
     """
     page = page_of(with_first_models(report))
-    (head,) = draw_all([page.head])
     results = [shape for shape in draw_all(page.left) if shape.id == "estimates"]
     figures = [row for section in results for block in section.blocks for row in block.rows]
     (causes,) = draw_all([page.failures.block(_MOST_CAUSES)])
-    lines = [(line.name.text, number(line.samples), line.share) for line in causes.lines]
+    counts = [(line.name.text, line.samples) for line in causes.lines]
     if causes.rest:
-        lines.append(("all other causes", number(causes.rest), causes.rest_share))
+        counts.append(("all other causes", causes.rest))
+    lines = [(name, number(count), percent(count, causes.total)) for name, count in counts]
     file = None if report.path is None else Path(report.path) / "report.html"
     has_page = file is not None and file.is_file()
     template = environment().get_template("notebook.html")
     shown = template.render(
         name=report.name,
-        head=head,
+        sentence=plain_text(page.head.sentence),
+        note=plain_text(page.head.note),
         figures=[
             (f"{row.title} {row.model}".strip(), row.value, row.interval, row.note)
             for row in figures

@@ -494,7 +494,8 @@ def _draw_matrix(block: blocks.Matrix) -> Shape:
     shape = _draw_grid(block, rows, _MatrixCells(block).draw)
     shape.kind = "matrix"
     shape.totals = [brief(text, _NAME) for text in block.totals]
-    shape.differences = [draw_figure(figure) for figure in block.differences]
+    points = [msgspec.structs.replace(figure, unit="points") for figure in block.differences]
+    shape.differences = [draw_figure(figure) for figure in points]
     return shape
 
 

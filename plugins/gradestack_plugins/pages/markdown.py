@@ -23,7 +23,7 @@ from gradestack_plugins.pages.environment import (
     naming,
     write_texts,
 )
-from gradestack_plugins.pages.figures import Line, task_lines
+from gradestack_plugins.pages.figures import Line, lines_of, task_lines
 from gradestack_plugins.pages.index import (
     RowEntry,
     RowIndex,
@@ -112,7 +112,7 @@ class MarkdownReporter(Reporter):
         ours = env.get_template(f"gradestack/{PAGE}").make_module(context)
         own = None if self.templates is None else env.get_template(PAGE).make_module(context)
         parts = _Macros(own, ours)
-        write_texts(path, (self._text(parts, page, context),))
+        write_texts(path, (self._text(report, parts, page, context),))
 
     def _context(self, report: Report, page: Page) -> dict[str, Any]:
         failed = [entry for entry in page.index.entries if _is_listed(entry)]
@@ -133,7 +133,7 @@ class MarkdownReporter(Reporter):
             "samples": list(self._samples(report, worst(failed, self.max_samples))),
         }
 
-    def _text(self, parts: _Macros, page: Page, context: Mapping[str, Any]) -> str:
+    def _text(self, report: Report, parts: _Macros, page: Page, context: Mapping[str, Any]) -> str:
         """Return the page: what a pull request wants to know first, then folded sections."""
         head = _with_causes(f"{parts.head().strip()}\n", parts, page)
         folds: list[Fold] = []
@@ -143,7 +143,7 @@ class MarkdownReporter(Reporter):
             if shapes and panel.placed.panel.place != "page":
                 folds.append(_fold(panel.title, shapes, parts))
                 shares.append(_SHARES["graders"])
-        for section in self._sections(page):
+        for section in self._sections(report, page):
             (shape,) = draw_all([section])
             unlisted = _UNLISTED.get(section.id, _ELSEWHERE)
             folds.append(_fold(shape.title, shape.blocks, parts, unlisted))
@@ -157,13 +157,16 @@ class MarkdownReporter(Reporter):
         room = self.max_characters - len(head) - 1
         return f"{head}\n{folded(folds, shares, room)}"
 
-    def _sections(self, page: Page) -> Iterator[Section]:
+    def _sections(self, report: Report, page: Page) -> Iterator[Section]:
         """Yield the sections that are folded: all but the first screen's."""
         first = {"estimates", "findings", "causes"}
         for section in (*page.left, *page.right):
             if section.id not in first:
                 yield section
         yield from page.details["figures"]
+        declared = [line for line in lines_of(report) if line.label]
+        if declared:
+            yield _figures(declared)
         if page.index.entries:
             yield self._tasks(page)
         yield from page.details["evaluation"]
@@ -221,6 +224,17 @@ class _Macros:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._own, name, None) or getattr(self._ours, name)
+
+
+def _figures(lines: Sequence[Shape]) -> Section:
+    """Return the figures that are declared, by path."""
+    rows: dict[str, list[Cell]] = {}
+    for line in lines:
+        model = "" if line.model is None else f" ({line.model})"
+        note = "; ".join(filter(None, (line.interval, line.note)))
+        rows[f"{line.grader}.{line.path}{model}"] = [line.label, line.value, note]
+    table = Table(["figure", "value", "interval"], rows, corner="path")
+    return Section("Figures", [table], id="numbers")
 
 
 def _fold(

@@ -43,7 +43,8 @@ def test_counts_do_not_bear_the_label_of_a_reliability(tmp_path):
     with pytest.raises(SystemExit, match="0"):
         main(["grade", str(results), "-o", str(place), "--set", "reports=[markdown]"])
     lines = (place / "report.md").read_text(encoding="utf-8").splitlines()
-    paths = [line.split("`")[1] for line in lines if " of k trials " in line and "`" in line]
+    rows = [line.replace("\\", "") for line in lines if " of k trials " in line]
+    paths = [row.split(" | ")[0].removeprefix("| ") for row in rows if row.startswith("| reward.")]
     assert sorted(paths) == [
-        f"{name}.{name}.{k}" for name in ("pass_at_k", "pass_hat_k") for k in range(1, 5)
+        f"reward.{name}.{name}.{k}" for name in ("pass_at_k", "pass_hat_k") for k in range(1, 5)
     ]

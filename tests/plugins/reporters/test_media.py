@@ -81,7 +81,9 @@ def expected(summary, known):
                 value, interval, path = value[k], interval.get(k) or {}, f"{path}.{k}"
             ends = [interval["low"], interval["high"]] if "low" in interval else []
             meaning = known.at(path)
-            is_share = meaning.unit == "share" or (meaning.unit == "score" and meaning.bounds[1] <= 1)
+            is_share = meaning.unit == "share" or (
+                meaning.unit == "score" and meaning.bounds[1] <= 1
+            )
             yield label, value, ends, meaning.unit, is_share
 
 

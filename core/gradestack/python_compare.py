@@ -16,6 +16,7 @@ from gradestack.comparison.rows import Rules
 from gradestack.comparison.sides import Failed, Match, Side, sides_of, split_name
 from gradestack.errors import ConfigError, DataError, PluginError, guarded, writing
 from gradestack.grading.subset import Subset
+from gradestack.interpreter import collected_seldom
 from gradestack.jsonio.values import dumps
 from gradestack.outcome.earlier import find_previous
 from gradestack.outcome.pages import COMPARISON, COMPARISON_PARTS, keep_foreign_comparison
@@ -98,11 +99,13 @@ def compare(
     subset = Subset.read(filter, tasks, limit)
     aggregators = Aggregators(registry, allow_code)
     groups: list[list[Side]] = [[] for _ in runs]
+    names = _name_runs(runs)
     for index, report in _load_runs(runs, registry):
-        run, name = runs[index], _name_runs(runs)[index]
-        metrics = aggregators.metrics(report, name)
+        run, name = runs[index], names[index]
+        metrics = aggregators.metrics(report, name, figures)
         model = None if isinstance(run, Report) else _split(run)[1]
-        groups[index] = sides_of(report.only(subset), name, model, match, metrics, by)
+        with collected_seldom():
+            groups[index] = sides_of(report.only(subset), name, model, match, metrics, by)
     sides = _order_sides(groups, baseline)
     if figures is None:
         comparable, left_out = _comparable_figures(sides, aggregators)
@@ -120,7 +123,8 @@ def compare(
         left_out=left_out,
         report_url=report_url,
     )
-    comparison = compare_sides(sides, rules, _pair_models(groups))
+    with collected_seldom():
+        comparison = compare_sides(sides, rules, _pair_models(groups))
     if output is not None:
         write_comparison(comparison, Path(output), registry)
     return comparison

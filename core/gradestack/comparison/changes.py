@@ -30,14 +30,15 @@ def changes(a: Side, b: Side, key: str, rules: Rules) -> dict[str, list[dict[str
     trials_a, causes_a = a.causes_by_task(key, shared, rules.failed)
     trials_b, causes_b = b.causes_by_task(key, shared, rules.failed)
     tasks = [task for task in trials_a if task in trials_b]
+    positions = {task: position for position, task in enumerate(tasks)}
     changed: dict[str, list[Row]] = {"reasons": [], "tools": [], "arguments": []}
     for cause in _most_frequent_first(causes_a, causes_b):
         kind, name = cause
         if not tasks or len(changed[kind]) == _CAUSES:
             continue
         before, after = causes_a.get(cause, {}), causes_b.get(cause, {})
-        shares_a = [before.get(task, 0) / trials_a[task] for task in tasks]
-        shares_b = [after.get(task, 0) / trials_b[task] for task in tasks]
+        shares_a = _shares_of_trials(before, trials_a, positions)
+        shares_b = _shares_of_trials(after, trials_b, positions)
         gaps = [*map(sub, shares_b, shares_a)]
         row = _make_row(difference(gaps), tasks, "cause", rules)
         row.fields |= {"name": name, "a": mean_of(shares_a), "b": mean_of(shares_b)}
@@ -49,6 +50,18 @@ def changes(a: Side, b: Side, key: str, rules: Rules) -> dict[str, list[dict[str
         fields[kind_of_cause] = [row.fields for row in rows]
         fields[kind_of_cause].sort(key=_surest_first)
     return fields
+
+
+def _shares_of_trials(
+    times: Mapping[str, int], trials: Mapping[str, int], positions: Mapping[str, int]
+) -> list[float]:
+    """Return the share of each task's trials with a cause; most tasks have none."""
+    shares = [0.0] * len(positions)
+    for task, number in times.items():
+        position = positions.get(task)
+        if position is not None:
+            shares[position] = number / trials[task]
+    return shares
 
 
 def _most_frequent_first(*sides: Mapping[Cause, Mapping[str, int]]) -> list[Cause]:

@@ -184,7 +184,7 @@ def _check_graded(sides: Sequence[Side], shared: Sequence[str], failed: Failed) 
     """Raise where a side has no score to compare."""
     advice = ["--failed zero counts failed and missing trials with the worst score"]
     for side in sides:
-        if not _scored_tasks(side, shared, failed):
+        if not any(_all_means(side, shared, failed)):
             why = f"{side.name} has no score to compare: nothing was graded"
             raise DataError(why, *(advice if failed == "skip" else ()))
 
@@ -192,20 +192,17 @@ def _check_graded(sides: Sequence[Side], shared: Sequence[str], failed: Failed) 
 def _check_common_scores(pairs: Pairs, shared: Sequence[str], failed: Failed) -> None:
     """Raise where two sides have no score of the same task by the same grader."""
     for a, b in pairs:
-        tasks = _scored_tasks(a, shared, failed)
-        if tasks.isdisjoint(_scored_tasks(b, shared, failed)):
+        means = zip(_all_means(a, shared, failed), _all_means(b, shared, failed), strict=True)
+        if all(before.keys().isdisjoint(after) for before, after in means):
             why = f"no task has a score in both {a.name} and {b.name}"
             raise DataError(f"{_REFUSED}: {why}")
 
 
-def _scored_tasks(side: Side, shared: Sequence[str], failed: Failed) -> set[tuple[str, str]]:
-    """Return the tasks of a side with a score or a verdict, with the grader that gave it."""
-    return {
-        (key, task)
-        for key in shared
-        for rate in (False, True)
-        for task in side.means(key, failed, rate=rate)
-    }
+def _all_means(side: Side, shared: Sequence[str], failed: Failed) -> Iterator[dict[str, float]]:
+    """Yield the scores and the rates of a side by task, grader after grader."""
+    for key in shared:
+        yield side.means(key, failed)
+        yield side.means(key, failed, rate=True)
 
 
 def _headline_grader(baseline: Side, shared: Sequence[str], rules: Rules) -> str:

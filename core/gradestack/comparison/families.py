@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from gradestack.comparison.paired import Difference, are_one_test, holm
+from gradestack.comparison.paired import ROUNDING, Difference, are_one_test, holm
 from gradestack.model import replace
 
 CERTAIN = frozenset({"better", "worse", "higher", "lower"})
@@ -59,6 +59,8 @@ class Row(msgspec.Struct, eq=False, kw_only=True):
         A test is its vector of task differences. Vectors that are equal or opposite are one test.
         """
         one, two = self.difference.vector, other.difference.vector
+        if not one or not two or abs(abs(one[-1]) - abs(two[-1])) > ROUNDING:
+            return False
         return self.tasks == other.tasks and are_one_test(one, two)
 
     def forget_tasks(self) -> None:

@@ -279,14 +279,20 @@ class Aggregators(msgspec.Struct, frozen=True):
             return with_files(self.registry, [by_name[file]], allow_code=True), kind
         return self.registry, f"{by_name[file]}:{reference.name}"
 
-    def metrics(self, report: Report, name: str) -> list[Metric]:
-        """Return the metrics of a run, as far as they can be made again."""
-        metrics = []
-        for grader, keys in report.aggregates.items():
-            for key in keys:
-                with suppress(ConfigError):  # said where a figure of it is asked for
-                    metrics.append(self.metric(report, name, f"{grader}.{key}"))
-        return metrics
+    def metrics(
+        self, report: Report, name: str, figures: Sequence[str] | None = None
+    ) -> list[Metric]:
+        """Return the metrics of a run, or of named figures, as far as they can be made again."""
+        if figures is None:
+            paths = [f"{key}.{metric}" for key, of in report.aggregates.items() for metric in of]
+        else:
+            parts = [split_path(path, report.aggregates) for path in figures]
+            paths = [f"{grader}.{metric}" for grader, metric, _ in dict.fromkeys(parts)]
+        metrics = {}
+        for path in paths:
+            with suppress(ConfigError):  # said where a figure of it is asked for
+                metrics[path] = self.metric(report, name, path)
+        return [*metrics.values()]
 
 
 def with_labels(metric: Metric, made: Fields) -> Metric:

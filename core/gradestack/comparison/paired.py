@@ -185,7 +185,9 @@ def are_one_test(one: Sequence[float], other: Sequence[float]) -> bool:
 
 def _count_signs(scaled: Sequence[float]) -> tuple[int, int] | None:
     """Count the differences above and below 0, where no two differ in size; else None."""
-    counts = Counter(round(item, _DECIMALS) for item in scaled)
+    counts = Counter[float]()
+    for item, times in Counter(scaled).items():
+        counts[round(item, _DECIMALS)] += times
     is_one_size = counts.keys() <= {-1, 0, 1}
     return (counts[1], counts[-1]) if is_one_size else None
 

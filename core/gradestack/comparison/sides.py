@@ -6,7 +6,7 @@ import json
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Literal, TypeVar, get_args
 
 import msgspec
@@ -288,7 +288,8 @@ def _read_samples(
         nonlocal is_numbered
         for first_byte, row in report.decoded(name):
             facets = row.facets or {}
-            samples.facets |= dict.fromkeys(facets)
+            if not facets.keys() <= samples.facets.keys():
+                samples.facets |= dict.fromkeys(facets)
             facts = _facts_of(first_byte, row, needs.parts)
             samples.facts.append(facts)
             is_numbered = is_numbered and facets.get("id_made") is True
@@ -333,27 +334,26 @@ def _causes(grades: Sequence[Any]) -> tuple[Cause, ...]:
         if grade.fault is not None:
             causes["reasons", grade.fault.code] = None
             causes["details", grade.fault.code] = None
-    parts = [part for grade in grades for part in (grade, *grade.items)]
-    for part in parts:
-        for reason in part.reasons:
-            if reason.code != MORE_REASONS:
-                causes |= dict.fromkeys(_causes_of_reason(reason))
+        for part in (grade, *grade.items):
+            for reason in part.reasons:
+                if reason.code != MORE_REASONS:
+                    named = _causes_of(reason.code, reason.subject, reason.pointer)
+                    causes |= dict.fromkeys(named)
     return tuple(causes)
 
 
-def _causes_of_reason(reason: Any) -> Iterator[Cause]:
-    """Yield the code of a reason, the tool it is about, the argument, and all in one."""
-    yield "reasons", reason.code
-    if not reason.subject:
-        yield "details", reason.code
-        return
-    yield "tools", reason.subject
-    first_part = f"{reason.pointer}/".split("/")[1]
+@lru_cache(maxsize=4096)  # rows give the same reasons again and again
+def _causes_of(code: str, subject: str | None, pointer: str | None) -> tuple[Cause, ...]:
+    """Return the code of a reason, the tool it is about, the argument, and all in one."""
+    if not subject:
+        return ("reasons", code), ("details", code)
+    first_part = f"{pointer}/".split("/")[1]
     argument = first_part.replace("~1", "/").replace("~0", "~")
-    name = f"{reason.subject}.{argument}" if argument else reason.subject
-    yield "details", f"{reason.code}: {name}"
-    if argument:
-        yield "arguments", name
+    if not argument:
+        return ("reasons", code), ("details", f"{code}: {subject}"), ("tools", subject)
+    name = f"{subject}.{argument}"
+    detail = f"{code}: {name}"
+    return ("reasons", code), ("tools", subject), ("details", detail), ("arguments", name)
 
 
 def _graders(report: Report) -> dict[str, Entry]:

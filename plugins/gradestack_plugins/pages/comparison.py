@@ -19,7 +19,9 @@ from gradestack_plugins.pages.text import UNDEFINED, brief, capital, counted, en
 
 _MOST_CHANGES = 10
 _MOST_MODELS, _MOST_COMPARED = 8, 10_000
-"""Models of a run, and its samples, up to which its page compares them."""
+"""Models of a run up to which its page compares them, and its runs up to which it compares figures
+that are no means, too.
+"""
 _LONGEST = 120
 """Characters of a name."""
 _CHANGED = ("more often", "less often")
@@ -44,10 +46,11 @@ def compared_models(report: Report) -> Mapping[str, Any] | None:
     """
     entries = index_of(report).entries
     models = list(filter(None, dict.fromkeys(entry.model for entry in entries)))
-    if not 1 < len(models) <= _MOST_MODELS or len(entries) > _MOST_COMPARED:
+    if not 1 < len(models) <= _MOST_MODELS:
         return None
+    figures = None if len(entries) <= _MOST_COMPARED else ()
     try:
-        data = gradestack.compare(report, registry=report.registry).data
+        data = gradestack.compare(report, figures=figures, registry=report.registry).data
     except GradestackError:  # such as models that share no task
         return None
     others = [

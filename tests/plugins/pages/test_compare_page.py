@@ -1,0 +1,288 @@
+"""Every number on the page of a comparison, computed anew from the rows of two runs."""
+
+import html
+import json
+import math
+import random
+import re
+from collections import Counter
+
+import pytest
+
+import gradestack
+from gradestack_plugins.pages import comparison as comparing
+from gradestack_plugins.pages.compare_page import ComparisonPage
+from gradestack_plugins.pages.joined import joined
+
+TASKS, TRIALS = 24, 3
+CALL = "book"
+
+
+def t_quantile(probability, df):
+    """Return Student's t by integrating its density (Simpson) and halving."""
+    log_scale = math.lgamma((df + 1) / 2) - math.lgamma(df / 2) - math.log(df * math.pi) / 2
+
+    def density(x):
+        return math.exp(log_scale - (df + 1) / 2 * math.log1p(x * x / df))
+
+    def below(x, steps=2000):
+        width = x / steps
+        inner = sum((4 if at % 2 else 2) * density(at * width) for at in range(1, steps))
+        return 0.5 + width / 3 * (density(0) + density(x) + inner)
+
+    low, high = 0.0, 50.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if below(middle) < probability else (low, middle)
+    return low
+
+
+def write_runs(folder, seed):
+    """Write two result files in which a harder task fails more often, and the second costs more."""
+    draw = random.Random(seed)  # noqa: S311 - test data
+    for name, rate in (("before", 0.45), ("after", 0.75 if seed % 2 else 0.3)):
+        lines = []
+        for task in range(TASKS):
+            ease = random.Random(task).random()  # noqa: S311 - test data
+            for run in range(TRIALS):
+                wanted = {"name": CALL, "arguments": {"room": task, "day": 3}}
+                wrong = {"name": CALL, "arguments": {"room": task, "day": 4}}
+                passed = draw.random() < (rate + ease) / 2 + (rate > 0.5) * 0.2
+                made = [wanted] if passed else draw.choice([[wrong], []])
+                cost = round(0.01 + (name == "after") * 0.005 + draw.random() / 500, 5)
+                line = {"id": f"t{task}", "run": run, "model": "m-1", "expected": [wanted]}
+                line |= {"input": f"Please book room {task}", "predicted": made}
+                line |= {"usage": {"cost_usd": cost, "seconds": draw.randint(2, 9)}}
+                lines.append(json.dumps(line))
+        (folder / f"{name}.jsonl").write_text("\n".join(lines))
+
+
+@pytest.fixture(scope="module", params=[1, 2, 3, 4])
+def compared(request, tmp_path_factory):
+    """Return the rows of both runs, the text of the page, and its HTML."""
+    folder = tmp_path_factory.mktemp("compared")
+    write_runs(folder, request.param)
+    rows = {}
+    for name in ("before", "after"):
+        gradestack.grade_files(folder / f"{name}.jsonl", output=folder / name)
+        lines = (folder / name / "results.jsonl").read_text().splitlines()
+        rows[name] = [json.loads(line) for line in lines]
+    found = gradestack.compare(folder / "before", folder / "after", output=folder / "out")
+    page = (folder / "out" / "comparison.html").read_text()
+    return rows["before"], rows["after"], page, found
+
+
+def text_of(page, section):
+    """Return the text of one section of a page."""
+    start = page.index(f'id="{section}"')
+    part = page[start : page.index("</section>", start)]
+    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", part.partition(">")[2])).split())
+
+
+def passes(rows):
+    """Return task -> whether each of its trials passed: every call as expected."""
+    tasks = {}
+    for row in rows:
+        made = row["predicted"]["calls"]
+        expected = row["expected"]["calls"]
+        same = [{key: call[key] for key in ("name", "arguments")} for call in made] == [
+            {key: call[key] for key in ("name", "arguments")} for call in expected
+        ]
+        tasks.setdefault(row["sample"]["id"], []).append(same)
+    return tasks
+
+
+def shares(tasks):
+    return [sum(trials) / len(trials) for trials in tasks.values()]
+
+
+def paired(before, after):
+    """Return the difference of task means, and its 95 % interval by Student's t."""
+    gaps = [b - a for a, b in zip(before, after, strict=True)]
+    mean = math.fsum(gaps) / len(gaps)
+    spread = math.sqrt(math.fsum((gap - mean) ** 2 for gap in gaps) / (len(gaps) - 1))
+    half = t_quantile(0.975, len(gaps) - 1) * spread / math.sqrt(len(gaps))
+    return mean, mean - half, mean + half
+
+
+def test_the_head_and_the_difference(compared):
+    before, after, page, _ = compared
+    a, b = shares(passes(before)), shares(passes(after))
+    mean, low, high = paired(a, b)
+    rate_a, rate_b = (100 * math.fsum(side) / len(side) for side in (a, b))
+    word = "better" if low > 0 else "worse" if high < 0 else "not clear"
+    head = text_of(page, "overview")
+    assert head.startswith(word)
+    assert f"{rate_b:.1f}% instead of {rate_a:.1f}%" in head
+    assert f"{abs(100 * mean):.1f} points {'more' if mean > 0 else 'less'}" in head
+    assert f"{TASKS} tasks, {TRIALS} trials each" in head
+    shown = text_of(page, "difference")
+    assert f"{100 * mean:+.1f} points" in shown
+    assert f"95% interval {100 * low:+.1f} to {100 * high:+.1f}" in shown
+    assert f"{rate_a:.1f}%" in shown
+    assert f"{rate_b:.1f}%" in shown
+    assert f": {word} ." in shown
+
+
+def test_the_tasks_that_changed_and_those_that_did_not(compared):
+    before, after, page, _ = compared
+    a, b = passes(before), passes(after)
+    rises = {task: sum(b[task]) - sum(a[task]) for task in a}
+    worse = [task for task, rise in rises.items() if rise < 0]
+    better = [task for task, rise in rises.items() if rise > 0]
+    shown = text_of(page, "changed-tasks")
+    head = text_of(page, "overview")
+    for tasks, word in ((worse, "worse"), (better, "better")):
+        noun = "task" if len(tasks) == 1 else "tasks"
+        for text in (shown, head):
+            assert (f"{len(tasks)} {noun} got {word}" in text) is bool(tasks)
+        for task in tasks:
+            change = f"{sum(a[task])} → {sum(b[task])} of {TRIALS}"
+            part = page[page.index(f'id="task-{task}"') :].partition("</li>")[0]
+            assert change in part
+            assert f"{task}<" in part
+    unchanged = [sum(a[task]) for task, rise in rises.items() if not rise]
+    counts = {
+        "never": unchanged.count(0),
+        "sometimes": sum(0 < passed < TRIALS for passed in unchanged),
+        "always": unchanged.count(TRIALS),
+    }
+    for name, count in counts.items():
+        assert (f"{count} {name}" in shown) is bool(count)
+    if counts["never"]:
+        failed = [task for task, rise in rises.items() if not rise and not sum(a[task])]
+        assert text_of(page, "both-fail").endswith(", ".join(failed).replace(",", " ,"))
+
+
+def test_new_causes_are_in_failed_trials_of_the_second_run_alone(compared):
+    before, after, page, found = compared
+
+    def causes(rows, task):
+        held = Counter()
+        for row in rows:
+            if row["sample"]["id"] == task:
+                reasons = [
+                    reason
+                    for item in row["grade"].get("items", ())
+                    for reason in item.get("reasons", ())
+                ]
+                codes = {reason["code"] for reason in [*row["grade"].get("reasons", ()), *reasons]}
+                held.update(codes if row["passed"] is False else ())
+        return held
+
+    for task in found.data["flips"]["worse"]["tasks"]:
+        old, new = causes(before, task["task"]), causes(after, task["task"])
+        only = {code: times for code, times in new.items() if code not in old}
+        if task["cause"] is None:
+            continue
+        code = task["cause"].partition(":")[0]
+        assert new[code] > 0
+        part = page[page.index(f'id="task-{task["task"]}"') :].partition("</li>")[0]
+        assert code.replace("_", " ") in html.unescape(part)
+        if only:
+            assert code in {*only, *new}
+
+
+def test_what_a_run_takes(compared):
+    before, after, page, _ = compared
+
+    def means(rows, name):
+        tasks = {}
+        for row in rows:
+            tasks.setdefault(row["sample"]["id"], []).append(row["usage"][name])
+        return [math.fsum(trials) / len(trials) for trials in tasks.values()]
+
+    shown = text_of(page, "takes")
+    for name, form in (("cost_usd", "${:.3f}"), ("seconds", "{:,.1f}")):
+        a, b = means(before, name), means(after, name)
+        values = [form.format(math.fsum(side) / len(side)) for side in (a, b)]
+        assert f"{values[0]} → {values[1]}" in shown
+        mean, low, high = paired(a, b)
+        is_clear = low > 0 or high < 0
+        row = next(
+            part
+            for part in shown.split("Seconds" if name == "cost_usd" else "Cost of a run")
+            if values[1] in part
+        )
+        assert f"{abs(mean):.3f}" in row
+        if is_clear and name == "cost_usd":
+            assert "worse" in row
+
+
+def test_reasons_before_and_after(compared):
+    before, after, page, _ = compared
+
+    def counts(rows):
+        held = Counter()
+        for row in rows:
+            reasons = [*row["grade"].get("reasons", ())]
+            for item in row["grade"].get("items", ()):
+                reasons += item.get("reasons", ())
+            held.update({reason["code"] for reason in reasons})
+        return held
+
+    a, b = counts(before), counts(after)
+    shown = text_of(page, "why")
+    for code in a.keys() | b.keys():
+        assert f"{code.replace('_', ' ')} {a[code]} → {b[code]}" in shown
+        change = 100 * (b[code] - a[code]) / TASKS / TRIALS
+        assert f"{a[code]} → {b[code]} {change:+.1f}" in shown or not change
+
+
+def test_side_by_side_are_the_first_that_passed_and_the_first_that_failed(compared):
+    before, after, _, found = compared
+    with joined(found, None) as report:
+        sections = ComparisonPage(found.data, report).below()
+        blocks = [block for section in sections for block in section.blocks]
+    a, b = passes(before), passes(after)
+    diffs = [block for block in blocks if type(block).__name__ == "CallDiff"]
+    worse = [task["task"] for task in found.data["flips"]["worse"]["tasks"]]
+    usable = [task for task in worse if any(a[task]) and not all(b[task])]
+    assert len(diffs) == min(6, len(usable))
+    for task, diff in zip(usable, diffs, strict=False):
+        first = [row for row in before if row["sample"]["id"] == task][a[task].index(True)]
+        failed = [row for row in after if row["sample"]["id"] == task][b[task].index(False)]
+        facts = {fact.quantity: fact.values for fact in diff.facts}
+        costs = [f"${row['usage']['cost_usd']:.3f}" for row in (first, failed)]
+        assert facts["cost"] == costs
+        (pair,) = diff.pairs
+        assert pair.marks[0] == "equal"
+        made = failed["predicted"]["calls"]
+        assert pair.marks[1] == ("different" if made else "not called")
+
+
+def test_runs_of_any_number_are_compared_on_the_page_of_their_evaluation(tmp_path, monkeypatch):
+    """Of many runs the question alone, without figures that are no means."""
+    samples = [
+        {
+            "id": f"t{task}",
+            "model": model,
+            "expected": "x",
+            "predicted": "x" if task < best else "y",
+        }
+        for model, best in (("a", 4), ("b", 9))
+        for task in range(12)
+    ]
+    monkeypatch.setattr(comparing, "_MOST_COMPARED", 3)
+    report = gradestack.grade(samples, graders={"g": "exact_match"}, output=tmp_path / "run")
+    data = comparing.compared_models(report)
+    assert data["outcome"]["difference"] == pytest.approx(5 / 12)
+    assert "figures" not in data
+
+
+def test_several_models_have_a_matrix_of_all_pairs(tmp_path):
+    samples = [
+        {
+            "id": f"t{task}",
+            "model": model,
+            "expected": "x",
+            "predicted": "x" if task < best else "y",
+        }
+        for model, best in (("a", 4), ("b", 9), ("c", 20))
+        for task in range(30)
+    ]
+    gradestack.grade(samples, graders={"g": "exact_match"}, output=tmp_path / "run")
+    gradestack.compare(tmp_path / "run", output=tmp_path / "out")
+    shown = text_of((tmp_path / "out/comparison.html").read_text(), "pairs")
+    for gap in ("+16.7", "-16.7", "+53.3", "-53.3", "+36.7", "-36.7"):
+        assert gap in shown

@@ -165,8 +165,9 @@ class _Trace:
 
 
 def session_of(attributes: Mapping[str, Any]) -> str | None:
-    """Return the id of the session that the attributes of a span name."""
-    return text_or_none(first_of(attributes, "session"))
+    """Return the id of the session that the attributes of a span name; a number as text."""
+    session = first_of(attributes, "session")
+    return str(session) if type(session) is int else text_or_none(session)
 
 
 def _read_answers(

@@ -1,6 +1,7 @@
 """Figures that benchmarks publish, reached from made-up files of their form."""
 
 import json
+from itertools import repeat
 
 import pytest
 
@@ -22,50 +23,52 @@ def graded(tmp_path):
     return grade
 
 
+def trial(number, verdict):
+    """Return a trial of Terminal-Bench: five of each of 80 tasks."""
+    task = f"t{number % 80}"
+    name = f"{task}.{number // 80 + 1}-of-5"
+    about = {"task_id": task, "trial_name": name, "failure_mode": "unset"}
+    return {**about, "is_resolved": verdict}
+
+
 def test_terminal_bench_counts_null_verdicts_as_failures(graded):
     """159 of 400 are .3975; without the 18 trials whose verdict is null it would be .416."""
-    verdicts = [True] * 159 + [False] * 223 + [None] * 18
-    trials = [
-        {
-            "task_id": f"t{number % 80}",
-            "trial_name": f"t{number % 80}.{number // 80 + 1}-of-5",
-            "is_resolved": verdict,
-            "failure_mode": "unset",
-        }
-        for number, verdict in enumerate(verdicts)
-    ]
+    verdicts = [*repeat(True, 159), *repeat(False, 223), *repeat(None, 18)]
+    trials = [trial(number, verdict) for number, verdict in enumerate(verdicts)]
     report = {"results": trials, "n_resolved": 159, "n_unresolved": 241, "accuracy": 0.3975}
     assert graded({"results.json": report})["mean"]["mean"] == 0.3975
 
 
+def four_runs(task, n_passed):
+    """Return the runs of a task of MCPMark, of which the first ones passed."""
+    runs = {f"run-{run + 1}": {"success": run < n_passed} for run in range(4)}
+    return {"model": "m", "service": "s", "task": task, "runs": runs}
+
+
 def test_mcpmark_over_four_runs(graded):
     """Of 127 tasks 16 pass in 4 runs, 38 in 2, 3 in 1: 143 of 508 runs, 57 tasks at least once."""
-    passes = [4] * 16 + [2] * 38 + [1] * 3 + [0] * 70
-    files = {
-        f"t{number}.json": {
-            "model": "m",
-            "service": "s",
-            "task": f"t{number}",
-            "runs": {f"run-{run + 1}": {"success": run < n_passed} for run in range(4)},
-        }
-        for number, n_passed in enumerate(passes)
-    }
-    figures = graded(files)
+    passes = [*repeat(4, 16), *repeat(2, 38), *repeat(1, 3), *repeat(0, 70)]
+    tasks = [four_runs(f"t{number}", n_passed) for number, n_passed in enumerate(passes)]
+    figures = graded({f"{task['task']}.json": task for task in tasks})
     assert round(figures["mean"]["mean"], 4) == 0.2815
     assert round(figures["pass_hat_k"]["pass_hat_k"]["4"], 4) == 0.126
     assert round(figures["pass_at_k"]["pass_at_k"]["4"], 4) == 0.4488
 
 
+def three_tasks(scenario, n_passed):
+    """Return the results of a scenario of AppWorld, of whose tasks the first ones passed."""
+    bare = {"passes": [], "failures": []}
+    return {f"{scenario}_{task + 1}": {**bare, "success": task < n_passed} for task in range(3)}
+
+
 def test_appworld_completes_a_scenario_where_every_task_passed(graded):
     """168 tasks in 56 scenarios of three: 40 whole, 10 with one failure, 6 with none passed."""
-    passes = [3] * 40 + [2] * 10 + [0] * 6
-    individual = {
-        f"s{number}_{task + 1}": {"success": task < n_passed, "passes": [], "failures": []}
-        for number, n_passed in enumerate(passes)
-        for task in range(3)
-    }
-    report = {"aggregate": {}, "individual": individual}
-    figures = graded({"test_normal.json": report})
+    passes = [*repeat(3, 40), *repeat(2, 10), *repeat(0, 6)]
+    individual = {}
+    for number, n_passed in enumerate(passes):
+        individual |= three_tasks(f"s{number}", n_passed)
+    figures = graded({"test_normal.json": {"aggregate": {}, "individual": individual}})
     assert figures["mean"]["mean"] == 140 / 168
-    assert figures["goals"]["scenario_goal_completion"] == 40 / 56
-    assert figures["goals"]["scenario_goal_completion_interval"]["clusters"] == 56
+    goals = figures["goals"]
+    assert goals["scenario_goal_completion"] == 40 / 56
+    assert goals["scenario_goal_completion_interval"]["clusters"] == 56

@@ -162,3 +162,9 @@ def test_shards_are_whole_traces(tmp_path, monkeypatch):
     assert [(int(each.id, 16), len(each.calls)) for each in found] == [
         (at, 1) for at in range(1, 10)
     ]
+
+
+def test_a_session_may_be_named_by_a_number(tmp_path):
+    spans = [chat(f"{trace}", trace=trace, **{"session.id": 7}) for trace in ("ab", "cd")]
+    (found,) = read(tmp_path, document(*spans), unit="session")
+    assert (found.id, found.trace["session_id"]) == ("7", "7")

@@ -36,14 +36,14 @@ _AS_GIVEN: Final = frozenset(
 
 
 class _Content(Struct):
-    """What the user or an agent says."""
+    """A message of the user or of an agent."""
 
     role: Text = None
     parts: list[dict[str, Any]] = []
 
 
 class _Event(Struct):
-    """What an agent did between question and answer."""
+    """Calls and results of an agent between question and answer."""
 
     author: Any = None
     content: _Content | None = None
@@ -51,7 +51,7 @@ class _Event(Struct):
 
 
 class _Response(Struct):
-    """What a tool gave."""
+    """The response of a tool."""
 
     id: Any = None
     name: Any = None
@@ -59,7 +59,7 @@ class _Response(Struct):
 
 
 class _Between(Struct):
-    """What was done between question and answer."""
+    """Events between question and answer."""
 
     invocation_events: list[_Event] = []
     tool_uses: list[Any] = []
@@ -268,7 +268,7 @@ def _entries(turn: _Turn, remarks: dict[str, int]) -> Iterator[dict[str, Any]]:
 
 
 def _questions(turn: _Turn) -> list[dict[str, Any]]:
-    """Return what the user says in a turn."""
+    """Return the messages of the user in a turn."""
     if turn.query is not None:
         return [{"role": "user", "parts": [{"text": turn.query}]}]
     return _said(turn.user_content, "user")

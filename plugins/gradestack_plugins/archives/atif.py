@@ -146,23 +146,25 @@ class Atif(DocumentReader):
 
     @override
     def files(self, inputs: Inputs, index: Any) -> Iterator[RecordFile]:
-        paths = {given.path.resolve() for given in inputs.data}
+        paths = {input_file.path.resolve() for input_file in inputs.data}
         parts = _parts_of_others(paths) if len(paths) > 1 else set()
         parts |= {result for path in paths if (result := _result_of(path)) is not None}
-        own = tuple([given for given in inputs.data if given.path.resolve() not in parts])
+        own = tuple(
+            [input_file for input_file in inputs.data if input_file.path.resolve() not in parts]
+        )
         return super().files(replace(inputs, data=own), index)
 
     @override
     def joined(self, value: Any, path: Path) -> Any:
         if not isinstance(value, dict) or not _is_trajectory(value):
             return value
-        whole = _joined(value, path, set())
+        joined_document = _joined(value, path, set())
         known = _trial_facts(as_map(_result_beside(path)))
-        own = as_map(whole.get("extra")).get("gradestack")
+        own = as_map(joined_document.get("extra")).get("gradestack")
         if isinstance(own, dict):
             known |= own
         return {
-            **whole,
+            **joined_document,
             "extra": {"gradestack": known if own is None or isinstance(own, dict) else own},
         }
 
@@ -197,9 +199,9 @@ def _result_of(path: Path) -> Path | None:
 
 def _without_steps(trial: Mapping[str, Any]) -> dict[str, Any]:
     """Return a trajectory of no steps for a trial without one."""
-    info = as_map(trial.get("agent_info"))
-    model = as_map(info.get("model_info")).get("name")
-    agent = {"name": info.get("name"), "version": info.get("version"), "model_name": model}
+    about = as_map(trial.get("agent_info"))
+    model = as_map(about.get("model_info")).get("name")
+    agent = {"name": about.get("name"), "version": about.get("version"), "model_name": model}
     extra = {"gradestack": _trial_facts(trial)}
     return {"trajectory_id": trial.get("trial_name"), "agent": agent, "steps": [], "extra": extra}
 

@@ -93,15 +93,15 @@ def _convert(
     # needs what --help does not
     from gradestack_plugins.archives.forms import as_atif, as_jsonl  # noqa: PLC0415
 
-    count, lost, skipped = 0, Counter[str](), Counter[str]()
+    count, lost_fields, skipped = 0, Counter[str](), Counter[str]()
 
-    def say(line: str) -> None:
+    def echo_warning(line: str) -> None:
         click.echo(terminal_line(line), err=True)
 
     def unusable(record: BadRecord) -> None:
         skipped["bad records"] += 1
         if skipped["bad records"] <= 10:  # the others are counted
-            say(f"warning: {record.source}: {record.reason}")
+            echo_warning(f"warning: {record.source}: {record.reason}")
 
     with _file(out) as file:
         for sample, _ in stream(files, {"any": lambda _: True}, bad=unusable, **reading):
@@ -121,14 +121,14 @@ def _convert(
                 continue
             file.write(data + b"\n")
             count += 1
-            lost.update(set(left))
+            lost_fields.update(set(left))
         if not count:
             raise DataError(f"{out}: not written, no record could be used")
     for what, times in skipped.items():
-        say(f"warning: left out: {what}: {times:,}")
-    if lost:
-        fields = ", ".join(f"{name} of {times:,}" for name, times in sorted(lost.items()))
-        say(f"warning: not kept, {form} has no place for it: {fields}")
+        echo_warning(f"warning: left out: {what}: {times:,}")
+    if lost_fields:
+        fields = ", ".join(f"{name} of {times:,}" for name, times in sorted(lost_fields.items()))
+        echo_warning(f"warning: not kept, {form} has no place for it: {fields}")
     click.echo(terminal_line(f"{out}: {count:,} {'sample' if count == 1 else 'samples'}"))
 
 

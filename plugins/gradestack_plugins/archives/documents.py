@@ -75,9 +75,11 @@ class DocumentReader(WholeDocuments):
 
     @override
     def files(self, inputs: Inputs, index: Any) -> Iterator[RecordFile]:
-        for given, stem in zip(inputs.data, stems(inputs.data), strict=True):
-            whole = self.is_whole_file(given.path)
-            yield RecordFile(input=given, ranges=(Range(),) if whole else None, extra=[stem, whole])
+        for input_file, stem in zip(inputs.data, stems(inputs.data), strict=True):
+            whole = self.is_whole_file(input_file.path)
+            yield RecordFile(
+                input=input_file, ranges=(Range(),) if whole else None, extra=[stem, whole]
+            )
 
     @override
     def read(self, shard: Shard, index: Any) -> Iterator[Sample | BadRecord]:
@@ -107,9 +109,9 @@ class DocumentReader(WholeDocuments):
             return
         made = stem if is_whole else alone
         for number, record in enumerate(records):
-            place = replace(source, ordinal=number) if is_whole else source
+            record_source = replace(source, ordinal=number) if is_whole else source
             read = partial(self._samples_of_object, f"{made}:{number}")
-            yield from self.guarded(read, record, place)
+            yield from self.guarded(read, record, record_source)
 
     def _samples_of_own(self, made: str, value: Any, source: Source) -> Iterable[Sample]:
         if isinstance(value, dict) and not self.is_own(value):

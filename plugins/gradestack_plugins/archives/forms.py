@@ -62,11 +62,11 @@ def as_jsonl(sample: Sample) -> tuple[bytes, list[str]]:
     The line has a prediction where the conversation does not give it back.
     """
     row = _line(sample, [name for name in _FIELDS if name not in _PREDICTED])
-    again = _read(row)
-    if set(_PREDICTED) & set(_different(sample, again)):
+    read_back = _read(row)
+    if set(_PREDICTED) & set(_different(sample, read_back)):
         row |= _line(sample, _PREDICTED)
-        again = _read(row)
-    return encoded(row), _different(sample, again)
+        read_back = _read(row)
+    return encoded(row), _different(sample, read_back)
 
 
 def _read(row: Row) -> Sample:
@@ -76,9 +76,9 @@ def _read(row: Row) -> Sample:
     return sample
 
 
-def _different(sample: Sample, again: Sample) -> list[str]:
-    unequal = [name for name in _FIELDS if getattr(sample, name) != getattr(again, name)]
-    return [name for name in unequal if _shown(sample, name) != _shown(again, name)]
+def _different(sample: Sample, read_back: Sample) -> list[str]:
+    unequal = [name for name in _FIELDS if getattr(sample, name) != getattr(read_back, name)]
+    return [name for name in unequal if _shown(sample, name) != _shown(read_back, name)]
 
 
 def _shown(sample: Sample, name: str) -> str:
@@ -103,8 +103,8 @@ def _as_said(message: Message) -> Message:
     calls = []
     for call in message.tool_calls:
         arguments, raw = call.arguments, call.raw_arguments
-        said = ToolCall(name=call.name, arguments=arguments, raw_arguments=raw)
-        calls.append(_without_text(said))
+        predicted_fields = ToolCall(name=call.name, arguments=arguments, raw_arguments=raw)
+        calls.append(_without_text(predicted_fields))
     content = message.content or None
     return replace(message, name=None, tool_call_id=None, content=content, tool_calls=tuple(calls))
 
@@ -121,8 +121,10 @@ def _line(sample: Sample, fields: Iterable[str]) -> Row:
     if sample.usage is None and sample.agent_usage is not None:
         row["usage"] = sample.agent_usage
     if "calls" in names:
-        said = {name: getattr(sample, name) for name in _PREDICTED}
-        known = {name: _plain(value) for name, value in said.items() if value is not None}
+        predicted_fields = {name: getattr(sample, name) for name in _PREDICTED}
+        known = {
+            name: _plain(value) for name, value in predicted_fields.items() if value is not None
+        }
         row["predicted"] = known
     if "error" in names and sample.status is not Status.OK:
         error = sample.error
@@ -188,12 +190,14 @@ def as_atif(sample: Sample, *, plain: bool = False) -> tuple[bytes, list[str]]:
     unless it is to be plain.
     """
     written = _Trajectory(sample, plain=plain)
-    again = _read_atif(written.document)
+    read_back = _read_atif(written.document)
     if plain:
-        different = _different(sample, again)
-        lost = [name for name in different if getattr(sample, name) != getattr(_NOTHING, name)]
-        return encoded(written.document), [*lost, *written.left_out]
-    written.complete(again)
+        different = _different(sample, read_back)
+        lost_fields = [
+            name for name in different if getattr(sample, name) != getattr(_NOTHING, name)
+        ]
+        return encoded(written.document), [*lost_fields, *written.left_out]
+    written.complete(read_back)
     return encoded(written.document), _different(sample, _read_atif(written.document))
 
 
@@ -276,10 +280,10 @@ class _Trajectory:
         return text_of(content) or compact(content), {"content": content}
 
     def _add_step(self, source: str, content: Any, **lacking: Any) -> Row:
-        message, own = self._content(content)
+        message, extra_fields = self._content(content)
         step: Row = {"step_id": len(self._steps) + 1, "source": source}
         step["message"] = "" if message is None else message
-        self._add_own(step, **lacking, **own)
+        self._add_own(step, **lacking, **extra_fields)
         self._steps.append(step)
         return step
 
@@ -296,8 +300,8 @@ class _Trajectory:
         for message in messages:
             self._add_message(message, waiting)
         if not messages:
-            asked = (sample.input,) if isinstance(sample.input, str) else sample.input or ()
-            for text in asked:
+            questions = (sample.input,) if isinstance(sample.input, str) else sample.input or ()
+            for text in questions:
                 self._add_step("user", text)
         has_answer = sample.calls is not None or sample.text is not None
         if (calls and not made) or (not messages and has_answer):
@@ -377,52 +381,52 @@ class _Trajectory:
         has_failed: bool = False,
         name: str | None = None,
     ) -> None:
-        said, own = self._content(content)
+        predicted_fields, extra_fields = self._content(content)
         result: Row = {} if identifier is None else {"source_call_id": identifier}
-        if said is not None:
-            result["content"] = said
+        if predicted_fields is not None:
+            result["content"] = predicted_fields
         if has_failed:
             result["extra"] = {"is_error": True}
         if name is not None:
-            own["name"] = name
-        self._add_own(result, **own)
+            extra_fields["name"] = name
+        self._add_own(result, **extra_fields)
         step.setdefault("observation", {"results": []})["results"].append(result)
 
-    def complete(self, again: Sample) -> None:
+    def complete(self, read_back: Sample) -> None:
         """Add the fields that the trajectory does not give back.
 
         Args:
-            again: The sample that it gives.
+            read_back: The sample that it gives.
         """
-        different = _different(self.sample, again)
+        different = _different(self.sample, read_back)
         predicted = [name for name in _PREDICTED if name in different]
-        if "calls" in predicted and self._add_own_of_calls(again):
+        if "calls" in predicted and self._add_own_of_calls(read_back):
             predicted.remove("calls")
         fields = [name for name in different if name not in _PREDICTED]
         row = _line(self.sample, fields)
-        own: Row = {name: row.get(name) for name in fields if name != "status"}
+        extra_fields: Row = {name: row.get(name) for name in fields if name != "status"}
         if "status" in fields:
-            own["error"] = row.get("error")
+            extra_fields["error"] = row.get("error")
         if predicted:
-            said = _line(self.sample, _PREDICTED)["predicted"]
-            own["predicted"] = {name: said.get(name) for name in predicted}
-        if own:
-            self._add_own(self.document, version=_VERSION, **own)
+            predicted_fields = _line(self.sample, _PREDICTED)["predicted"]
+            extra_fields["predicted"] = {name: predicted_fields.get(name) for name in predicted}
+        if extra_fields:
+            self._add_own(self.document, version=_VERSION, **extra_fields)
 
-    def _add_own_of_calls(self, again: Sample) -> bool:
+    def _add_own_of_calls(self, read_back: Sample) -> bool:
         """Add the fields of calls that differ; return False where calls do not correspond."""
-        calls, others = self.sample.calls or (), again.calls or ()
+        calls, others = self.sample.calls or (), read_back.calls or ()
         names = [call.name for call in calls]
         if not calls or names != [call.name for call in others] or len(names) != len(self._entries):
             return False
         for call, other, entry in zip(calls, others, self._entries, strict=True):
-            own: Row = {}
+            extra_fields: Row = {}
             for name in call.__struct_fields__:
                 value = getattr(call, name)
                 is_given = name == "raw_arguments" and call.arguments is not None
                 if not is_given and value != getattr(other, name):
-                    own[name] = value
-            self._add_own(entry, **own)
+                    extra_fields[name] = value
+            self._add_own(entry, **extra_fields)
         return True
 
 

@@ -42,16 +42,16 @@ class Harbor(Atif):
 
     @override
     def files(self, inputs: Inputs, index: Any) -> Iterator[RecordFile]:
-        for given in inputs.data:
-            if not given.path.is_dir():
-                yield from super().files(replace(inputs, data=(given,)), index)
+        for folder in inputs.data:
+            if not folder.path.is_dir():
+                yield from super().files(replace(inputs, data=(folder,)), index)
                 continue
-            places = [_place_of(result).relative_to(given.path) for result in _results(given)]
-            trials = tuple(given.below(place.as_posix()) for place in places)
+            places = [_place_of(result).relative_to(folder.path) for result in _results(folder)]
+            trials = tuple(folder.below(file_path.as_posix()) for file_path in places)
             planned = super().files(replace(inputs, data=trials), index)
-            for place, file in zip(places, planned, strict=True):
-                extra = [*file.extra, place.as_posix()]
-                yield RecordFile(input=given, file=file.input, ranges=file.ranges, extra=extra)
+            for file_path, file in zip(places, planned, strict=True):
+                extra = [*file.extra, file_path.as_posix()]
+                yield RecordFile(input=folder, file=file.input, ranges=file.ranges, extra=extra)
 
     @override
     def read(self, shard: Shard, index: Any) -> Iterator[Sample | BadRecord]:
@@ -61,26 +61,26 @@ class Harbor(Atif):
         yield from super().read(shard, index)
 
     def remarks(self, inputs: Inputs) -> Iterator[str]:
-        """Yield which jobs count more trials than there are."""
-        for given in inputs.data:
-            results = _results(given) if given.path.is_dir() else []
+        """Yield the jobs that count more trials than there are."""
+        for folder in inputs.data:
+            results = _results(folder) if folder.path.is_dir() else []
             trials = Counter(result.parent.parent for result in results)
-            for job, there in trials.items():
+            for job, count in trials.items():
                 counted = as_map(_document(job / _RESULT)).get("n_total_trials")
-                if isinstance(counted, int) and counted > there:
-                    what = f"the job {job.name} counts {counted} trials, {there} are there"
-                    yield f"{given.shown}: {what}"
+                if isinstance(counted, int) and counted > count:
+                    what = f"the job {job.name} counts {counted} trials, {count} are there"
+                    yield f"{folder.shown}: {what}"
 
 
-def _results(given: Input) -> list[Path]:
+def _results(folder: Input) -> list[Path]:
     """Return the results of all trials below a folder, in order.
 
     Raises:
         DataError: There is none.
     """
-    results = sorted(_results_below(given.path))
+    results = sorted(_results_below(folder.path))
     if not results:
-        raise DataError(f"{given.shown}: no trial of Harbor: TRIAL/{_RESULT} is expected")
+        raise DataError(f"{folder.shown}: no trial of Harbor: TRIAL/{_RESULT} is expected")
     return results
 
 

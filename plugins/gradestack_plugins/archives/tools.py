@@ -374,8 +374,8 @@ def _read_turns(case: _Case, talk: Conversation) -> None:
     if case.turns:
         return
     if case.input is not None:
-        asked = Message(role="user", content=case.input)
-        talk.add_question(asked, talk.text_of(case.input, "\n") or "")
+        question_message = Message(role="user", content=case.input)
+        talk.add_question(question_message, talk.text_of(case.input, "\n") or "")
     spans = as_list(at(case.trace, "tool_spans")) if case.tools_called is None else []
     answer = {"role": "assistant", "content": case.actual_output}
     _read_turn(answer, spans or case.tools_called, talk)
@@ -422,8 +422,8 @@ def _expected_calls(case: _Case) -> tuple[ExpectedCall, ...] | None:
         called = {"name": tool.strip()} if isinstance(tool, str) else as_map(tool)
         name, parameters = called.get("name"), at(called, "input_parameters", "input")
         if not isinstance(name, str):
-            found = compact(tool)[:60]
-            raise ValueError(f"expected.calls[{number}]: expected a call with a name, got {found}")
+            shown = compact(tool)[:60]
+            raise ValueError(f"expected.calls[{number}]: expected a call with a name, got {shown}")
         arguments, text = (None, None) if parameters is None else parse_arguments(parameters)
         raw = text if arguments is None else None
         calls.append(ExpectedCall(name=name, arguments=arguments, raw_arguments=raw))

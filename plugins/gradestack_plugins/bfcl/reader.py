@@ -62,7 +62,7 @@ class Index(msgspec.Struct, frozen=True, kw_only=True):
 class _File(NamedTuple):
     """A file of one of the forms."""
 
-    given: str
+    input_file: str
     name: str
     path: Path
     form: Form
@@ -104,23 +104,25 @@ class Bfcl(RecordReader):
     @override
     def index(self, inputs: Inputs) -> Index:
         """Find the files of each form and read those that are joined."""
-        found = [file for given in inputs.data for file in _files_in(given)]
-        scores = [file.path for file in found if file.form == "score"]
-        if all(file.form == "score" for file in found):
-            for file in list(found):
+        files_of_forms = [file for input_file in inputs.data for file in _files_in(input_file)]
+        scores = [file.path for file in files_of_forms if file.form == "score"]
+        if all(file.form == "score" for file in files_of_forms):
+            for file in list(files_of_forms):
                 path = counterpart(file.path, "result")
                 if path is not None:
-                    found.append(_File(file.given, str(path.absolute()), path, "result"))
-        form = _wanted_form(found, inputs)
-        files: dict[str, tuple[str, ...]] = {given.name: () for given in inputs.data}
+                    files_of_forms.append(
+                        _File(file.input_file, str(path.absolute()), path, "result")
+                    )
+        form = _wanted_form(files_of_forms, inputs)
+        files: dict[str, tuple[str, ...]] = {input_file.name: () for input_file in inputs.data}
         side: set[Path] = set()
         scored: dict[str, Path] = {}
-        for file in found:
+        for file in files_of_forms:
             if file.form in {"question", "answer"}:
                 side.add(file.path)
             if file.form != form:
                 continue
-            files[file.given] = (*files[file.given], file.name)
+            files[file.input_file] = (*files[file.input_file], file.name)
             side.update(beside(file.path, self.data))
             score = _score_of(file.path, scores) if form == "result" else None
             if score is not None:
@@ -138,13 +140,13 @@ class Bfcl(RecordReader):
                 "result file too, "
                 "or the directory that holds result/MODEL/…/BFCL_v4_CATEGORY_result.json"
             )
-        paths = {given.name: given for given in inputs.data}
+        paths = {input_file.name: input_file for input_file in inputs.data}
         answered: set[str] = set()
-        for given, name in _listed(index.files):
-            path = paths[given].path / name
+        for input_file, name in _listed(index.files):
+            path = paths[input_file].path / name
             ids = ids_of(path)
             answered.update(ids, map(base_id, ids))
-            yield from _unmatched(paths[given].below(name).shown, ids, index.side, str(path))
+            yield from _unmatched(paths[input_file].below(name).shown, ids, index.side, str(path))
         yield from index.side.unusable
         left = [name for name in index.side.questions if name not in answered]
         if left:
@@ -152,9 +154,9 @@ class Bfcl(RecordReader):
 
     def files(self, inputs: Inputs, index: Index) -> Iterator[RecordFile]:
         """Yield the files samples are made of."""
-        for given in inputs.data:
-            for name in index.files[given.name]:
-                yield RecordFile(input=given, file=given.below(name), extra=name)
+        for input_file in inputs.data:
+            for name in index.files[input_file.name]:
+                yield RecordFile(input=input_file, file=input_file.below(name), extra=name)
 
     @override
     def read(self, shard: Shard, index: Index) -> Iterator[Sample | BadRecord]:
@@ -180,22 +182,22 @@ class Bfcl(RecordReader):
         return self.samples(shard, samples_of, file)
 
 
-def _files_in(given: Input) -> Iterator[_File]:
+def _files_in(input_file: Input) -> Iterator[_File]:
     """Yield the files of an input that have one of the four forms, sorted."""
     names = [""]
-    if given.path.is_dir():
-        paths = [path for path in given.path.rglob("*.json") if category_of(path) is not None]
-        names = sorted(path.relative_to(given.path).as_posix() for path in paths)
+    if input_file.path.is_dir():
+        paths = [path for path in input_file.path.rglob("*.json") if category_of(path) is not None]
+        names = sorted(path.relative_to(input_file.path).as_posix() for path in paths)
     has_file = False
     for name in names:
-        path = given.path / name
+        path = input_file.path / name
         form = form_of_file(path)
         if form is not None:
             has_file = True
-            yield _File(given.name, name, path, form)
+            yield _File(input_file.name, name, path, form)
     if not has_file:
         what = "no file of BFCL: questions, possible answers, results or scores are expected"
-        raise DataError(f"{given.path}: {what}")
+        raise DataError(f"{input_file.path}: {what}")
 
 
 def _wanted_form(files: list[_File], inputs: Inputs) -> Form:
@@ -212,7 +214,7 @@ _WANTED: tuple[Form, ...] = ("result", "question", "answer")
 
 
 def _listed(files: dict[str, tuple[str, ...]]) -> Iterator[tuple[str, str]]:
-    return ((given, name) for given, names in files.items() for name in names)
+    return ((input_file, name) for input_file, names in files.items() for name in names)
 
 
 def _score_of(result: Path, scores: list[Path]) -> Path | None:
@@ -231,9 +233,11 @@ def _score_of(result: Path, scores: list[Path]) -> Path | None:
 def _unmatched(file: str, ids: list[str], side: SideFiles, scored: str) -> Iterator[str]:
     """Yield sentences about results without a question, and about scores of other results."""
     if side.questions:
-        lost = [identifier for identifier in ids if find(side.questions, identifier) is None]
-        if lost:
-            yield f"{file}: {len(lost)} result(s) without a question: {first_of(lost, _NAMED)}"
+        without_question = [
+            identifier for identifier in ids if find(side.questions, identifier) is None
+        ]
+        if without_question:
+            yield f"{file}: {len(without_question)} result(s) without a question: {first_of(without_question, _NAMED)}"
     scores = side.scores.get(scored)
     if scores is None:
         return
@@ -296,8 +300,10 @@ def _categories_of(inputs: Inputs | None, index: Index | None) -> list[str]:
     """Return the category of each file of samples."""
     if inputs is None or index is None:
         return []
-    paths = {given.name: given.path for given in inputs.data}
-    return [category_of(paths[given] / name) or "" for given, name in _listed(index.files)]
+    paths = {input_file.name: input_file.path for input_file in inputs.data}
+    return [
+        category_of(paths[input_file] / name) or "" for input_file, name in _listed(index.files)
+    ]
 
 
 def _graders(index: Index | None, categories: list[str]) -> dict[str, dict[str, str]]:

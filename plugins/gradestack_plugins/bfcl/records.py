@@ -45,7 +45,7 @@ _MOST_SUMMED = 1_000_000
 
 
 class BfclRun(msgspec.Struct, frozen=True):
-    """What the grader of this family knows beside the general fields: the listed failure."""
+    """The failure in a score file, which the grader of this family knows beside the sample."""
 
     failure: Mapping[str, JSON] | None = None
 
@@ -103,12 +103,12 @@ class Reply:
             self.remarks["result_without_call"] += len(results) - len(calls)
         self.calls += calls
         self._step += 1
-        said = None
+        texts_said = None
         if not calls:
-            said = (answer if isinstance(answer, str) else text_of(answer)) or None
-        self.text = self.text if said is None else said
+            texts_said = (answer if isinstance(answer, str) else text_of(answer)) or None
+        self.text = self.text if texts_said is None else texts_said
         made = tuple(calls)
-        spoken = Message(role="assistant", content=said, tool_calls=made, reasoning=reasoning)
+        spoken = Message(role="assistant", content=texts_said, tool_calls=made, reasoning=reasoning)
         answered = calls[: len(results)]
         return [spoken, *(Message(role="tool", content=call.result) for call in answered)]
 
@@ -242,8 +242,8 @@ def asked(question: Question | None) -> str | tuple[str, ...] | None:
         return None
     texts = []
     for turn in question.turns:
-        said = [text_of(each.get("content")) for each in turn if each.get("role") == "user"]
-        texts.append("\n".join(said))
+        texts_said = [text_of(each.get("content")) for each in turn if each.get("role") == "user"]
+        texts.append("\n".join(texts_said))
     return texts[0] if len(texts) == 1 else tuple(texts)
 
 
@@ -276,11 +276,13 @@ def _turns(result: Result, reply: Reply) -> tuple[tuple[Message, ...], ...]:
     turns = []
     for turn, steps in enumerate(answer):
         messages = list(_at(questions, turn))
-        for step, said in enumerate(steps):
+        for step, texts_said in enumerate(steps):
             results = _at(_at(logged, turn), step)
             thought = _at(_at(reasoning, turn), step)
             is_thought = isinstance(thought, str) and bool(thought)
-            messages += reply.read_answer(said, turn, results, thought if is_thought else None)
+            messages += reply.read_answer(
+                texts_said, turn, results, thought if is_thought else None
+            )
         turns.append(tuple(messages))
     return tuple(turns)
 

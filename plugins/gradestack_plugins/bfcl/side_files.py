@@ -67,8 +67,8 @@ def tools_of(functions: Any, *, texts: bool) -> tuple[ToolSpec, ...] | None:
 
 def _as_text(schema: Any) -> dict[str, Any]:
     about = as_map(schema)
-    kept = {key: about[key] for key in ("description", "default") if key in about}
-    return {"type": "string", **kept}
+    described = {key: about[key] for key in ("description", "default") if key in about}
+    return {"type": "string", **described}
 
 
 def json_schema(schema: Any, depth: int = 0) -> dict[str, Any]:
@@ -208,7 +208,9 @@ def expectation(
 ) -> Expectation:
     """Return the expectation of a ground truth."""
     if _are_exact(ground_truth):
-        exact = [ExpectedCall(name=tool, arguments=given) for tool, given in ground_truth.items()]
+        exact = [
+            ExpectedCall(name=tool, arguments=present) for tool, present in ground_truth.items()
+        ]
         return Expectation(calls=tuple(exact))
     if not isinstance(ground_truth, list):
         raise Unusable
@@ -265,11 +267,11 @@ def _allowed_call(entry: Any) -> ExpectedCall:
 def _rule(allowed: list[Any]) -> Rule:
     """Return the rule of an argument; ``""`` among its values says that it may be absent."""
     optional = any(map(_is_left_out, allowed))
-    given = [value for value in allowed if not _is_left_out(value)]
+    present = [value for value in allowed if not _is_left_out(value)]
     try:
-        single = [_single_value(value) for value in given]
+        single = [_single_value(value) for value in present]
     except _SeveralValues:
-        return Rule(any_of=tuple(map(_schema, given)), optional=optional, compare="schema")
+        return Rule(any_of=tuple(map(_schema, present)), optional=optional, compare="schema")
     values: list[JSON] = []
     for value in single:
         if not any(type(value) is type(other) and value == other for other in values):
@@ -362,7 +364,7 @@ _MOST_ENTRIES = 5_000
 
 
 def form_of(record: Any) -> Form | None:
-    """Return which of the four forms a record has; None of another format."""
+    """Return the form of a record; None of another format."""
     if not isinstance(record, dict):
         return None
     if record.keys() >= _SCORE and "id" not in record:
@@ -390,13 +392,13 @@ def form_of(record: Any) -> Form | None:
 def form_at(head: bytes) -> Form | None:
     """Return the form of a file by its first records; the first that has one says it."""
     for element, _ in first_records(head, _SNIFFED):
-        if (found := form_of(element.value)) is not None:
-            return found
+        if (form := form_of(element.value)) is not None:
+            return form
     return None
 
 
 def confidence(path: Path, head: bytes) -> float:
-    """Return how sure it is that a path is a file of one of the forms, or a folder of them."""
+    """Return the certainty that a path is a file of one of the forms, or a folder of them."""
     if path.is_dir():
         below = islice((path / "result").rglob("*.json"), _MOST_ENTRIES)
         return 0.95 if any(map(_is_named, [*below, *_entries(path)])) else 0.0
@@ -503,8 +505,10 @@ def with_id(record: Any, category: str | None, ordinal: int | None = None) -> An
         return record
     name = f"{category}_{number}"
     if "question" in record:
-        asked, functions = record["question"], record.get("function")
-        messages = [{"role": "user", "content": asked}] if isinstance(asked, str) else asked
+        entry_id, functions = record["question"], record.get("function")
+        messages = (
+            [{"role": "user", "content": entry_id}] if isinstance(entry_id, str) else entry_id
+        )
         listed = functions if isinstance(functions, list) else [functions]
         return {"id": name, "question": [messages], "function": listed}
     if record and all(isinstance(values, dict) for values in record.values()):
@@ -600,14 +604,14 @@ def beside(path: Path, data: Path | None) -> list[Path]:
     old = [before for before, since in _OLD_NAMES.items() if since == category]
     base = base_id(f"{category}_").rstrip("_")
     names = dict.fromkeys((category, base, TODAY.get(category, category), *old))
-    found: dict[Path, None] = {}
-    places = [place for folder in folders for place in (folder, folder / "possible_answer")]
-    for place in places:
+    paths: dict[Path, None] = {}
+    places = [searched for folder in folders for searched in (folder, folder / "possible_answer")]
+    for searched in places:
         for name in names:
             for form in ("BFCL_v*_", "gorilla_openfunctions_v*_test_"):
-                found |= dict.fromkeys(sorted(place.glob(f"{form}{name}.json")))
-    found.pop(path, None)
-    return list(found)
+                paths |= dict.fromkeys(sorted(searched.glob(f"{form}{name}.json")))
+    paths.pop(path, None)
+    return list(paths)
 
 
 def read_side_files(files: Iterable[Path], results: Mapping[str, Path]) -> SideFiles:
@@ -711,8 +715,8 @@ def _scores(path: Path, entries: int, unusable: list[str]) -> Scores:
         record = as_map(element.value)
         identifier = record.get("id")
         if isinstance(identifier, int):  # of 2024: from one on
-            asked = as_map(record.get("prompt")).get("id")
-            identifier = asked or f"{category_of(path)}_{identifier - 1}"
+            entry_id = as_map(record.get("prompt")).get("id")
+            identifier = entry_id or f"{category_of(path)}_{identifier - 1}"
         if "total_count" in record and "id" not in record:
             count = record["total_count"]
             total = count if type(count) is int else None

@@ -33,11 +33,11 @@ def calls_of_text(text: str, parameters: Mapping[str, Sequence[str]]) -> list[En
         text: What the model answered.
         parameters: Names of the parameters of each tool, in order.
     """
-    said = _END_MARK.sub("", _THOUGHT.sub("", text)).strip()
-    whole = _decoded(said, parameters)
-    if whole is not None or not _CALL_MARK.search(said):
-        return whole
-    parts = [part.strip() for part in _CALL_MARK.split(said)]
+    inner = _END_MARK.sub("", _THOUGHT.sub("", text)).strip()
+    calls_of_whole = _decoded(inner, parameters)
+    if calls_of_whole is not None or not _CALL_MARK.search(inner):
+        return calls_of_whole
+    parts = [part.strip() for part in _CALL_MARK.split(inner)]
     decoded = [_decoded(part, parameters) for part in parts if part]
     calls = [part for part in decoded if part is not None]
     return [call for part in calls for call in part] if calls else None
@@ -89,11 +89,11 @@ def is_not_decoded(text: str, parameters: Mapping[str, Sequence[str]]) -> bool:
     It has a mark of calls, is a list of what looks like calls, or has the name of a tool of its
     question before a bracket or beside an object.
     """
-    said = _THOUGHT.sub("", text).strip().strip("`").strip()
-    if _CALL_MARK.search(said) or any(unread_tags(said)):
+    inner = _THOUGHT.sub("", text).strip().strip("`").strip()
+    if _CALL_MARK.search(inner) or any(unread_tags(inner)):
         return True
-    if said.startswith("[") and said.endswith("]") and "(" in said:
+    if inner.startswith("[") and inner.endswith("]") and "(" in inner:
         return True
     quoted = [f"{mark}{name}{mark}" for name in parameters for mark in ("'", '"')]
-    is_object_of_call = "{" in said and any(name in said for name in quoted)
-    return is_object_of_call or any(f"{name}(" in said for name in parameters)
+    is_object_of_call = "{" in inner and any(name in inner for name in quoted)
+    return is_object_of_call or any(f"{name}(" in inner for name in parameters)

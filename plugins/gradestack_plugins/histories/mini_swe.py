@@ -25,7 +25,7 @@ _OBSERVED: Final = re.compile(r"\s*<(?:returncode|exit_code)>")
 
 
 class _Info(msgspec.Struct):
-    """How a run ended, and its amounts."""
+    """The end of a run, and its amounts."""
 
     exit_status: str = ""
     model_stats: Object = None
@@ -55,19 +55,19 @@ class MiniSweAgent(RunReader):
     @override
     def runs_of(self, records: Iterator[Record], file: Input, index: Any) -> Iterator[Run]:
         for document, source in records:
-            info, remarks = convert_record(as_map(document.get("info")), _Info)
+            about, remarks = convert_record(as_map(document.get("info")), _Info)
             name = word(document, "instance_id") or file.name.partition(".")[0]
             run = Run(id=name, entries=[], source=source, first=document, remarks=remarks)
             run.entries += _entries(as_list(document.get("messages")))
-            run.model = word(as_map(info.config).get("model"), "model_name") or None
-            amounts = as_map(info.model_stats)
+            run.model = word(as_map(about.config).get("model"), "model_name") or None
+            amounts = as_map(about.model_stats)
             requests, cost = count_of(amounts.get("api_calls")), amounts.get("instance_cost")
             run.usage = Usage(requests=requests, cost_usd=as_number(cost))
-            if info.exit_status:
-                run.recorded = {"exit_status": info.exit_status}
-            if info.exit_status.startswith("Limits"):
-                run.ended = f"limit:{info.exit_status}"
-            elif info.exit_status == "Submitted":
+            if about.exit_status:
+                run.recorded = {"exit_status": about.exit_status}
+            if about.exit_status.startswith("Limits"):
+                run.ended = f"limit:{about.exit_status}"
+            elif about.exit_status == "Submitted":
                 run.ended = "completed"
             yield run
 

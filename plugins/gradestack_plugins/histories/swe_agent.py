@@ -51,10 +51,10 @@ class SweAgent(RunReader):
             name = file.name.removesuffix(".json").removesuffix(".traj")
             run = Run(id=name, entries=[], source=source, first=document)
             run.entries += _read_history(as_list(document.get("history")))
-            info = dict(as_map(document.get("info")))
+            about = dict(as_map(document.get("info")))
             run.model = _find_model(document.get("replay_config"))
-            run.usage = _read_usage(as_map(info.get("model_stats")))
-            status = word(info, "exit_status")
+            run.usage = _read_usage(as_map(about.get("model_stats")))
+            status = word(about, "exit_status")
             if status:
                 run.ended = _name_end(status)
                 run.recorded = {"exit_status": status}
@@ -102,7 +102,7 @@ def _find_model(config: Any) -> str | None:
 
 
 def _name_end(status: str) -> str | None:
-    """Return how the run ended: SWE-agent submits at a limit, too, and says so in brackets."""
+    """Return the end of the run: SWE-agent submits at a limit, too, and says so in brackets."""
     if "exit_cost" in status or "exit_context" in status:
         return f"limit:{status}"
     return "completed" if status.startswith("submitted") else None

@@ -65,7 +65,7 @@ class Archive:
         self._file.close()
 
     def json(self, name: str) -> Any:
-        """Return what a member holds.
+        """Return the content of a member.
 
         Raises:
             ValueError: It is missing, damaged, above ``limits.record_bytes``, or no JSON; the

@@ -75,8 +75,10 @@ def _members_of(archive: Archive) -> list[_Member]:
         match = _MEMBER.fullmatch(name)
         if match is not None:
             is_chunked = match["shell"] is not None
-            own = _Member(member.header_offset, match["name"], is_chunked, member.file_size)
-            members.append(own)
+            sample_member = _Member(
+                member.header_offset, match["name"], is_chunked, member.file_size
+            )
+            members.append(sample_member)
     return sorted(members)
 
 
@@ -114,17 +116,17 @@ class InspectLogs(RecordReader):
     @override
     def index(self, inputs: Inputs) -> dict[str, Header]:
         """Read the header of each log."""
-        return {each.name: self._header(each) for each in inputs.data}
+        return {entry.name: self._header(entry) for entry in inputs.data}
 
     @staticmethod
-    def _archive(given: Input) -> Archive | None:
-        with reading(given.shown), open_regular(given.path) as file:
-            return Archive(given.path, given.shown) if file.read(4) == _ZIP else None
+    def _archive(log_file: Input) -> Archive | None:
+        with reading(log_file.shown), open_regular(log_file.path) as file:
+            return Archive(log_file.path, log_file.shown) if file.read(4) == _ZIP else None
 
-    def _header(self, given: Input) -> Header:
-        opened = self._archive(given)
+    def _header(self, log_file: Input) -> Header:
+        opened = self._archive(log_file)
         if opened is None:
-            return header_of({"eval": self._members(given)[0]})
+            return header_of({"eval": self._members(log_file)[0]})
         with opened as archive:
             for name in (_HEADER, _START):
                 with suppress(ValueError):
@@ -132,46 +134,46 @@ class InspectLogs(RecordReader):
         return Header(finished=False)
 
     @staticmethod
-    def _members(given: Input) -> tuple[Any, tuple[Range, ...] | None]:
+    def _members(log_file: Input) -> tuple[Any, tuple[Range, ...] | None]:
         """Return the task of a log as JSON, and the ranges of its samples."""
         task, ranges = None, None
-        for member in iter_members(given.path, SHARD_BYTES):
+        for member in iter_members(log_file.path, SHARD_BYTES):
             if member.key == "samples":
                 ranges = member.ranges
             elif member.key == "eval":
                 try:
-                    task = loads(member.read(given.path))
+                    task = loads(member.read(log_file.path))
                 except JsonProblem as problem:
-                    place = f"{given.shown}:{member.line}"
-                    raise DataError(f"{place}: {member.key}: {problem}") from problem
+                    position = f"{log_file.shown}:{member.line}"
+                    raise DataError(f"{position}: {member.key}: {problem}") from problem
         return task, ranges
 
     def remarks(self, inputs: Inputs) -> Iterator[str]:
-        """Yield which logs are unfinished."""
-        for given, header in zip(inputs.data, self.index(inputs).values(), strict=True):
+        """Yield the logs that are unfinished."""
+        for log_file, header in zip(inputs.data, self.index(inputs).values(), strict=True):
             if not header.finished:
                 yield (
-                    f"{given.shown}: the log has no header: the task had not ended when it was "
+                    f"{log_file.shown}: the log has no header: the task had not ended when it was "
                     "written"
                 )
 
     @override
     def files(self, inputs: Inputs, index: Mapping[str, Header]) -> Iterator[RecordFile]:
-        for given in inputs.data:
-            opened = self._archive(given)
+        for log_file in inputs.data:
+            opened = self._archive(log_file)
             if opened is None:
-                form, ranges = "json", self._members(given)[1]
+                form, ranges = "json", self._members(log_file)[1]
             else:
                 with opened as archive:
                     form, ranges = "eval", _cut(_members_of(archive))
             extra = form if ranges else "empty"
-            yield RecordFile(input=given, ranges=ranges or (Range(),), extra=extra)
+            yield RecordFile(input=log_file, ranges=ranges or (Range(),), extra=extra)
 
     @override
     def read(self, shard: Shard, index: Mapping[str, Header]) -> Iterator[Sample | BadRecord]:
-        given, header = shard.input, index[shard.input.name]
+        log_file, header = shard.input, index[shard.input.name]
         if shard.extra == "empty":
-            yield BadRecord(source=Source(file=given.shown), reason=_EMPTY)
+            yield BadRecord(source=Source(file=log_file.shown), reason=_EMPTY)
             return
 
         def of_record(record: Any, source: Source) -> tuple[Sample]:
@@ -180,13 +182,13 @@ class InspectLogs(RecordReader):
         if shard.extra == "json":
             yield from self.samples(shard, of_record)
             return
-        with Archive(given.path, given.shown) as archive:
-            yield from self.samples_in(_elements(archive, shard), of_record, given.shown)
+        with Archive(log_file.path, log_file.shown) as archive:
+            yield from self.samples_in(_elements(archive, shard), of_record, log_file.shown)
 
 
 def _elements(archive: Archive, shard: Shard) -> Iterator[Element]:
     end = shard.end or sys.maxsize
-    members = [each for each in _members_of(archive) if shard.start <= each.offset < end]
+    members = [entry for entry in _members_of(archive) if shard.start <= entry.offset < end]
     for row, member in enumerate(members, shard.first_row):
         try:
             yield Element(row, None, _record(archive, member))
@@ -250,7 +252,7 @@ def _referred(messages: list[Any], references: Any, folder: str) -> list[Any]:
     Raises:
         ValueError: A range is of more messages than there are.
     """
-    found: list[Any] = []
+    referred: list[Any] = []
     for reference in as_list(references):
         if not isinstance(reference, list) or list(map(type, reference)) != [int, int]:
             continue
@@ -258,8 +260,8 @@ def _referred(messages: list[Any], references: Any, folder: str) -> list[Any]:
         if last > len(messages):
             missing = f"members are missing: {len(messages)} messages are there"
             raise ValueError(f"{folder}/messages: {missing}")
-        found += messages[max(first, 0) : max(last, 0)]
-    return found
+        referred += messages[max(first, 0) : max(last, 0)]
+    return referred
 
 
 class _Pieces:

@@ -143,24 +143,24 @@ def sample_of(value: Any, header: Header, source: Source) -> Sample:
 
 
 def _end_of(record: _Record) -> dict[str, Any]:
-    """Return how a sample ended: by itself, at a limit, or in an error."""
+    """Return the end of a sample: by itself, at a limit, or in an error."""
     if record.error:
         return {**broken(record.error, "the sample ended in an error"), "ended": "error"}
     limit = None if record.limit is None else record.limit.type
     return {"ended": "completed" if limit is None else f"limit:{limit}"}
 
 
-def _questions(asked: Any) -> list[str]:
-    if isinstance(asked, str):
-        return [asked]
-    return [text_of(as_map(message).get("content")) for message in as_list(asked)]
+def _questions(requests_made: Any) -> list[str]:
+    if isinstance(requests_made, str):
+        return [requests_made]
+    return [text_of(as_map(message).get("content")) for message in as_list(requests_made)]
 
 
 class _Attachments:
     """Long texts of a sample in a place of their own, by their names."""
 
-    def __init__(self, held: Any, remarks: dict[str, int]) -> None:
-        self._get: Callable[[str], Any] = getattr(held, "get", lambda _: None)
+    def __init__(self, recorded_texts: Any, remarks: dict[str, int]) -> None:
+        self._get: Callable[[str], Any] = getattr(recorded_texts, "get", lambda _: None)
         self._remarks = remarks
 
     def resolved(self, value: JSON) -> JSON:
@@ -255,12 +255,12 @@ def _number(value: JSON) -> JSON:
     return float(value) if isinstance(value, bool) else value
 
 
-def _usage(record: _Record, asked: int) -> Usage | None:
+def _usage(record: _Record, requests_made: int) -> Usage | None:
     by_model = (record.model_usage or {}).values()
     costs = [as_number(each.get("total_cost")) for each in by_model]
     known_costs = [cost for cost in costs if cost is not None]
     usage = added(map(usage_of, by_model)) or Usage()
     cost = sum(known_costs) if known_costs else None
     seconds = as_number(record.total_time)
-    usage = replace(usage, requests=asked or None, cost_usd=cost, seconds=seconds)
+    usage = replace(usage, requests=requests_made or None, cost_usd=cost, seconds=seconds)
     return None if usage == Usage() else usage

@@ -55,7 +55,9 @@ class GoalCompletion(Aggregator):
             return next(iter(models.values()))
         pooled: dict[str, list[float]] = {}
         for model, by_scenario in scores.items():
-            pooled |= {f"{model} {scenario}": each for scenario, each in by_scenario.items()}
+            pooled |= {
+                f"{model} {scenario}": own_scores for scenario, own_scores in by_scenario.items()
+            }
         return {**self._figures(pooled), "models": models}
 
     def _figures(self, by_scenario: Mapping[str, list[float]]) -> dict[str, JSON]:

@@ -78,7 +78,7 @@ def _run_of_task(name: str, task: _Task) -> Run:
 
 
 class _Metadata(msgspec.Struct, frozen=True):
-    """What Gaia2 says of a run."""
+    """The metadata of a run of Gaia2."""
 
     model: Text = None
     run_number: int | None = None
@@ -250,9 +250,9 @@ class SweBench(VerdictReader):
         """
         predictions: dict[str, Any] = {}
         has_report = False
-        for given in inputs.data:
+        for input_file in inputs.data:
             in_file: dict[str, Any] = {}
-            for record in self._records(given, [], []):
+            for record in self._records(input_file, [], []):
                 in_file |= _predictions_in(record.value)
             has_report = has_report or not in_file
             predictions |= in_file
@@ -287,7 +287,7 @@ def _is_report(value: Any) -> bool:
 def _instances_in(value: Any) -> Mapping[str, Any]:
     """Return the instances of a report by id; none where it is no such report."""
     instances = as_map(value)
-    verdicts = [as_map(each).get("resolved") for each in instances.values()]
+    verdicts = [as_map(entry).get("resolved") for entry in instances.values()]
     return instances if all(isinstance(verdict, bool) for verdict in verdicts) else {}
 
 
@@ -307,7 +307,7 @@ def _runs_of_report(report: Mapping[str, Any], path: Path) -> Iterator[Run]:
     for name in names:
         run = Run(id=name, entries=[], model=model)
         states = ("resolved", "empty_patch", "error", "incomplete")
-        state = next((each for each in states if name in by_list[each]), "unresolved")
+        state = next((entry for entry in states if name in by_list[entry]), "unresolved")
         run.facets = {"state": state}
         run.recorded = {"resolved": state == "resolved"}
         if name in by_list["error"]:

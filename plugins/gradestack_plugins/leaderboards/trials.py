@@ -69,14 +69,14 @@ class TerminalBench(VerdictReader):
 
     @override
     def files(self, inputs: Inputs, index: Any) -> Iterator[RecordFile]:
-        runs = [each.path for each in inputs.data if _holds_all_trials(each.path)]
+        runs = [input_file.path for input_file in inputs.data if _holds_all_trials(input_file.path)]
         folders = {path.parent.resolve() for path in runs}
-        own: list[Input] = []
-        for given in inputs.data:
-            above = given.path.resolve().parents
-            if given.path in runs or folders.isdisjoint(above):
-                own.append(given)
-        yield from super().files(replace(inputs, data=tuple(own)), index)
+        own_files: list[Input] = []
+        for input_file in inputs.data:
+            above = input_file.path.resolve().parents
+            if input_file.path in runs or folders.isdisjoint(above):
+                own_files.append(input_file)
+        yield from super().files(replace(inputs, data=tuple(own_files)), index)
 
     @override
     def runs_of(self, records: Iterator[Record], file: Input, index: Any) -> Iterator[Run]:
@@ -162,11 +162,11 @@ class McpMark(VerdictReader):
     def index(self, inputs: Inputs) -> dict[str, dict[str, list[str]]]:
         """Return by model and service the names of the runs of each task."""
         groups: dict[str, dict[str, list[str]]] = {}
-        for given in inputs.data:
-            document = document_at(given.path)
+        for input_file in inputs.data:
+            document = document_at(input_file.path)
             if not self.looks_like(document):
                 continue
-            for task in _tasks_in(document, given.path):
+            for task in _tasks_in(document, input_file.path):
                 names = groups.setdefault(task.group, {}).setdefault(task.name, [])
                 names += task.runs
         return groups
@@ -208,8 +208,8 @@ def _tasks_in(document: Any, path: Path) -> Iterator[_Task]:
         model = str(document.get("model_name") or "")
         yield _Task(name, model, service, {path.parent.parent.name: document})
         return
-    own = {str(document.get("model") or path.parent.name): document}
-    for model, result in as_map(document.get("models", own)).items():
+    own_files = {str(document.get("model") or path.parent.name): document}
+    for model, result in as_map(document.get("models", own_files)).items():
         runs = as_map(result).get("runs")
         listed = {str(as_map(run).get("run")): run for run in as_list(runs)}
         yield _Task(name, model, service, listed or as_map(runs))
@@ -220,12 +220,12 @@ def _missing_runs(task: _Task, of_group: Mapping[str, list[str]]) -> list[str]:
     names = of_group.get(task.name, [])
     if not names or names[0] not in task.runs:
         return []
-    expected = {name for own in of_group.values() for name in own}
+    expected = {name for own_files in of_group.values() for name in own_files}
     return sorted(expected.difference(names))
 
 
 def _find_error(run: Mapping[str, Any], result: Mapping[str, Any]) -> Any:
-    """Return what ended a run that did not succeed; None where it ended by itself.
+    """Return the error that ended a run; None where it ended by itself.
 
     An older ``meta.json`` keeps what the verifier said under the same key, and no
     ``verification_error``: that ended no run.

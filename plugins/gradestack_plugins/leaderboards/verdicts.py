@@ -47,21 +47,21 @@ class VerdictReader(RunReader):
 
     @override
     def files(self, inputs: Inputs, index: Any) -> Iterator[RecordFile]:
-        known = {given.path.resolve() for given in inputs.data}
+        known = {input_file.path.resolve() for input_file in inputs.data}
         main_files: list[Input] = []
-        for given in inputs.data:
-            main = self.main_of(given.path)
+        for input_file in inputs.data:
+            main = self.main_of(input_file.path)
             if main is None or not main.is_file():
-                main_files.append(given)
+                main_files.append(input_file)
             elif main.resolve() not in known:
-                what = f"{given.shown}: tells more of the runs in {main.name}"
+                what = f"{input_file.shown}: tells more of the runs in {main.name}"
                 raise DataError(what, f"name {main.name} too, or the folder that holds both")
         yield from super().files(replace(inputs, data=tuple(main_files)), index)
 
 
 @lru_cache(maxsize=64)
 def document_at(path: Path) -> Any:
-    """Return what a small JSON file holds; None where it cannot be read."""
+    """Return the content of a small JSON file; None where it cannot be read."""
     with suppress(OSError, JsonProblem, ValueError):
         if path.stat().st_size <= _LARGEST:
             return loads(read_regular(path))

@@ -203,18 +203,18 @@ def _declarations(tool: Mapping[str, Any]) -> Iterator[Any]:
 
 def _read_genai(answer: Answer, attributes: Mapping[str, Any], _: Iterable[Event]) -> bool:
     """Read the messages in attributes of the current conventions."""
-    asked = decoded(attributes.get("gen_ai.input.messages"))
+    request_messages = decoded(attributes.get("gen_ai.input.messages"))
     said = decoded(attributes.get("gen_ai.output.messages"))
     if answer.tools is None:
         answer.tools = attributes.get("gen_ai.tool.definitions")
-    if not isinstance(asked, list) and not isinstance(said, list):
+    if not isinstance(request_messages, list) and not isinstance(said, list):
         return False
     system = decoded(attributes.get("gen_ai.system_instructions"))
     if system:
         parts = system if isinstance(system, list) else [system]
         texts = [as_text(as_map(part).get("content", part)) for part in parts if part]
         answer.history.append({"role": "system", "content": "\n".join(texts)})
-    answer.history += messages_of(as_list(asked))
+    answer.history += messages_of(as_list(request_messages))
     answers = [{"role": "assistant", **as_map(message)} for message in as_list(said)]
     answer.said = messages_of(answers)
     return True
@@ -315,16 +315,16 @@ def _listed(attributes: Mapping[str, Any], prefix: str) -> list[dict[str, Any]]:
 
 def _read_numbered(answer: Answer, attributes: Mapping[str, Any], _: Iterable[Event]) -> bool:
     """Read the messages in attributes with numbered keys, of OpenInference and Traceloop."""
-    asked = _listed(attributes, "llm.input_messages.")
+    request_messages = _listed(attributes, "llm.input_messages.")
     said = _one_message(_listed(attributes, "llm.output_messages."))
     tools = _listed(attributes, "llm.tools.")
     schemas = [as_map(tool.get("tool", tool)).get("json_schema") for tool in tools]
     for function in _listed(attributes, "llm.request.functions."):
         schemas.append({**function, "parameters": decoded(function.get("parameters"))})
     answer.tools = schemas or answer.tools
-    answer.history = [{"message": message} for message in asked]
+    answer.history = [{"message": message} for message in request_messages]
     answer.said = [{"message": message} for message in said]
-    if not asked and not said:
+    if not request_messages and not said:
         answer.history = [*_listed(attributes, "gen_ai.prompt.")]
         completions = _listed(attributes, "gen_ai.completion.")
         answer.said = [{"role": "assistant", **as_map(each)} for each in completions]

@@ -157,7 +157,7 @@ def _spans(trace: _Trace, assessments: list[_Assessment]) -> list[Span]:
     has_answers = any(known.get("mlflow.spanType") in _ANSWERS for _, known in decoded_spans)
     metadata = trace.info.trace_metadata or trace.info.request_metadata or {}
     session = metadata.get("mlflow.trace.session")
-    found = []
+    read_spans = []
     for span, known in decoded_spans:
         is_root = not (span.parent_span_id or span.parent_id)
         kind = known.get("mlflow.spanType")
@@ -170,10 +170,10 @@ def _spans(trace: _Trace, assessments: list[_Assessment]) -> list[Span]:
             made.attributes |= _tool(known, span.name, names)
         if is_root:
             made.attributes |= {} if session is None else {"session.id": session}
-            feedback = [Event(EVALUATION, each) for each in _feedback(assessments)]
+            feedback = [Event(EVALUATION, entry) for entry in _feedback(assessments)]
             made.events = [*made.events, *feedback]
-        found.append(made)
-    return found
+        read_spans.append(made)
+    return read_spans
 
 
 def _decoded_attributes(span: _Span) -> dict[str, Any]:
@@ -254,9 +254,9 @@ def _created(assessment: _Assessment) -> int:
     return nanoseconds(_first_known(assessment.create_time, assessment.create_time_ms)) or 0
 
 
-def _value(held: _Held) -> JSON:
-    serialized = held.serialized_value or {}
-    return decoded(serialized["value"]) if "value" in serialized else held.value
+def _value(recorded_value: _Held) -> JSON:
+    serialized = recorded_value.serialized_value or {}
+    return decoded(serialized["value"]) if "value" in serialized else recorded_value.value
 
 
 def _feedback(assessments: Iterable[_Assessment]) -> Iterator[dict[str, Any]]:
@@ -274,7 +274,7 @@ def _feedback(assessments: Iterable[_Assessment]) -> Iterator[dict[str, Any]]:
 def _expected(
     assessments: Iterable[_Assessment], known: Mapping[str, int]
 ) -> tuple[Expectation, Mapping[str, int]]:
-    """Return what is expected, and the remarks with those on other expectations."""
+    """Return the expectation, and the remarks with those on other expectations."""
     fields: dict[str, Any] = {}
     remarks = Counter(known)
     for assessment in assessments:

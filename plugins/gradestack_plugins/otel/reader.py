@@ -64,12 +64,12 @@ class Piece(msgspec.Struct, frozen=True):
     """A part of a file.
 
     Attributes:
-        given: The number of its input.
+        input_number: The number of its input.
         within: Of a part of a large resource, the keys its list stands under.
         about: The rest of that resource.
     """
 
-    given: int
+    input_number: int
     range: Range
     layout: Literal["lines", "list", "whole", "documents"]
     within: tuple[str, ...] = ()
@@ -85,16 +85,16 @@ class Index(msgspec.Struct):
             order of the first ones.
         sessions: The session of each trace, where traces are put together.
         others: How many traces have neither an answer nor a call.
-        lost: Scores in log records of these.
+        lost_scores: Scores in log records of these.
     """
 
-    given: tuple[Input, ...]
+    inputs: tuple[Input, ...]
     pieces: list[Piece] = []
     places: dict[str, list[int]] = {}
     sessions: dict[str, str] = {}
     bad: list[BadRecord] = []
     others: int = 0
-    lost: int = 0
+    lost_scores: int = 0
 
 
 @attrs.frozen(kw_only=True)
@@ -136,28 +136,28 @@ class Traces(RecordReader):
     def index(self, inputs: Inputs) -> Index:
         """Find the pieces of every trace, in one pass over the files."""
         states = [file.path.stat() for file in inputs.data]
-        versions = tuple([(each.st_ino, each.st_size, each.st_mtime_ns) for each in states])
+        versions = tuple([(state.st_ino, state.st_size, state.st_mtime_ns) for state in states])
         return _index(self.unit, inputs.data, versions)
 
     def remarks(self, inputs: Inputs) -> Iterator[str]:
-        """Yield how many traces are left out, and how many scores with them."""
+        """Yield the number of traces that are left out, and of scores with them."""
         index = self.index(inputs)
         others = index.others
         if others:
             traces = "trace" if others == 1 else "traces"
             reason = "no model's answer and no call of a tool in them"
             yield f"{others:,} {traces} left out: {reason}"
-        if index.lost:
-            yield f"scores not recorded: {index.lost:,}, of traces without a model call in the data"
+        if index.lost_scores:
+            yield f"scores not recorded: {index.lost_scores:,}, of traces without a model call in the data"
 
     @override
     def plan(self, inputs: Inputs, index: Index) -> Iterator[Shard]:
         position = 0
         for ordinal, (names, size) in enumerate(_groups_of_traces(index)):
-            first = index.pieces[index.places[names[0]][0]].given if names else 0
+            first = index.pieces[index.places[names[0]][0]].input_number if names else 0
             yield Shard(
                 ordinal=ordinal,
-                input=index.given[first],
+                input=index.inputs[first],
                 end=max(1, size),
                 position=position + len(index.bad) * (ordinal > 0),
                 extra=[position, position + len(names)],
@@ -174,7 +174,7 @@ class Traces(RecordReader):
         sources: dict[str, Source] = {}
         for number in sorted({number for name in names for number in index.places[name]}):
             piece = index.pieces[number]
-            file = index.given[piece.given]
+            file = index.inputs[piece.input_number]
             for element in _elements(file, piece):
                 for record in records_of(element.value) if element.problem is None else ():
                     name = index.sessions.get(record.trace, record.trace)
@@ -215,7 +215,7 @@ def _index(unit: str, inputs: tuple[Input, ...], _: tuple[tuple[int, ...], ...])
 
     It is asked for when the stack is chosen, and again for grading: files are read once.
     """
-    index = Index(given=inputs)
+    index = Index(inputs=inputs)
     pieces: dict[str, list[int]] = {}
     agents: set[str] = set()
     scores = Counter[str]()
@@ -236,7 +236,7 @@ def _index(unit: str, inputs: tuple[Input, ...], _: tuple[tuple[int, ...], ...])
                     else:
                         _add_span(record, unit, agents, index.sessions)
     index.others = len(pieces.keys() - agents)
-    index.lost = sum(count for trace, count in scores.items() if trace not in agents)
+    index.lost_scores = sum(count for trace, count in scores.items() if trace not in agents)
     for trace, own_pieces in pieces.items():
         if trace in agents:
             name = index.sessions.get(trace, trace)
@@ -268,7 +268,9 @@ def _pieces(number: int, file: Input) -> Iterator[Piece]:
     if has_more and not _begins_a_document(path):
         yield from (Piece(number, Range(*part), "lines") for part in line_ranges(path, _PIECE))
         return
-    lists = [each.ranges for each in members if each.key in KEYS and each.ranges is not None]
+    lists = [
+        member.ranges for member in members if member.key in KEYS and member.ranges is not None
+    ]
     for part in (part for ranges in lists for part in ranges):
         yield from _parts(path, Piece(number, part, "list"))
     if not lists:
@@ -284,13 +286,13 @@ def _parts(path: Path, piece: Piece) -> Iterator[Piece]:
         return
     for part in list_ranges(path, 1, piece.range):
         members = list(iter_members(path, _PIECE, part)) if _size(part) >= SHARD_BYTES else []
-        resources = [each for each in members if each.key == "resource"]
-        about = {each.key: loads(each.read(path)) for each in resources} or piece.about
-        lists = [each for each in members if each.key in _WITHIN[depth] and each.ranges]
+        resources = [member for member in members if member.key == "resource"]
+        about = {member.key: loads(member.read(path)) for member in resources} or piece.about
+        lists = [member for member in members if member.key in _WITHIN[depth] and member.ranges]
         for member in lists:
             within = (*piece.within, member.key)
             for inner in member.ranges or ():
-                yield from _parts(path, Piece(piece.given, inner, "list", within, about))
+                yield from _parts(path, Piece(piece.input_number, inner, "list", within, about))
         if not lists:
             yield msgspec.structs.replace(piece, range=part)
 

@@ -302,12 +302,12 @@ def _otlp_span(record: Record) -> Span:
 
 def _jaeger_span(record: Record) -> Span:
     span, _ = convert_record(record.raw, _Jaeger)
-    parents = [each.spanID for each in span.references if each.refType == "CHILD_OF"]
+    parents = [entry.spanID for entry in span.references if entry.refType == "CHILD_OF"]
     start = nanoseconds(span.start_time, unit=1000)
     duration = nanoseconds(span.duration, unit=1000)
     end = None if start is None or duration is None else start + duration
     fields = [attributes_of(log.get("fields")) for log in span.logs]
-    events = [Event(as_text(each.get("event")), each) for each in fields]
+    events = [Event(as_text(entry.get("event")), entry) for entry in fields]
     tags = record.attributes
     has_failed = tags.get("otel.status_code") in FAILED or tags.get("error") is True
     error = as_text(tags.get("otel.status_description")) if has_failed else None

@@ -138,8 +138,8 @@ class _Trace:
 
     def _agent_of(self, span: Span) -> str | None:
         """Return the name of the nearest agent that a span is, or stands below."""
-        for each in (span, *self._above(span)):
-            name = text_or_none(each.attributes.get("gen_ai.agent.name"))
+        for other in (span, *self._above(span)):
+            name = text_or_none(other.attributes.get("gen_ai.agent.name"))
             if name:
                 return name
         return None
@@ -151,8 +151,8 @@ class _Trace:
             key = (span.trace, span.id)
             by_id[key] = (span, answer_of(span, self.logs.get(key, ())))
         for key, (span, inner) in list(by_id.items()):
-            above = ((each.trace, each.id) for each in self._above(span))
-            outer = next((by_id[each][1] for each in above if each in by_id), None)
+            above = ((other.trace, other.id) for other in self._above(span))
+            outer = next((by_id[other][1] for other in above if other in by_id), None)
             if outer is None:
                 continue
             if not outer.said:
@@ -182,12 +182,12 @@ def _read_answers(
     has_answers = any(answer.said for answer in answers)
     keys: list[str] = []
     for answer, agent in zip(answers, agents, strict=True):
-        asked = [message_key(message) for message in answer.history]
-        shared = shared_beginning(keys, asked)
+        asked_keys = [message_key(message) for message in answer.history]
+        shared = shared_beginning(keys, asked_keys)
         continues = shared == len(keys)
         known = set(keys)
         entries: list[Any] = []
-        for message, key in zip(answer.history[shared:], asked[shared:], strict=True):
+        for message, key in zip(answer.history[shared:], asked_keys[shared:], strict=True):
             if continues or key not in known:
                 keys.append(key)
                 is_echo = has_answers and as_map(message).get("role") == "assistant"
@@ -236,7 +236,7 @@ def _call_of(talk: Conversation, made: Execution) -> ToolCall | None:
 
 
 def _seconds(spans: Sequence[Span]) -> float | None:
-    """Return how long a run took: from its first start to its last end.
+    """Return the duration of a run: from its first start to its last end.
 
     None where a span has no start, or a time that cannot be one.
     """

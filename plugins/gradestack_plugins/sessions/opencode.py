@@ -93,14 +93,14 @@ def _run_of_export(record: Record, stem: str) -> Run:
     run = session_run([record], word(about, "id"), stem, word(about, "parentID"))
     add_facets(run, cwd=about.get("directory"))
     for message in as_list(document.get("messages")):
-        info = dict(as_map(as_map(message).get("info")))
+        about_message = dict(as_map(as_map(message).get("info")))
         parts = [dict(as_map(part)) for part in as_list(as_map(message).get("parts"))]
-        if info.get("role") == "user":
+        if about_message.get("role") == "user":
             content = [_question_part(part) for part in parts if part.get("synthetic") is not True]
             run.entries.append({"role": "user", "content": content})
         else:
-            run.entries += _answers(parts, info)
-            run.error = info.get("error") or None
+            run.entries += _answers(parts, about_message)
+            run.error = about_message.get("error") or None
     run.error = as_map(run.error).get("data", run.error)
     return run
 
@@ -124,12 +124,13 @@ def _run_of_events(session: str, records: list[Record], stem: str) -> Run:
     return run
 
 
-def _answers(parts: Iterable[Line], info: Line) -> Iterator[Line]:
+def _answers(parts: Iterable[Line], about_message: Line) -> Iterator[Line]:
     """Yield the answers of a message of the assistant, each with the results of its calls.
 
     Args:
         parts: The parts of the message.
-        info: The usage and the model of the message; its usage counts where no step has its own.
+        about_message: The usage and the model of the message; its usage counts where no step has
+            its own.
     """
     blocks: list[Line] = []
     results: list[Line] = []
@@ -138,9 +139,13 @@ def _answers(parts: Iterable[Line], info: Line) -> Iterator[Line]:
         part, _ = convert_record(recorded, _Part)
         if part.type in _STEP_ENDS:
             has_steps = has_steps or "tokens" in recorded
-            tokens = recorded if has_steps else info
+            tokens = recorded if has_steps else about_message
             if blocks:
-                answer = {"role": "assistant", "content": blocks, "model": info.get("modelID")}
+                answer = {
+                    "role": "assistant",
+                    "content": blocks,
+                    "model": about_message.get("modelID"),
+                }
                 yield {**answer, "usage": _usage_of(tokens)}
             yield from results
             blocks, results = [], []

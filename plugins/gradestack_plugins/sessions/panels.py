@@ -1,4 +1,4 @@
-"""What pages show of sessions: calls by tool, and usage by day, branch and directory."""
+"""The panel of sessions: calls by tool, and usage by day, branch and directory."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _tables_by_facet(about: Report) -> Iterator[blocks.Block]:
 
 
 def _amounts_of(row: Mapping[str, Any]) -> list[Amount]:
-    """Return what a row adds to each column: sessions, calls, failed calls, tokens, cost."""
+    """Return the amounts of a row for each column: sessions, calls, failed calls, tokens, cost."""
     calls = as_list(as_map(row.get("predicted")).get("calls"))
     failed = sum(as_map(call).get("status") == "error" for call in calls)
     is_session = "subagent_of" not in as_map(row.get("facets"))

@@ -39,7 +39,7 @@ def add_graders(
     the rows of the run.
 
     Args:
-        run: Run directory; it is replaced unless ``output`` names another.
+        run: Report directory; it is replaced unless ``output`` names another.
         graders: Names, or ``FILE.py:NAME``; or key -> name or ``kind`` with options.
         filter: Only runs of which it is true are graded by the new graders; others are skipped.
         **options: Those of ``RunArguments``.

@@ -69,7 +69,7 @@ class RunArguments(TypedDict, total=False):
     """
 
     output: str | Path | None
-    """Run directory; default ``gradestack-runs/NAME/UTC-TIME``.
+    """Report directory; default ``gradestack-runs/NAME/UTC-TIME``.
 
     An earlier run there is replaced whole.
     """
@@ -145,7 +145,7 @@ def run(
     Args:
         suite: Path of a YAML file, or its content as a mapping (paths in it are then taken from the
             working directory); or a report, of which the rows are graded again.
-        cached: A recorded letta-evals (or gradestack) run directory to grade instead of the suite's
+        cached: A recorded letta-evals (or gradestack) report directory to grade instead of the suite's
             target.
         **options: Those of ``RunArguments``.
 
@@ -478,7 +478,7 @@ def grade(
         limits: Limits, as in a suite: ``{"seconds_per_grade": 5}``.
         reports: Reporters to run, such as ``("html",)``; without ``output`` their pages go into a
             temporary directory, removed by ``report.close()`` or on leaving ``with report:``.
-        output: Run directory; default: nothing is written, figures and rows are held by the report.
+        output: Report directory; default: nothing is written, figures and rows are held by the report.
         allow_code: Import Python files that are named.
         strict: Stop at the first bad record or raising grader.
         registry: Plugins to use; default: all installed ones.

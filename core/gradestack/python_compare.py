@@ -1,6 +1,6 @@
 """Comparing from Python.
 
-Run directories, models of one run, reports at hand, or files that are graded on the way.
+Report directories, models of one run, reports at hand, or files that are graded on the way.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def compare(
     """Compare two or more runs task by task; the first is the baseline.
 
     Args:
-        runs: Run directories, ``RUN::MODEL`` for one model of a run, reports at hand, or result
+        runs: Report directories, ``RUN::MODEL`` for one model of a run, reports at hand, or result
             files and directories, which are graded first. Of one run its models are compared; where
             each of several has several models, those of one name are.
         baseline: Model that the others are compared with; default: the first in input order.

@@ -58,7 +58,7 @@ HEADER, SUMMARY = "header.json", "summary.json"
 
 
 def header_of(path: Path) -> dict[str, Any]:
-    """Return what header.json of a run directory holds; nothing where it is none."""
+    """Return what header.json of a report directory holds; nothing where it is none."""
     try:
         header = json.loads(read_regular(path / HEADER))
     except (OSError, ValueError, RecursionError):
@@ -67,7 +67,7 @@ def header_of(path: Path) -> dict[str, Any]:
 
 
 def is_run(path: Path) -> bool:
-    """Return whether a directory is a gradestack run directory."""
+    """Return whether a directory is a gradestack report directory."""
     return bool(header_of(path))
 
 
@@ -190,7 +190,7 @@ class Report:
     """A finished run: figures, and sample rows one at a time.
 
     Attributes:
-        path: The run directory; None for a run that wrote nothing.
+        path: The report directory; None for a run that wrote nothing.
         header: Content of header.json.
         summary: Content of summary.json.
         pages: Report pages written.
@@ -492,7 +492,7 @@ class Report:
             check_count(rows_file(self.path), rows, self.summary)
 
     def close(self) -> None:
-        """Let go of held rows; remove the run directory if it was a temporary one."""
+        """Let go of held rows; remove the report directory if it was a temporary one."""
         if self.held is not None:
             self.held.close()
         if self.temporary is not None:
@@ -519,16 +519,16 @@ class Report:
 
 
 def load_report(path: str | Path) -> Report:
-    """Return the report of a run directory.
+    """Return the report of a report directory.
 
     Raises:
-        DataError: Not a run directory, or a file of it cannot be read.
+        DataError: Not a report directory, or a file of it cannot be read.
     """
     path = Path(path)
     if not path.is_dir():
         raise DataError(f"{path}: {'not a directory' if path.exists() else 'no such directory'}")
     if not is_run(path):
-        unknown = f"{path}: not a gradestack run directory ({HEADER} is missing or not ours)"
+        unknown = f"{path}: not a gradestack report directory ({HEADER} is missing or not ours)"
         raise DataError(damage(path) or unknown)
     header = _read_file(path / HEADER, _Header)
     summary = _read_file(path / SUMMARY, _Summary)

@@ -53,7 +53,7 @@ NOTHING_KEPT = "nothing is kept for --resume: no range of 8 MiB of the input was
 
 @named_as_given()
 def run_suite(suite: Suite, options: RunOptions) -> Report:
-    """Run a suite and write its run directory."""
+    """Run a suite and write its report directory."""
     if options.output is not None:
         inputs = [original(given.path) for given in suite.inputs.files]
         keep_inputs(options.output, [*inputs, *([suite.origin] if suite.origin else [])])

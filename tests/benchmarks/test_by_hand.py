@@ -41,7 +41,7 @@ def recording(request, workload, tmp_path):
 
 
 def graded(bench, path, out, graders=None):
-    """Grade a recording with the suite that is measured and return the run directory."""
+    """Grade a recording with the suite that is measured and return the report directory."""
     jobs = bench("jobs")
     suite = jobs.suite(path, {"graders": graders or jobs.GRADERS, "metrics": jobs.RELIABLE})
     gradestack.run(suite, output=out, allow_code=True)

@@ -81,6 +81,6 @@ def test_a_cluster_that_loses_a_worker_gives_the_same(suite, tmp_path, whole, mo
 
 @pytest.mark.parametrize("suite", SUITES, ids=_name)
 def test_metrics_are_recomputed_from_the_rows_alone(suite, tmp_path):
-    """A run directory holds all that its metrics are made of."""
+    """A report directory holds all that its metrics are made of."""
     report = gradestack.run(suite, output=tmp_path / "out", overrides=["reports=[]"])
     assert recomputed(report, gradestack.load_suite(suite).metrics) == report.aggregates

@@ -1,4 +1,4 @@
-"""Run directories that somebody else wrote, or changed.
+"""Report directories that somebody else wrote, or changed.
 
 One clear error with exit code 3, or a page; never a bug.
 """

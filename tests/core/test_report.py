@@ -129,7 +129,7 @@ def test_what_is_no_run_directory(tmp_path, finished):
     for name, message in [
         ("gone", "no such directory"),
         ("file", "not a directory"),
-        ("theirs", "not a gradestack run directory"),
+        ("theirs", "not a gradestack report directory"),
     ]:
         with pytest.raises(DataError, match=f"{name}: {message}"):
             load_report(tmp_path / name)

@@ -340,7 +340,7 @@ def test_every_state_is_described():
     )
 
 
-# A run directory
+# A report directory
 
 
 def test_every_key_of_a_run_directory_is_described(tmp_path):

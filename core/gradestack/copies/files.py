@@ -135,8 +135,10 @@ class Folder(NamedTuple):
 
 
 def folder_of_runs(*, is_open: bool = False, typed: frozenset[str] = frozenset()) -> Folder:
-    """Return the folder below which lies what a run directory names: the working directory."""
-    name = "the working directory, and a run directory names it; call this from a folder above it"
+    """Return the folder below which lies what a report directory names: the working directory."""
+    name = (
+        "the working directory, and a report directory names it; call this from a folder above it"
+    )
     return Folder(Path.cwd(), is_open, typed, name)
 
 

@@ -333,7 +333,7 @@ class BaselineGate(_Rule, msgspec.Struct, frozen=True, kw_only=True):
     """
 
     baseline: str
-    """Run directory, relative to the suite.
+    """Report directory, relative to the suite.
 
     ``latest``: the newest complete run of the same suite beside this one whose gates passed;
     ``latest_any``: the newest complete one.

@@ -135,7 +135,7 @@ def _find_baseline(name: str, suite: Suite, out: Path | None) -> Report | None:
     """
     if name in (LATEST, LATEST_ANY):
         return _find_latest(suite, out, also_failed=name == LATEST_ANY)
-    advice = "name another run directory, or latest"
+    advice = "name another report directory, or latest"
     try:
         # where it may lie was decided when the suite was read
         folder = None

@@ -1,4 +1,4 @@
-"""Native files, and report pages, which may be written again from a run directory alone."""
+"""Native files, and report pages, which may be written again from a report directory alone."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ class Pages(msgspec.Struct):
     """The pages that reporters wrote, and why others are missing."""
 
     written: list[Path] = []
-    """Relative to the run directory."""
+    """Relative to the report directory."""
     broken: dict[str, str] = {}
     """Reporter -> its error."""
     refused: dict[str, str] = {}
@@ -130,7 +130,7 @@ class Pages(msgspec.Struct):
 
 
 def write_pages(stages: Iterable[Stage], report: Report, out: Path) -> Pages:
-    """Let every reporter write into the run directory ``out``.
+    """Let every reporter write into the report directory ``out``.
 
     A failure costs its page, never the results.
     """

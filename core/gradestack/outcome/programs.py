@@ -33,7 +33,7 @@ class ProgramResults(msgspec.Struct):
     broken: dict[str, str] = {}
     """Programs that raised, with what they said."""
     folder: Path | None = None
-    """``native/`` of the run directory, where exporters write too; None without a directory."""
+    """``native/`` of the report directory, where exporters write too; None without a directory."""
 
     def native_files(self) -> NativeFiles:
         """Return the native files that gates may name."""
@@ -56,7 +56,7 @@ def run_programs(
         suite: What is evaluated; without ``profile: upstream`` it has no programs.
         merged: The graded samples.
         recorded: Their rows.
-        folder: ``native/`` of the run directory; None without one.
+        folder: ``native/`` of the report directory; None without one.
     """
     results = ProgramResults(folder=folder)
     is_single = len(suite.inputs.data) == 1

@@ -149,7 +149,7 @@ def write_runs(
 
     Args:
         evaluation: Everything that was graded.
-        staging: The run directory.
+        staging: The report directory.
         header: Content of its header.json.
         summary: Content of its summary.json.
 

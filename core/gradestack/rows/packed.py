@@ -32,7 +32,7 @@ _BUFFER: Final = 1 << 18
 
 
 def rows_file(folder: Path) -> Path:
-    """Return the file with the rows of a run directory; results.jsonl where there is none."""
+    """Return the file with the rows of a report directory; results.jsonl where there is none."""
     plain, packed = folder / ROWS, folder / PACKED_ROWS
     return packed if packed.exists() and not plain.exists() else plain
 

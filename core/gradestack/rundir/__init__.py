@@ -1,1 +1,1 @@
-"""Run directories: written beside their place, continued after a kill, moved there whole."""
+"""Report directories: written beside their place, continued after a kill, moved there whole."""

@@ -1,4 +1,4 @@
-"""The journal of a run directory: what finished shards came to, written while the run goes on.
+"""The journal of a report directory: what finished shards came to, written while the run goes on.
 
 It is a file of JSON lines beside the directory. Its first line says what is run on what (the
 fingerprint); every further line is one shard's result, in shard order. A line is written once the

@@ -60,7 +60,7 @@ def check_place(path: Path) -> None:
     with writing(path):
         folder, directory = path.absolute(), Path.cwd()
         if directory.is_relative_to(folder) or directory.is_relative_to(os.path.realpath(path)):
-            why = "holds the working directory, and a run directory is replaced whole"
+            why = "holds the working directory, and a report directory is replaced whole"
             raise _refusal(path, why)
         if path.is_dir() and any(path.iterdir()) and not is_run(path):
             raise _refusal(path, "the directory is not empty and not a gradestack run")
@@ -75,7 +75,7 @@ def _refusal(path: Path, why: str, advice: str = "name another with -o") -> Conf
 
 
 def _file_names(path: Path) -> set[str]:
-    """Return the names of the files in a run directory, those being written left out."""
+    """Return the names of the files in a report directory, those being written left out."""
     names = set()
     for file in path.rglob("*"):
         name = file.relative_to(path).as_posix()
@@ -91,7 +91,7 @@ def _listed_files(path: Path) -> set[str] | None:
 
 
 def _foreign_files(path: Path) -> set[str]:
-    """Return the files in a run directory that its header does not list."""
+    """Return the files in a report directory that its header does not list."""
     listed = _listed_files(path)
     if listed is None:
         return set()
@@ -235,7 +235,7 @@ def in_use(place: Path, directory: Path) -> ConfigError:
 
 
 def link_latest(place: Path) -> None:
-    """Point ``latest`` beside a default run directory at it.
+    """Point ``latest`` beside a default report directory at it.
 
     Where links are not possible, do nothing.
     """
@@ -357,10 +357,10 @@ class GrowingFile:
 
 
 class Staging:
-    """A run directory in the making, in a hidden directory beside its place that no other run may
+    """A report directory in the making, in a hidden directory beside its place that no other run may
     use meanwhile.
 
-    ``path`` becomes the run directory; beside it there are the pieces not yet joined, the journal a
+    ``path`` becomes the report directory; beside it there are the pieces not yet joined, the journal a
     later ``--resume`` reads, and while an earlier run is replaced, that run.
 
     ``parts`` is for pieces, a new one for every attempt: workers of an attempt that was killed may

@@ -28,7 +28,7 @@ from gradestack_plugins.engines.local import apply
 from gradestack_plugins.engines.processes import Raised, caught
 from gradestack_plugins.engines.time_limit import folder_of, limits_of, process_limit
 
-_HINT = "data and run directory must be on a path that all machines share, under the same name"
+_HINT = "data and report directory must be on a path that all machines share, under the same name"
 VERSIONS = "the scheduler and all workers need the same versions of gradestack and its plugins"
 _loading = threading.Lock()
 _loaded: tuple[bytes, Any] = (b"", None)

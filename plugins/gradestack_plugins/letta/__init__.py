@@ -3,7 +3,7 @@
 from gradestack import Component, hookimpl
 
 _TABLE = """
-reader letta .reader:Letta letta-evals output directories, and gradestack's own run directories
+reader letta .reader:Letta letta-evals output directories, and gradestack's own report directories
 reader letta_dataset .dataset:LettaDataset letta-evals datasets: lines or CSV, input and
     ground_truth
 panel results .panels:results The results in the words of letta's guide

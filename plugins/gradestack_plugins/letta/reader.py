@@ -92,7 +92,7 @@ class Letta(RecordReader):
     and neither does an empty trajectory beside a submission. Recorded grades, submissions, costs
     and times are kept in ``recorded``, also of failed runs.
 
-    gradestack's own run directories are read without loss of what rows hold: predictions,
+    gradestack's own report directories are read without loss of what rows hold: predictions,
     references, runs, facets, states. Tools come back by name only. A row that was changed into
     another form is a bad record.
 
@@ -159,7 +159,7 @@ class Letta(RecordReader):
         return LettaIndex(tasks=tasks)
 
     def remarks(self, inputs: Inputs) -> Iterator[str]:
-        """Yield no remark; a run directory that is not whole is refused."""
+        """Yield no remark; a report directory that is not whole is refused."""
         for source in inputs.data:
             check_run(source.path)
         return iter(())

@@ -34,7 +34,7 @@ def begins_like_own_row(text: bytes) -> bool:
 
 
 def check_run(path: Path) -> None:
-    """Refuse a run directory that lost rows or got some, or whose rows hold no conversation.
+    """Refuse a report directory that lost rows or got some, or whose rows hold no conversation.
 
     Raises:
         DataError: It cannot be graded again.

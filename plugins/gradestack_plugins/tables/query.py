@@ -100,7 +100,7 @@ def _tables(report: Report) -> Iterator[dict[str, Path]]:
 
 
 def _table_files(run: Path) -> dict[str, Path]:
-    """Return the tables of a run directory that have a name gradestack writes."""
+    """Return the tables of a report directory that have a name gradestack writes."""
     paths = {name: run / FOLDER / f"{name}.parquet" for name in TABLES}
     return {name: path for name, path in paths.items() if os.path.lexists(path)}
 

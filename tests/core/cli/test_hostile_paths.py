@@ -135,7 +135,7 @@ def test_a_run_directory_names_nothing_outside_the_working_directory(folder, com
     for call in ("report one", "report one --limit 1 -o again", figure):
         code, output = command(*call.split())
         check(code, output)
-        assert "leads out of the working directory, and a run directory names it" in output
+        assert "leads out of the working directory, and a report directory names it" in output
 
 
 @pytest.mark.parametrize("how", ["--allow-outside", "--allow-code", "--set"])

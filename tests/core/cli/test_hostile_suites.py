@@ -1,6 +1,6 @@
 """Suites of strangers.
 
-Whatever they name, nothing of it is run, and nothing is written outside the run directory.
+Whatever they name, nothing of it is run, and nothing is written outside the report directory.
 """
 
 import json
@@ -24,7 +24,7 @@ FORMS = data(__file__, "hostile_suites.yaml")
 def test_nothing_a_suite_names_is_run(tmp_path, bounded, verb, form):
     """Without --allow-code.
 
-    It ends soon and in little memory, and leaves nothing outside the run directory.
+    It ends soon and in little memory, and leaves nothing outside the report directory.
     """
     place = tmp_path / "a/b/c/suite"
     (place / "house").mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""FIFOs, devices and sockets where a run directory or a directory of inputs has files.
+"""FIFOs, devices and sockets where a report directory or a directory of inputs has files.
 
 Never opened for ever.
 """

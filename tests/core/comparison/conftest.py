@@ -7,7 +7,7 @@ import gradestack
 
 @pytest.fixture
 def made(tmp_path):
-    """Return a function that writes a run directory from ``{task: [score of each run]}``, or that
+    """Return a function that writes a report directory from ``{task: [score of each run]}``, or that
     for each model.
     """
 

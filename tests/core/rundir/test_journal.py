@@ -1,4 +1,4 @@
-"""A run directory: journal, header, staging, what it takes in memory."""
+"""A report directory: journal, header, staging, what it takes in memory."""
 
 import errno
 import json

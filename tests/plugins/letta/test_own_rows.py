@@ -1,4 +1,4 @@
-"""gradestack's own run directories are read back without loss of what their rows hold."""
+"""gradestack's own report directories are read back without loss of what their rows hold."""
 
 import json
 

@@ -157,17 +157,15 @@ class Agreement(IntervalAggregator):
             tasks = ratings.pairs[pair]
             tables[pair] = sum(tasks.values(), Counter[Pair]())
             figures[", ".join(pair)] = self._pair(tables[pair], tasks)
-        is_single = len(figures) == 1
+        metrics: dict[str, JSON] = {"raters": dict(sorted(raters.items()))}
+        metrics |= next(iter(figures.values())) if len(figures) == 1 else {"pairs": {**figures}}
+        metrics |= self._estimated("alpha_nominal", ratings.labels, _NOMINAL)
+        metrics |= self._estimated("alpha_ordinal", ratings.scores, _ORDINAL)
+        metrics |= self._estimated("alpha_interval", ratings.scores, _INTERVAL)
+        if self.again:
+            metrics |= self._noise(ratings.is_same.values())
         warning = self._warning(tables, raters) if raters else None
-        return {
-            "raters": dict(sorted(raters.items())),
-            **(next(iter(figures.values())) if is_single else {"pairs": {**figures}}),
-            **self._estimated("alpha_nominal", ratings.labels, _NOMINAL),
-            **self._estimated("alpha_ordinal", ratings.scores, partial(alpha, level="ordinal")),
-            **self._estimated("alpha_interval", ratings.scores, partial(alpha, level="interval")),
-            **(self._noise(ratings.is_same.values()) if self.again else {}),
-            **({} if warning is None else {"warnings": [warning]}),
-        }
+        return metrics if warning is None else {**metrics, "warnings": [warning]}
 
     def _collect(self, grades: Grades) -> _Ratings:
         names, columns = [GRADER], [grades]
@@ -298,6 +296,8 @@ class Agreement(IntervalAggregator):
 
 
 _NOMINAL: Final = partial(alpha, level="nominal")
+_ORDINAL: Final = partial(alpha, level="ordinal")
+_INTERVAL: Final = partial(alpha, level="interval")
 _COEFFICIENTS: Final[Mapping[str, Callable[[Mapping[Any, int]], float | None]]] = {
     "kappa": kappa,
     "ac1": ac1,

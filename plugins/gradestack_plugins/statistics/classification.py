@@ -429,14 +429,11 @@ class Classification(IntervalAggregator):
         }
         metrics["labels"] = list(labels)
         if counts is not None:
-            metrics |= {
-                "n_invalid": sum(counted.outside.values()),
-                "n_missing": counts[Outcome.MISSING],
-                "n_skipped": counts[Outcome.SKIPPED],
-                "n_failed": counts[Outcome.FAILED],
-                "n_no_gold": counts["no_gold"],
-                "n_unknown_gold": counted.unknown,
-            }
+            metrics["n_invalid"] = sum(counted.outside.values())
+            for state in (Outcome.MISSING, Outcome.SKIPPED, Outcome.FAILED):
+                metrics[f"n_{state}"] = counts[state]
+            metrics["n_no_gold"] = counts["no_gold"]
+            metrics["n_unknown_gold"] = counted.unknown
         return {**metrics, "undefined": undefined}
 
     def _averages(

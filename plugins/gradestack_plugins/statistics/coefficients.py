@@ -16,7 +16,8 @@ Level = Literal["nominal", "ordinal", "interval"]
 def percent_agreement(table: Table) -> float | None:
     """Return the share of samples with equal labels; None for none."""
     n = sum(table.values())
-    return sum(times for (a, b), times in table.items() if a == b) / n if n else None
+    equal = sum(times for (a, b), times in table.items() if a == b)
+    return equal / n if n else None
 
 
 def kappa(table: Table) -> float | None:
@@ -25,8 +26,10 @@ def kappa(table: Table) -> float | None:
     """
     n, observed = sum(table.values()), percent_agreement(table)
     left, right = _margins(table)
-    chance = math.fsum(left[label] * right[label] for label in left) / n**2 if n else 1
-    return None if observed is None or chance == 1 else (observed - chance) / (1 - chance)
+    if observed is None:
+        return None
+    chance = math.fsum(left[label] * right[label] for label in left) / n**2
+    return None if chance == 1 else (observed - chance) / (1 - chance)
 
 
 def ac1(table: Table) -> float | None:
@@ -39,7 +42,8 @@ def ac1(table: Table) -> float | None:
     if observed is None or len(labels) == 1:
         return None if observed is None else 1.0
     shares = [(left[label] + right[label]) / (2 * n) for label in labels]
-    chance = math.fsum(share * (1 - share) for share in shares) / (len(labels) - 1)
+    products = [share * (1 - share) for share in shares]
+    chance = math.fsum(products) / (len(labels) - 1)
     return (observed - chance) / (1 - chance)
 
 
@@ -75,12 +79,12 @@ def alpha(units: Mapping[Any, int], level: Level) -> float | None:
             return math.fsum(a * b for (x, a), (y, b) in pairs if x != y)
         return math.fsum(a * b * (scale[x] - scale[y]) ** 2 for (x, a), (y, b) in pairs)
 
-    observed = math.fsum(
+    observed = [
         times * disagreement(Counter(values)) / (len(values) - 1)
         for values, times in pairable.items()
-    )
+    ]
     expected = disagreement(totals) / (totals.total() - 1)
-    return 1 - observed / expected
+    return 1 - math.fsum(observed) / expected
 
 
 def _mean_ranks(totals: Counter[Any]) -> dict[Any, float]:

@@ -130,8 +130,11 @@ def _exact_mean(
     if mean is None or clusters < 2:
         return n, mean, None
     # (n * unit)^2 times the sum of the formula
-    spread = n * n * squares - 2 * n * total * products + total * total * sizes
-    variance = spread * clusters / ((clusters - 1) * (n * unit) ** 2)
+    spread = n * n * squares
+    spread -= 2 * n * total * products
+    spread += total * total * sizes
+    divisor = (clusters - 1) * (n * unit) ** 2
+    variance = spread * clusters / divisor
     return n, mean, math.sqrt(variance) / n
 
 

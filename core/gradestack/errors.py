@@ -46,8 +46,8 @@ class GradestackError(Exception):
         super().__init__(shortened(message))
 
     def __str__(self) -> str:
-        lines = [f"  - {problem}" for problem in self.problems]
         message = str(self.args[0])
+        lines = [f"  - {problem}" for problem in self.problems]
         return "\n".join([message, *lines])
 
     @property
@@ -80,7 +80,7 @@ def missing_library(name: str, extra: str = "") -> ConfigError:
 
     One of an extra from a copy of the repository.
     """
-    package = name.partition(".")[0]
+    package, _, _ = name.partition(".")
     of_extra = f" (extra {extra!r})" if extra else ""
     return ConfigError(f"{package} is not installed: pip install {package}{of_extra}")
 

@@ -251,7 +251,8 @@ def read_suite(
 
 def document_of(suite: Mapping[str, Any], origin: str, name: str = "suite") -> Document:
     """Return the document of a suite that is a mapping."""
-    return Document(data=copy.deepcopy(dict(suite)), origin=origin, default_name=name)
+    data = copy.deepcopy(dict(suite))
+    return Document(data=data, origin=origin, default_name=name)
 
 
 def _read_suite_file(path: Path) -> Document:
@@ -532,7 +533,8 @@ def _run_with_temporary_pages(suite: Suite, options: RunOptions) -> Report:
     """Run a suite in a temporary directory, which the report removes when it is closed."""
     folder = Path(tempfile.mkdtemp(prefix="gradestack-"))
     try:
-        report = run_suite(suite, msgspec.structs.replace(options, output=folder / "run"))
+        options = msgspec.structs.replace(options, output=folder / "run")
+        report = run_suite(suite, options)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
@@ -652,7 +654,8 @@ def stream_suite(
 
 
 def _warn(record: BadRecord) -> None:
-    warnings.warn(terminal_line(f"{record.source}: {record.reason}"), stacklevel=3)
+    text = f"{record.source}: {record.reason}"
+    warnings.warn(terminal_line(text), stacklevel=3)
 
 
 _GRADER = "grader"
@@ -691,7 +694,8 @@ def figures(
         >>> figures({"mean": {}}, rows)["mean"]["mean"]
         0.5
     """
-    resolver = Resolver(Document(data={}, origin="figures()"), registry or discover(), None)
+    document = Document(data={}, origin="figures()")
+    resolver = Resolver(document, registry or discover(), None)
     chosen = []
     for key, written in metrics.items():
         entry = {"kind": written} if isinstance(written, str) else {"kind": key, **written}
@@ -700,7 +704,8 @@ def figures(
             chosen.append(Metric(of=_GRADER, stage=stage))
     if resolver.problems:
         resolver.finish()
-    table = _table_of([_graded_row(row, ordinal) for ordinal, row in enumerate(rows)], chosen)
+    graded_rows = [_graded_row(row, ordinal) for ordinal, row in enumerate(rows)]
+    table = _table_of(graded_rows, chosen)
     results: dict[str, Mapping[str, JSON]] = {}
     for metric in chosen:
         aggregator = metric.stage.component
@@ -729,10 +734,12 @@ def _graded_row(row: GradedRow, ordinal: int) -> tuple[Key, Grade]:
     cluster = fields.get("cluster")
     if isinstance(grade, int | float):
         grade = Grade(score=float(grade))
-    if not isinstance(grade, Grade) or fields.get("task") is None:
+    has_task = fields.get("task") is not None
+    if not has_task or not isinstance(grade, Grade):
         expected = "task, run, model and a grade or score"
         raise ConfigError(f"row {ordinal}: expected {expected}, got {row!r:.200}")
-    task, facets = str(fields["task"]), fields.get("facets") or {}
+    task = str(fields["task"])
+    facets = fields.get("facets") or {}
     cluster = None if cluster is None else str(cluster)
     run = fields.get("run")
     model = fields.get("model")

@@ -224,8 +224,8 @@ def _first_lines(beginning: Beginning) -> bytes:
 def _first_samples(make_reader: Callable[[], Reader], inputs: Inputs) -> list[Any]:
     reader = make_reader()
     shards, index = shards_of(reader, inputs)
-    records = chain.from_iterable(records_of(reader, shard, index) for shard in shards)
-    return list(islice(records, _TRIED))
+    readings = (records_of(reader, shard, index) for shard in shards)
+    return list(islice(chain.from_iterable(readings), _TRIED))
 
 
 def _has_answer(record: Any) -> bool:
@@ -277,7 +277,8 @@ def _json_form(beginning: Beginning) -> str:
     if first.problem is None:
         layout = "a JSON list" if beginning.is_list else "JSON Lines"
         kind = "empty objects" if first.value == {} else _KINDS.get(type(first.value), "nulls")
-        return f"it is {layout} of {kind}{_keys_of(first.value)}"
+        keys = _keys_of(first.value)
+        return f"it is {layout} of {kind}{keys}"
     if _EVENT.match(text):
         return "it is a stream of events, pieces of answers: record whole answers"
     beginning_of_line = line.strip()[: 2 * _CHARACTERS]

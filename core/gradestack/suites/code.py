@@ -300,7 +300,8 @@ def file_plugin(path: Path) -> Plugin:
             continue
         target = f"{module.__name__}:{name}"
         if inspect.isabstract(value):
-            flaws.append(f"{name} {flaw(value, value.contract)}")
+            problem = flaw(value, value.contract)
+            flaws.append(f"{name} {problem}")
         else:
             components.append(Component(value.contract, snake(name), target, name))
     if not components:

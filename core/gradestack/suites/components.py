@@ -255,7 +255,8 @@ class Resolver:
             return None
         except PluginError as error:
             where = self.document.where(reference.location)
-            self.broken.append(f"{where}: {error.line}")
+            text = error.line
+            self.broken.append(f"{where}: {text}")
             return None
         if offer.conflict is not None and name == offer.component.name:
             self.warn(reference.at, f"{offer.conflict}: the first is used")

@@ -212,7 +212,8 @@ class GateReader:
             gate = self._with_figure(gate, (*location, "figure"))
         else:
             for below, key in gate.graders.items():
-                self.resolver.require_grader(key, self.paths.known, (*location, *below))
+                at = (*location, *below)
+                self.resolver.require_grader(key, self.paths.known, at)
         if gate is not None:
             self._check_ranges(gate, location)
         return gate  # type: ignore[no-any-return]
@@ -280,7 +281,8 @@ class GateReader:
         if is_native and isinstance(gate, FigureGate):
             is_plain = gate.confidence is None and gate.per is None
             if is_plain and len(steps) > 1:
-                return NativeGate(op=gate.op, value=gate.value, figure=".".join(steps))
+                figure = ".".join(steps)
+                return NativeGate(op=gate.op, value=gate.value, figure=figure)
             why = (
                 "expected native.FILE.PATH, such as native.stability.metrics.stability_at_k, "
                 "without confidence and per: it has no interval and no groups"
@@ -324,7 +326,8 @@ class GateReader:
             return Compared(gate.name)
         path: Any = gate.figure[:3]
         scores = self._scores(path[:1])
-        declared, stage = self.paths.declaration(path), self.paths.stage(path)
+        declared = self.paths.declaration(path)
+        stage = self.paths.stage(path)
         if declared is None:
             return scores
         compared = Compared(gate.name, better=direction_of(declared, stage.name, scores.better))

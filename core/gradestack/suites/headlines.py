@@ -63,7 +63,8 @@ class HeadlineReader:
         if success is not None and success.rule is None:
             figures = self._with_corrected(main, figures)
             passed, failed = self.graders[main].component.verdict_labels
-        passed, failed = written.passed or passed, written.failed or failed
+        passed = written.passed or passed
+        failed = written.failed or failed
         letta = written.letta or is_letta
         return success, Headline(figures=figures, passed=passed, failed=failed, letta=letta)
 
@@ -88,7 +89,8 @@ class HeadlineReader:
             key = next(iter([*outcomes, *judging]), NONE)
             self._note_other_outcome(key, judging)
         else:
-            self.resolver.require_grader(key, [*self.spec.graders, NONE], ("outcome",))
+            known = [*self.spec.graders, NONE]
+            self.resolver.require_grader(key, known, ("outcome",))
         stage = self.graders.get(key)
         if stage is None:
             return None
@@ -96,7 +98,8 @@ class HeadlineReader:
 
     def _note_other_outcome(self, key: str, judging: Sequence[str]) -> None:
         """Note that a stack chose another grader than the first that the suite names."""
-        stack = self.resolver.stacks.get(self.spec.stack or "", {})
+        name = self.spec.stack or ""
+        stack = self.resolver.stacks.get(name, {})
         of_stack = stack.get("graders") or ()
         first = next((name for name in judging if name not in of_stack), key)
         if first != key and key in self.graders:

@@ -114,7 +114,9 @@ def _samples(
         if isinstance(sample, Sample):
             yield sample
             continue
-        parse = parse or registry.load("reader", "jsonl")().record
+        if parse is None:
+            reader = registry.load("reader", "jsonl")()
+            parse = reader.record
         yield parse(sample, file="memory", ordinal=ordinal)
 
 

@@ -224,7 +224,8 @@ def target_of(resolver: Resolver) -> Target:
 
 
 def _data_error(error: OSError) -> DataError:
-    name, problem = error.filename or "input", error.strerror or error
+    name = error.filename or "input"
+    problem = error.strerror or error
     return DataError(f"{name}: cannot be read: {problem}")
 
 
@@ -251,7 +252,8 @@ def _reader_options(
     data: Mapping[str, Any], target: Mapping[str, Any]
 ) -> tuple[Mapping[str, Any], Location]:
     """Return the suite's own reader, or options of one, and where they stand."""
-    outer, inner = _options_of(data.get("reader")), target.get("reader")
+    outer = _options_of(data.get("reader"))
+    inner = target.get("reader")
     if inner is None:
         return outer, ("reader",)
     # options set beside it, say on the command line, count as well
@@ -455,7 +457,8 @@ def _refusal(path: Path, recognition: Recognition, remedy: str) -> DataError:
     encoding = encoding_problem(beginning.head)
     what = encoding or f"the format is not recognised: {describe(beginning)}"
     if recognition.nearest is not None:
-        what += f"; the nearest is {recognition.nearest}: {recognition.difference}"
+        nearest = f"{recognition.nearest}: {recognition.difference}"
+        what += f"; the nearest is {nearest}"
     remedy = remedy or recognition.command
     if remedy:
         return DataError(f"{path}: {what}", remedy)

@@ -105,7 +105,8 @@ def _take_objects(data: dict[str, Any]) -> dict[str, Grader]:
     if not isinstance(graders, Mapping):
         return {}
     made = {key: grader for key, grader in graders.items() if isinstance(grader, Grader)}
-    data["graders"] = {**graders, **{key: {} for key in made}}
+    names: dict[str, Any] = {key: {} for key in made}
+    data["graders"] = {**graders, **names}
     return made
 
 
@@ -124,7 +125,8 @@ def _limits(resolver: Resolver) -> Limits:
         spec = msgspec.convert(resolver.document.data.get("limits", {}), LimitsSpec)
     values = [None if value == "none" else value for value in msgspec.structs.astuple(spec)]
     limits, base = Limits(*values), resolver.base
-    is_trusted = base is None or base.is_open or resolver.document.is_set(_TIME)
+    is_anywhere = base is None or base.is_open
+    is_trusted = is_anywhere or resolver.document.is_set(_TIME)
     most = limits.seconds_per_grade
     is_long = most is None or most > _LONGEST_GRADE
     if is_long and not is_trusted:

@@ -33,7 +33,8 @@ def config_snapshot(
         if isinstance(written, Mapping):
             entries = config[section] = {}
             for key, entry in written.items():
-                entries[str(key)] = _entry(entry, stages.get(str(key)))
+                name = str(key)
+                entries[name] = _entry(entry, stages.get(name))
     if inputs.dataset is not None:
         config["dataset"] = inputs.dataset.shown
     for section in ("reports", "exporters"):

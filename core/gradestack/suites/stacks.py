@@ -53,7 +53,8 @@ def _command_options(data: Mapping[str, Any]) -> str:
         return f" --stack {stack}"
     kinds = []
     for entry in graders.values() if isinstance(graders, Mapping) else ():
-        kinds.append(entry.get("kind") if isinstance(entry, Mapping) else entry)
+        kind = entry.get("kind") if isinstance(entry, Mapping) else entry
+        kinds.append(kind)
     return "".join(f" --grader {kind}" for kind in kinds)
 
 
@@ -63,7 +64,8 @@ def _expecting(target: Target) -> Iterator[Sample]:
     if reader is None or not target.inputs.data:
         return
     if dataset is not None and target.dataset_reader is not None:
-        yield from samples_of(target.dataset_reader.component, Inputs(data=(dataset,)), None)
+        component = target.dataset_reader.component
+        yield from samples_of(component, Inputs(data=(dataset,)), None)
     yield from samples_of(reader.component, target.inputs)
 
 

@@ -74,7 +74,7 @@ def test_of_more_trials_there_is_a_bar(fake, tab, tmp_path):
         "solved in some 67",
         "solved in none 67",
     ]
-    assert "Of 201 tasks 67 solved in every trial, 67 in some, 67 in none." in tab.run(
+    assert "Of 201 tasks 67 pass in every trial, 67 in some, 67 in none." in tab.run(
         "document.querySelector('.sub').textContent"
     )
 

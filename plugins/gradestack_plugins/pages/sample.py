@@ -1,7 +1,4 @@
-"""What is said of one sample.
-
-Which calls answer the expected ones, and why its grades are what they are.
-"""
+"""One sample: which calls answer the expected ones, and why its grades are what they are."""
 
 from __future__ import annotations
 
@@ -42,26 +39,29 @@ class Argument(NamedTuple):
 
 
 def _pair(expected: Object, actual: Object | None, number: int, item: Object) -> Shape:
-    """Return an expected call, the call that answers it best, its number from 1, and what a grader
-    says of them.
+    """Return an expected call beside the call that answers it best.
 
-    ``status`` is ``matched``, ``differs`` or ``absent``, ``score`` None when the grader gave none.
+    Args:
+        expected: The expected call.
+        actual: The call that answers it, None where none does.
+        number: Its number from 1.
+        item: The grader's judgement on the expected call; empty without one.
     """
-    score = as_number(item.get("score")) if item.get("outcome", "graded") == "graded" else None
-    reasons, given = list(map(as_map, as_list(item.get("reasons")))), _given(actual)
-    blamed = (
-        None if score is None else {argument_at(as_text(each.get("pointer"))) for each in reasons}
-    )
-    arguments = list(_arguments(as_map(expected.get("arguments")), given or {}, blamed))
-    right = given is not None and all(each.status == "same" for each in arguments)
-    matched = (
-        right and as_map(actual).get("name") == expected.get("name")
-        if score is None
-        else score >= 1
-    )
+    is_graded = item.get("outcome", "graded") == "graded"
+    score = as_number(item.get("score")) if is_graded else None
+    reasons = list(map(as_map, as_list(item.get("reasons"))))
+    blamed = None
+    if score is not None:
+        blamed = {argument_at(as_text(reason.get("pointer"))) for reason in reasons}
+    made = _arguments_of(actual)
+    wanted = as_map(expected.get("arguments"))
+    arguments = list(_compare_arguments(wanted, made or {}, blamed))
     name = call_name(expected.get("name"))
-    if actual is not None and not matched and call_name(actual.get("name")) != name:
-        arguments.insert(0, Argument("tool", "differs", name, call_name(actual.get("name"))))
+    made_name = call_name(as_map(actual).get("name"))
+    is_equal = made is not None and all(each.status == "same" for each in arguments)
+    matched = is_equal and made_name == name if score is None else score >= 1
+    if actual is not None and not matched and made_name != name:
+        arguments.insert(0, Argument("tool", "differs", name, made_name))
     return Shape(
         name=name,
         actual=actual,
@@ -75,34 +75,33 @@ def _pair(expected: Object, actual: Object | None, number: int, item: Object) ->
 
 def _reason_texts(reasons: Sequence[Object], actual: Object | None) -> list[str]:
     """Return the reasons of a pair of calls as texts, the last of many how many more there are."""
-    shown = [each for each in reasons if actual is not None or each.get("message")]
-    texts = [reason_text(each, name=False) for each in shown[:MOST_REASONS]]
+    shown = [reason for reason in reasons if actual is not None or reason.get("message")]
+    texts = [reason_text(reason, name=False) for reason in shown[:MOST_REASONS]]
     more = len(shown) - len(texts)
     return [*texts, f"{more:,} more reasons"] if more else texts
 
 
-def _arguments(wanted: Object, given: Object, blamed: Collection[str] | None) -> Iterator[Argument]:
+def _compare_arguments(
+    wanted: Object, made: Object, blamed: Collection[str] | None
+) -> Iterator[Argument]:
     """Yield arguments side by side.
 
     Where a grader has spoken, those differ that it took points for, and no other.
     """
     for name in list(wanted)[:_MOST_ARGUMENTS]:
-        right = name in given and (
-            alike(wanted[name], given[name]) if blamed is None else name not in blamed
-        )
-        yield Argument(
-            name,
-            "same" if right else "differs" if name in given else "missing",
-            wanted[name],
-            given.get(name),
-        )
-    for name in [name for name in given if name not in wanted][:_MOST_ARGUMENTS]:
-        yield Argument(name, "extra", None, given[name])
+        if name not in made:
+            yield Argument(name, "missing", wanted[name])
+            continue
+        is_same = alike(wanted[name], made[name]) if blamed is None else name not in blamed
+        yield Argument(name, "same" if is_same else "differs", wanted[name], made[name])
+    extra = [name for name in made if name not in wanted]
+    for name in extra[:_MOST_ARGUMENTS]:
+        yield Argument(name, "extra", None, made[name])
 
 
-def _given(call: Object | None) -> Object | None:
-    held = None if call is None else call.get("arguments")
-    return held if isinstance(held, Mapping) else None
+def _arguments_of(call: Object | None) -> Object | None:
+    arguments = None if call is None else call.get("arguments")
+    return arguments if isinstance(arguments, Mapping) else None
 
 
 def calls_of(row: Object) -> Shape:
@@ -116,14 +115,12 @@ def calls_of(row: Object) -> Shape:
     the pairs. Without one, each expected call takes the equal unused call, else the first unused
     one of its name; if then one expected and one actual call are left, they are a pair.
     """
-    expected, actual = (
-        list(map(as_map, as_list(as_map(row.get(side)).get("calls"))))
-        for side in ("expected", "predicted")
-    )
+    expected, actual = (_calls_on(row, side) for side in ("expected", "predicted"))
     items = _items(row, len(expected))
-    answers = (
-        [_answer(item, len(actual)) for item in items] if items else _pair_calls(expected, actual)
-    )
+    if items:
+        answers = [_answer(item, len(actual)) for item in items]
+    else:
+        answers = _pair_calls(expected, actual)
     pairs = []
     for position, call in enumerate(expected[:MOST_CALLS]):
         at = answers[position]
@@ -132,33 +129,39 @@ def calls_of(row: Object) -> Shape:
         pairs.append(_pair(call, answer, 0 if at is None else at + 1, item))
     used = set(answers)
     others = [at for at in range(len(actual)) if at not in used]
+    unlisted = [len(calls) - MOST_CALLS for calls in (expected, others)]
     return Shape(
         pairs=pairs,
         others=[(at + 1, actual[at]) for at in others[:MOST_CALLS]],
-        more=max(0, len(expected) - MOST_CALLS) + max(0, len(others) - MOST_CALLS),
+        more=sum(max(0, count) for count in unlisted),
         by_grader=bool(items),
     )
 
 
+def _calls_on(row: Object, side: str) -> list[Object]:
+    calls = as_list(as_map(row.get(side)).get("calls"))
+    return list(map(as_map, calls))
+
+
 def _items(row: Object, count: int) -> Sequence[Object]:
-    """Return the items, one per expected call, of the first grader that says which call answers
-    which.
-    """
+    """Return the items, one per expected call, of the first grader that pairs calls; () if none."""
+    if not count:
+        return ()
     grades = as_map(row.get("grades"))
-    for grade in (as_map(row.get("grade")), *(as_map(grades[key]) for key in sorted(grades))):
+    sorted_grades = [as_map(grades[key]) for key in sorted(grades)]
+    for grade in (as_map(row.get("grade")), *sorted_grades):
         items = [as_map(item) for item in as_list(grade.get("items"))]
-        if (
-            count
-            and len(items) == count
-            and all("call" in as_map(item.get("metadata")) for item in items)
-        ):
+        pairs_calls = all("call" in as_map(item.get("metadata")) for item in items)
+        if len(items) == count and pairs_calls:
             return items
     return ()
 
 
 def _answer(item: Object, count: int) -> int | None:
     at = as_map(item.get("metadata")).get("call")
-    return at if isinstance(at, int) and not isinstance(at, bool) and 0 <= at < count else None
+    if not isinstance(at, int) or isinstance(at, bool):
+        return None
+    return at if 0 <= at < count else None
 
 
 def _pair_calls(expected: Sequence[Object], actual: Sequence[Object]) -> list[int | None]:
@@ -171,10 +174,13 @@ def _pair_calls(expected: Sequence[Object], actual: Sequence[Object]) -> list[in
             if at not in used:
                 free.setdefault(key_of(actual[at]), []).append(at)
         for position, call in enumerate(expected):
-            if answers[position] is None and (places := free.get(key_of(call))):
-                answers[position] = at = places.pop()
-                used.add(at)
-    if answers.count(None) == len(actual) - len(used) == 1:
+            places = free.get(key_of(call))
+            if answers[position] is None and places:
+                place = places.pop()
+                answers[position] = place
+                used.add(place)
+    unanswered = answers.count(None)
+    if unanswered == len(actual) - len(used) == 1:
         # one call instead of another: most likely the wrong tool
         (rest,) = set(range(len(actual))) - used
         answers[answers.index(None)] = rest
@@ -190,32 +196,39 @@ def _name_key(call: Object) -> Any:
 
 
 def went(call: Object) -> str:
-    """Return how a call went, as far as that is recorded.
-
-    Who made it, what came of it and how long it took.
-    """
-    status, took = as_text(call.get("status")).replace("_", " "), as_number(call.get("seconds"))
-    error = ": ".join(
-        brief(text, 300) for key in ("error_type", "error") if (text := as_text(call.get(key)))
-    )
-    state = "failed" if status in ("", "ok", "error") else brief(status, 20)
-    parts = (
-        f"by {brief(author, 60)}" if (author := as_text(call.get("author"))) else "",
-        f"on {brief(server, 60)}" if (server := as_text(call.get("server"))) else "",
-        f"{state}: {error}" if error else "" if status == "ok" else brief(status, 20),
-        f"{number(took)} s" if took is not None else "",
-    )
+    """Return how a call went, as far as that is recorded: by whom, with what, and how long."""
+    status = as_text(call.get("status")).replace("_", " ")
+    seconds = as_number(call.get("seconds"))
+    author, server = as_text(call.get("author")), as_text(call.get("server"))
+    parts = [
+        f"by {brief(author, 60)}" if author else "",
+        f"on {brief(server, 60)}" if server else "",
+        _status_text(status, call),
+        "" if seconds is None else f"{number(seconds)} s",
+    ]
     return ", ".join(filter(None, parts))
+
+
+def _status_text(status: str, call: Object) -> str:
+    errors = [as_text(call.get(key)) for key in ("error_type", "error")]
+    error = ": ".join(brief(text, 300) for text in errors if text)
+    if error:
+        state = "failed" if status in ("", "ok", "error") else brief(status, 20)
+        return f"{state}: {error}"
+    return "" if status == "ok" else brief(status, 20)
 
 
 def reason_text(reason: Object, *, name: bool = True, known: str = "") -> str:
     """Return a reason on one line: its code, place, the two values and its message."""
     subject = as_text(reason.get("subject")) if name else ""
     where = f"{subject} {as_text(reason.get('pointer'))}".strip()
-    head = " ".join(part for part in (as_text(reason.get("code")), brief(where, 120)) if part)
-    named = (("expected", "expected"), ("got", "actual"))
-    values = [f"{word} {brief(compact(reason[key]), 100)}" for word, key in named if key in reason]
-    text = f"{head}: {', '.join(values)}" if values and head else head or ", ".join(values)
+    code = as_text(reason.get("code"))
+    head = " ".join(filter(None, (code, brief(where, 120))))
+    values = []
+    for word, key in (("expected", "expected"), ("got", "actual")):
+        if key in reason:
+            values.append(f"{word} {brief(compact(reason[key]), 100)}")
+    text = ": ".join(filter(None, (head, ", ".join(values))))
     message = brief(as_text(reason.get("message")), 240)
     if message and text and message != brief(known, 240):
         return f"{text} – {message}"
@@ -224,28 +237,26 @@ def reason_text(reason: Object, *, name: bool = True, known: str = "") -> str:
 
 def source_text(source: Object) -> str:
     """Return where a sample was read."""
+    if not source:
+        return ""
     line = source.get("line")
-    place = (
-        f"line {line}" if isinstance(line, int) else f"record {as_count(source.get('ordinal')) + 1}"
-    )
-    return f"{brief(as_text(source.get('file')), 200)}, {place}" if source else ""
+    file = brief(as_text(source.get("file")), 200)
+    if isinstance(line, int):
+        return f"{file}, line {line}"
+    return f"{file}, record {as_count(source.get('ordinal')) + 1}"
 
 
 def fault_text(fault: Object) -> str:
     """Return a fault on one line: category, code, type and message."""
     kind = as_text(fault.get("type"))
-    head = " ".join(
-        brief(part, 80)
-        for part in (as_text(fault.get("category")), as_text(fault.get("code")))
-        if part
-    )
+    names = [as_text(fault.get(key)) for key in ("category", "code")]
+    head = " ".join(brief(name, 80) for name in names if name)
     text = f"{head} ({brief(kind, 80)})" if kind else head
     message = brief(as_text(fault.get("message")), 600)
-    return (
-        f"{text}: {message}"
-        if message and text
-        else message or text or (brief(dict(fault), 300) if fault else "")
-    )
+    shown = ": ".join(filter(None, (text, message)))
+    if shown:
+        return shown
+    return brief(dict(fault), 300) if fault else ""
 
 
 def gist(row: Object) -> str:
@@ -254,14 +265,16 @@ def gist(row: Object) -> str:
     Its fault, first reason, labels or rationale, else another's.
     """
     grade, grades = as_map(row.get("grade")), as_map(row.get("grades"))
-    text = (
-        fault_text(as_map(grade.get("fault")))
-        or fault_text(as_map(row.get("error")))
-        or _why(grade)
-    )
-    text = text or as_text(grade.get("rationale"))
-    others = (f"{key}: {why}" for key in sorted(grades) if (why := _why(as_map(grades[key]))))
-    return brief(text or next(others, ""), 180)
+    texts = [
+        fault_text(as_map(grade.get("fault"))),
+        fault_text(as_map(row.get("error"))),
+        _why(grade),
+        as_text(grade.get("rationale")),
+    ]
+    for key in sorted(grades):
+        why = _why(as_map(grades[key]))
+        texts.append(f"{key}: {why}" if why else "")
+    return brief(next(filter(None, texts), ""), 180)
 
 
 def _why(grade: Object) -> str:
@@ -269,65 +282,71 @@ def _why(grade: Object) -> str:
 
     Without one, its two labels if they differ.
     """
-    reasons = list(
-        dict.fromkeys(text for reason in all_reasons(grade) if (text := reason_text(reason)))
-    )
+    texts = [reason_text(reason) for reason in all_reasons(grade)]
+    reasons = list(dict.fromkeys(filter(None, texts)))
+    if len(reasons) > 1:
+        return f"{brief(reasons[0], 130)} (+{len(reasons) - 1})"
     if reasons:
-        return (
-            reasons[0] if len(reasons) == 1 else f"{brief(reasons[0], 130)} (+{len(reasons) - 1})"
-        )
+        return reasons[0]
     label, gold = grade.get("label"), grade.get("gold")
-    differ = label is not None and gold is not None and label != gold
-    return f"predicted {brief(label, 60)}, expected {brief(gold, 60)}" if differ else ""
+    if label is None or gold is None or label == gold:
+        return ""
+    return f"predicted {brief(label, 60)}, expected {brief(gold, 60)}"
 
 
 def grades_of(row: Object) -> list[Shape]:
-    """Return what graders say, the main one first."""
+    """Return the grades of a row, the main one first."""
     grades, head = as_map(row.get("grades")), row.get("grade")
     if not grades and isinstance(head, Mapping):
         return [grade_view("grade", head)]
-    return [
-        grade_view(brief(key, 80), as_map(grades[key]))
-        for key in sorted(grades, key=lambda key: (grades[key] != head, key))
-    ]
+    keys = sorted(grades, key=lambda key: (grades[key] != head, key))
+    return [grade_view(brief(key, 80), as_map(grades[key])) for key in keys]
 
 
 def grade_view(key: str, grade: Object) -> Shape:
-    """Return what a grader says of a sample, or of an item in it, as texts.
+    """Return a grade of a sample, or of an item in it, as texts.
 
-    What its items say is not said twice.
-
-    ``score`` is the state when there is none, ``rationale`` "" where the code of a reason, or the
-    fault, says the same.
+    What its items say is not said twice. ``score`` is the state when there is none, ``rationale``
+    "" where the code of a reason, or the fault, says the same.
     """
-    items, rationale = map(as_map, as_list(grade.get("items"))), as_text(grade.get("rationale"))
-    said = {
-        as_text(as_map(grade.get("fault")).get("message")),
-        *(as_text(each.get("code")) for each in all_reasons(grade)),
-    }
-    inside = {reason_text(as_map(each)) for item in items for each in as_list(item.get("reasons"))}
+    rationale = as_text(grade.get("rationale"))
+    reasons = _own_reasons(grade)
+    texts = [reason_text(reason, known=rationale) for reason in reasons[:MOST_REASONS]]
+    counts = {name: count for name, count in as_map(grade.get("counts")).items() if count}
+    numbers = {**as_map(grade.get("parts")), **counts}
+    names = sorted(numbers, key=str)[:MOST_PARTS]
+    value = score(grade)
+    sides = (grade.get("label"), grade.get("gold"))
+    label, gold = ("" if side is None else brief(side, 80) for side in sides)
+    return Shape(
+        key=key,
+        score=outcome(grade) if value is None else number(value),
+        label=label,
+        gold=gold,
+        rationale="" if _is_repeated(rationale, grade) else rationale,
+        fault=fault_text(as_map(grade.get("fault"))),
+        reasons=list(dict.fromkeys(filter(None, texts))),
+        more_reasons=len(reasons) - len(texts),
+        parts=[(str(name), number(numbers[name])) for name in names],
+        held=grade,
+    )
+
+
+def _own_reasons(grade: Object) -> list[Object]:
+    """Return the reasons of a grade that none of its items gives, each once."""
+    inside = set()
+    for item in map(as_map, as_list(grade.get("items"))):
+        inside |= {reason_text(as_map(reason)) for reason in as_list(item.get("reasons"))}
     reasons: dict[str, Object] = {}
     for reason in map(as_map, as_list(grade.get("reasons"))):
         text = reason_text(reason)
         if text not in inside:
             reasons.setdefault(text, reason)
-    texts = [reason_text(each, known=rationale) for each in [*reasons.values()][:MOST_REASONS]]
-    counts = {name: count for name, count in as_map(grade.get("counts")).items() if count}
-    numbers, value = {**as_map(grade.get("parts")), **counts}, score(grade)
-    label, gold = (
-        "" if (name := grade.get(side)) is None else brief(name, 80) for side in ("label", "gold")
-    )
-    return Shape(
-        key=key,
-        score=number(value) if value is not None else outcome(grade),
-        label=label,
-        gold=gold,
-        rationale="" if rationale in said else rationale,
-        fault=fault_text(as_map(grade.get("fault"))),
-        reasons=list(dict.fromkeys(filter(None, texts))),
-        more_reasons=len(reasons) - len(texts),
-        parts=[
-            (str(name), number(numbers[name])) for name in sorted(numbers, key=str)[:MOST_PARTS]
-        ],
-        held=grade,
-    )
+    return list(reasons.values())
+
+
+def _is_repeated(rationale: str, grade: Object) -> bool:
+    """Return whether a rationale says what the code of a reason, or the fault, says."""
+    message = as_text(as_map(grade.get("fault")).get("message"))
+    codes = [as_text(reason.get("code")) for reason in all_reasons(grade)]
+    return rationale in (message, *codes)

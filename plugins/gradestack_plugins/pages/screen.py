@@ -168,9 +168,8 @@ class Screen(msgspec.Struct, frozen=True):
         if not parts or self.reliable.models > 1:
             return
         (_, every, _), (_, some, _), (_, none, _) = parts
-        word = words_of(self.summary)["passed"]
         tasks = counted(self.reliable.tasks, "tasks")
-        yield f"Of {tasks} {number(every)} {word} in every trial, {number(some)} in some, "
+        yield f"Of {tasks} {number(every)} pass in every trial, {number(some)} in some, "
         yield f"{number(none)} in none. "
 
     def _graded(self) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from itertools import accumulate, pairwise
 
 import msgspec
 
@@ -28,12 +27,11 @@ class Reliability(msgspec.Struct, frozen=True):
         if not self.passes or (self.trials or 1) < 2:
             return ()
         every, none = self.passes.get(self.trials or 0, 0), self.passes.get(0, 0)
-        named = (
-            ("in every trial", every),
-            ("in some", self.tasks - every - none),
-            ("in none", none),
+        some = self.tasks - every - none
+        named = {"in every trial": every, "in some": some, "in none": none}
+        return tuple(
+            (name, count, round(100 * count / self.tasks, 2)) for name, count in named.items()
         )
-        return tuple((name, count, round(100 * count / self.tasks, 2)) for name, count in named)
 
 
 def by_task(entries: Sequence[RowEntry]) -> Mapping[tuple[str, str], list[RowEntry]]:
@@ -45,25 +43,19 @@ def by_task(entries: Sequence[RowEntry]) -> Mapping[tuple[str, str], list[RowEnt
 
 
 def reliability_of(index: RowIndex, *, outcome: bool) -> Reliability:
-    """Return the reliability of the tasks of an index."""
+    """Return the reliability of the tasks of an index; each model's task is one of its own."""
     models: dict[str, int] = {}
-    marks = sorted(  # of model and task, and whether it is a success
-        2 * (models.setdefault(entry.model, len(models)) * len(index.names) + task)
-        + (entry.passed is True)
-        for entry, task in zip(index.entries, index.tasks, strict=True)
-    )
-    ends = [
-        place
-        for place, (mark, after) in enumerate(pairwise((*marks, -1)), start=1)
-        if mark >> 1 != after >> 1
-    ]
-    passed = [0, *accumulate(mark & 1 for mark in marks)]
-    found = Counter(
-        (stop - start, passed[stop] - passed[start]) for start, stop in pairwise((0, *ends))
-    )
-    tasks, sizes = found.total(), {trials for trials, _ in found}
+    trials, passed = Counter[int](), Counter[int]()
+    tasks = len(index.names)
+    for entry, task in zip(index.entries, index.tasks, strict=True):
+        model = models.setdefault(entry.model, len(models))
+        place = model * tasks + task
+        trials[place] += 1
+        if entry.passed is True:
+            passed[place] += 1
+    sizes = set(trials.values())
     if len(sizes) != 1:
-        return Reliability(tasks, None, {})
-    (trials,) = sizes
-    passes = {passed: times for (_, passed), times in sorted(found.items())} if outcome else {}
-    return Reliability(tasks, trials, passes, len(models))
+        return Reliability(len(trials), None, {})
+    (size,) = sizes
+    passes = Counter(passed[place] for place in trials) if outcome else {}
+    return Reliability(len(trials), size, dict(sorted(passes.items())), len(models))

@@ -46,11 +46,8 @@ def brief(value: Any, limit: int = 140) -> str:
     Texts as they are, anything else as JSON, cut with an ellipsis.
     """
     if type(value) is str and len(value) <= limit and value.isascii() and value.isprintable():
-        return (
-            " ".join(value.split())
-            if "  " in value or value[:1] == " " or value[-1:] == " "
-            else value
-        )
+        is_tidy = "  " not in value and value.strip() == value
+        return value if is_tidy else " ".join(value.split())
     text = value[: 4 * limit] if isinstance(value, str) else compact(value)[: 4 * limit]
     line = " ".join(clean(text).split())
     return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"
@@ -123,10 +120,12 @@ _DIGITS = re.compile(r"(\d{1,18})")
 def natural(text: str) -> tuple[tuple[int, str], ...]:
     """Return a sort key by which ``task 2`` comes before ``task 10``."""
     parts = _DIGITS.split(text)
-    if (
-        len(parts) == 3 and parts[1].isascii()
-    ):  # nearly every id; a page sorts as many as it has tasks
-        return (-1, parts[0]), (int(parts[1]), ""), (-1, parts[2])
-    return tuple(
-        (int(part), "") if part.isdecimal() and part.isascii() else (-1, part) for part in parts
-    )
+    if len(parts) == 3 and parts[1].isascii():  # nearly every id; there may be very many
+        before, digits, after = parts
+        return (-1, before), (int(digits), ""), (-1, after)
+    return tuple(map(_natural_part, parts))
+
+
+def _natural_part(part: str) -> tuple[int, str]:
+    is_number = part.isdecimal() and part.isascii()
+    return (int(part), "") if is_number else (-1, part)

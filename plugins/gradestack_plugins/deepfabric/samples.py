@@ -60,7 +60,7 @@ class Entry(NamedTuple):
 
 
 class Native(NamedTuple):
-    """The facts that the family's exporter and program need beyond the general fields of a sample."""
+    """The facts that exporter and program need beyond the general fields of a sample."""
 
     row: int
     """Zero-based position of the record in its dataset."""

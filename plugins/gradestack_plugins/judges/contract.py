@@ -258,7 +258,7 @@ class Judged(Grader):
         return self.verdict(sample, self.journal.replies(keys))
 
     def contract_problem(self, sample: Sample) -> str | None:
-        """Return the fault that the kit refuses: other requests, or a reply without a sound grade."""
+        """Return the fault that the kit finds: other requests, or a reply without a sound grade."""
         from gradestack.testing import fresh  # noqa: PLC0415 - for the kit alone
 
         requests, repeated = self.requests(sample), self.requests(fresh(sample)[0])

@@ -118,7 +118,7 @@ class Letta(RecordReader):
     @classmethod
     @override
     def looks_like(cls, record: Any) -> float | None:
-        """Return the certainty of a line; None of one of another type, and of one that holds nothing."""
+        """Return the certainty of a line; None of one of another type or without content."""
         result = unwrapped(record)
         if not result or not isinstance(result, dict):
             return None

@@ -66,7 +66,7 @@ class ToolCalls(Grader):
 
     Each pair of an expected call e and a call a that was made has a share of what is right in it::
 
-        s(e, a) = equal leaves / leaves of either      0 unless the names agree; 1 where neither has any
+        s(e, a) = equal leaves / leaves of either   0 unless names agree; 1 where neither has any
 
     A leaf is a scalar, or an empty list or object, at its JSON pointer. The matching M pairs
     calls one to one so that the total credit is largest. Of several such matchings it is the one

@@ -75,8 +75,8 @@ class ToolSuccess(Grader):
     ``counts`` has ``calls``, each state (``ok``, ``error``, ``denied``, ``not_run``, ``unknown``),
     ``retried`` (errors after which the same tool was called again) and ``recovered`` (errors after
     which it was called with success). ``items`` holds the same by tool. Where exit codes of shells
-    are recorded, ``counts`` has ``commands`` and ``nonzero_commands``: commands that ended non-zero,
-    of which not all are failed calls.
+    are recorded, ``counts`` has ``commands`` and ``nonzero_commands``: commands that ended
+    non-zero, of which not all are failed calls.
 
     Attributes:
         errors: Regular expressions; a result in which one occurs is an error.
@@ -151,7 +151,7 @@ def _error_text(call: ToolCall) -> str:
 
 
 def _count_commands(calls: Iterable[ToolCall]) -> dict[str, int]:
-    """Return the numbers of commands of shells with a known exit code, and with one that is not 0."""
+    """Return the numbers of shell commands with a known exit code, and with one that is not 0."""
     codes = [call.exit_code for call in calls if call.exit_code is not None]
     nonzero = len(codes) - codes.count(0)
     return {"commands": len(codes), "nonzero_commands": nonzero} if codes else {}

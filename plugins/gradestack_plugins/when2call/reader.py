@@ -94,7 +94,7 @@ _BROKEN_OFF = (b'"judge_response"', b'"predicted_label"', b'"predicted_label_raw
 
 
 def form_of(record: Mapping[str, Any]) -> Form | None:
-    """Return the paradigm that wrote a record, judged by its keys; None when it is no prediction."""
+    """Return the paradigm that wrote a record, by its keys; None when it is no prediction."""
     if "run_labels" in record:
         return None  # several runs of one item, a stability record
     keys = record.keys()
@@ -175,7 +175,7 @@ def _choice_label(pair: Any, names: tuple[str, ...]) -> str | None:
 def count_flags(
     record: Mapping[str, Any], form: Form, labels: Mapping[str, str | None]
 ) -> dict[str, int]:
-    """Return the numbers that a prediction adds to the counters of its method, by its recorded labels."""
+    """Return the numbers that a prediction adds to its method, by its recorded labels."""
     label = labels.get(SINGLE)
     flags = dict[str, bool]()
     if form == "logprob":

@@ -99,7 +99,7 @@ class Shard(msgspec.Struct, frozen=True, kw_only=True):
     """Whatever else the reader wants to know."""
 
     def size(self) -> int:
-        """Return how many bytes it is of, at least 1; 1 for what is no range of a file."""
+        """Return the size in bytes, at least 1; 1 for what is no range of a file."""
         try:
             end = self.input.path.stat().st_size if self.end is None else self.end
         except OSError:
@@ -162,7 +162,7 @@ class Reader(Contract):
 
     @classmethod
     def sniff(cls, path: Path, head: bytes) -> float:
-        """Return how sure it is that ``path`` is of this format: 0.0 no, 1.0 certain.
+        """Return the confidence that ``path`` is of this format: 0.0 no, 1.0 certain.
 
         Args:
             path: A file or a directory.
@@ -195,7 +195,7 @@ class Reader(Contract):
         """
 
     def blocks(self, shard: Shard, index: Any) -> Iterator[list[Sample | BadRecord]]:
-        """Yield what ``read`` yields in lists of any length.
+        """Yield the records of ``read`` in lists of any length.
 
         A format read faster in blocks overrides this.
         """
@@ -341,7 +341,7 @@ _AMOUNTS = ("count", "seconds", "tokens", "usd")
 
 
 class Figure(msgspec.Struct, frozen=True):
-    """What a figure means, said once.
+    """The meaning of a figure, declared once.
 
     Read by console, pages, comparison, gates and tables alike.
     """
@@ -384,7 +384,7 @@ class Figure(msgspec.Struct, frozen=True):
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """What it cannot be below and above; infinite where nothing is known."""
+        """The least and the greatest value there can be; infinite where nothing is known."""
         least, most = (
             (-math.inf if self.unit == "score" else 0.0),
             (1.0 if self.unit == "share" else math.inf),
@@ -424,20 +424,20 @@ class Ratio(Figure, frozen=True, kw_only=True):
     """Name of the count below, its divisor."""
 
     def __post_init__(self) -> None:
-        """Say the divisor and the formula."""
+        """Set the divisor and the formula."""
         force_setattr(self, "divisor", self.of)
         force_setattr(self, "about", self.about or f"{self.right} / {self.of}")
 
 
 def declared_at(figures: Iterable[Figure], path: str) -> Figure | None:
-    """Return which of some figures is declared at a path; None where none is."""
+    """Return the figure that is declared at a path; None where none is."""
     return next((figure for figure in figures if figure.covers(path)), None)
 
 
 def declared_figure(
     figures: Iterable[Figure], aggregator: str, path: str, component: str = ""
 ) -> Figure | None:
-    """Return which of an aggregator's figures is the one at a path below it.
+    """Return the declared figure of an aggregator at a path below it.
 
     None where it declares none such.
     """
@@ -449,7 +449,7 @@ def declared_figure(
 
 
 def direction_of(figure: Figure, component: str, grader: Direction) -> Direction:
-    """Return which values of a figure are better: its own direction, of a mean score the grader's.
+    """Return the direction of a figure: its own, of a mean score the grader's.
 
     Args:
         figure: The declaration.
@@ -518,7 +518,7 @@ def _earlier_word(component: Any) -> str | None:
 
 
 def _odd_word(component: Any) -> str | None:
-    """Return which word of a component's class is none that the kernel knows."""
+    """Return the word of a component's class that the kernel does not know."""
     if not isinstance(component.version, str | property):
         text = str(component.version)
         return f"has version = {component.version!r}; write a text: version = {text!r}"
@@ -530,7 +530,7 @@ def _odd_word(component: Any) -> str | None:
 
 
 def misdeclared(component: Any) -> str | None:
-    """Return what is wrong with the sample fields, or the parts of a grade and the figures, a
+    """Find a mistake in the sample fields, or the parts of a grade and the figures, that a
     component declares.
     """
     of_grades = component.contract == "aggregator"
@@ -598,7 +598,7 @@ class Aggregator(Contract):
         return ()
 
     def contribution(self, grade: Grade) -> Numbers | None:
-        """Return what a grade adds to sums, by name; None: it is not counted.
+        """Return the numbers that a grade adds to sums, by name; None: it is not counted.
 
         Asked once for grades that are equal in all that it reads.
         """
@@ -612,14 +612,14 @@ class Aggregator(Contract):
         return [each for each in self.figures if isinstance(each, Ratio)]
 
     def model_totals(self, grades: Grades) -> Numbers:
-        """Return what ``task_contribution`` has to know of all grades of a model.
+        """Return totals over all grades of a model, for ``task_contribution``.
 
         It finds it among a task's sums.
         """
         return {}
 
     def task_contribution(self, sums: Mapping[str, float]) -> Mapping[str, float | Fraction] | None:
-        """Return what a task of a model adds, made of the sums of its samples.
+        """Return the numbers that a task of a model adds, made of the sums of its samples.
 
         None: it is not counted. Fractions are summed exactly.
         """
@@ -676,7 +676,7 @@ class Exporter(Contract):
         return ()
 
     def frame(self, artefact: str, summary: ExportSummary) -> tuple[str, str]:
-        """Return what is written before the first and after the last chunk of an artefact."""
+        """Return the text before the first and after the last chunk of an artefact."""
         return ("", "")
 
     def finish(self, summary: ExportSummary) -> Mapping[str, str]:
@@ -700,7 +700,7 @@ class GraderSummary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ExportSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """What an exporter may know once an input is finished."""
+    """The figures of a finished input, as an exporter is given them."""
 
     input: Input
     reader: Reader
@@ -726,7 +726,7 @@ class ProgramFigure(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ProgramRun(msgspec.Struct, frozen=True, kw_only=True):
-    """What an original program makes of one input."""
+    """The output of an original program for one input."""
 
     files: Mapping[str, str]
     """Its own result files: path below ``native/`` -> text."""
@@ -738,7 +738,7 @@ class ProgramRun(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ProgramInput(msgspec.Struct, frozen=True, kw_only=True):
-    """What an original program is given: the files as they are, and what the suite says of them."""
+    """The input of an original program: the files as they are, and what the suite says of them."""
 
     input: Input
     reader: Reader

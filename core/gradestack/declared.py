@@ -1,6 +1,6 @@
-"""What figures of a finished run mean.
+"""Meanings of the figures of a finished run.
 
-What graders and aggregators declared of them, as its header records it.
+They are what graders and aggregators declared, as the header records it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _MEAN = "mean"  # aggregator whose figure means what its grader says of a score
 
 
 class Declarations:
-    """What the components of a run declare of figures, looked up by path.
+    """The declarations of figures by the components of a run, looked up by path.
 
     For whatever shows or compares them.
     """
@@ -41,11 +41,12 @@ class Declarations:
                 self._figures[grader, key] = figures
 
     def score(self, grader: str) -> Figure | None:
-        """Return what the mean score of a grader means; None: nobody says."""
+        """Return the declaration of a grader's mean score; None: nobody says."""
         return self._scores.get(grader)
 
     def figure(self, grader: str, aggregator: str, path: str = "") -> Figure | None:
-        """Return what a figure means, of aggregator "" (averages) or one, by the path below it.
+        """Return the declaration of a figure, of aggregator "" (averages) or one, by the path below
+        it.
 
         None: nobody says.
         """
@@ -55,8 +56,8 @@ class Declarations:
         return declared_figure(figures, aggregator, path)
 
     def at(self, path: str) -> Figure | None:
-        """Return what the figure at ``GRADER.AGGREGATOR.FIGURE`` means, as headlines and gates
-        write it.
+        """Return the declaration of the figure at ``GRADER.AGGREGATOR.FIGURE``, as headlines and
+        gates write it.
         """
         for grader, aggregator in self._figures:
             prefix = f"{grader}.{aggregator}"
@@ -67,7 +68,7 @@ class Declarations:
 
 
 def _score(entry: Mapping[str, Any]) -> Figure:
-    """Return what a grader's mean score means."""
+    """Return the declaration of a grader's mean score."""
     label = as_text(entry.get("label"))
     if label == as_text(entry.get("key")):
         label = "Mean score"
@@ -88,7 +89,7 @@ def _figure(entry: Mapping[str, Any]) -> Figure:
 
 
 def declared_entry(figure: Figure) -> dict[str, Any]:
-    """Return what header.json records of a figure: what is not said is left out."""
+    """Return the entry of a figure in header.json: what is not said is left out."""
     entry = {name: getattr(figure, name) for name in ("name", "label", "better", "unit")}
     for name in _OPTIONAL:
         value = getattr(figure, name)

@@ -68,7 +68,7 @@ class ExactSums:
         return totals
 
     def exact_totals(self, counts: Mapping[Sums, int]) -> dict[str, int | Fraction]:
-        """Return what sums come to, each so many times, by name."""
+        """Add up sums, each so many times; return totals by name."""
         totals = Counter[int]()
         for sums, times in counts.items():
             for index, units in sums:
@@ -80,7 +80,7 @@ class ExactSums:
         return exact
 
     def unit(self, name: str) -> int:
-        """Return how many units of a name are 1."""
+        """Return the number of units of a name that are 1."""
         return self._units.get(name) or 1
 
     def units_of(self, name: str, sums: Iterable[Sums]) -> list[int]:

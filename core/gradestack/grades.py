@@ -136,7 +136,7 @@ class Grades:
 
     @cached_property
     def _exact(self) -> ExactSums:
-        """What adds up what grades contribute."""
+        """Exact sums of the contributions of grades."""
         return ExactSums(self._numbers[0])
 
     @cached_property
@@ -146,7 +146,7 @@ class Grades:
 
     @cached_property
     def _by_cell(self) -> list[Sums]:
-        """What samples add, of each cell of the table."""
+        """The sums of each cell of the table."""
         cells = self.table.cells()
         codes = self._numbers[1]
         if not codes:
@@ -156,7 +156,7 @@ class Grades:
 
     @cached_property
     def _by_task(self) -> list[Sums]:
-        """What samples add, of each task, over all models."""
+        """The sums of each task, over all models."""
         cells = self.table.cells()
         if len(cells.models) == 1:
             return self._by_cell
@@ -164,7 +164,7 @@ class Grades:
 
     @cached_property
     def _tasks(self) -> tuple[Counter[Sums], ByModel[Sums]]:
-        """How many tasks have which sums.
+        """The numbers of tasks by their sums.
 
         Over all models, and of each model that has any.
         """
@@ -198,7 +198,7 @@ class Grades:
         return (next(iter(by_model.values())) if len(by_model) == 1 else count(over_all)), by_model
 
     def sums(self, *names: str, whole: bool = False) -> tuple[Counter[Cell], ByModel[Cell]]:
-        """Return how many tasks have which sums of some numbers.
+        """Count tasks by their sums of some numbers.
 
         Over all models, and of each model's tasks.
 
@@ -215,7 +215,7 @@ class Grades:
         )
 
     def unit(self, name: str) -> int:
-        """Return how many units of exact sums are 1."""
+        """Return the number of units of exact sums that are 1."""
         return self._exact.unit(name)
 
     def numbers_by_task(self) -> dict[str, TaskNumbers]:
@@ -224,7 +224,7 @@ class Grades:
         return {task: added for task, added in zip(names, numbers, strict=True) if added}
 
     def tasks_by_model(self) -> TasksByModel:
-        """Return how many tasks have which numbers under each of several models."""
+        """Count tasks by their numbers under each of several models."""
         cells, parts = self.table.cells(), dict[int, list[tuple[str, TaskNumbers]]]()
         numbers = self._exact.name_sums(self._by_cell)
         for task, model, added in zip(cells.tasks, cells.of_models, numbers, strict=True):
@@ -235,7 +235,7 @@ class Grades:
     def task_numbers(
         self, names: Container[str] | None = None
     ) -> tuple[Counter[TaskNumbers], ByModel[TaskNumbers]]:
-        """Return how many tasks have which numbers by name.
+        """Count tasks by their numbers by name.
 
         Over all models, and of each model's tasks.
 

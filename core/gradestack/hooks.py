@@ -1,4 +1,4 @@
-"""What a plugin says of itself when it is found.
+"""The description that a plugin gives of itself when it is found.
 
 Its classes, and what they need, are imported when they are used.
 """
@@ -39,7 +39,7 @@ hookimpl = pluggy.HookimplMarker(NAME)
 
 
 class Component(NamedTuple):
-    """What a plugin hands the kernel: a name for a class that is not imported yet."""
+    """The record that a plugin hands the kernel: a name for a class that is not imported yet."""
 
     kind: Kind
     name: str

@@ -1,4 +1,4 @@
-"""What is in force while a shard is worked on.
+"""Settings that are in force while a shard is graded.
 
 Room for recursion, a collector that looks less often, limits.
 
@@ -36,7 +36,7 @@ _thresholds: list[Any] = []
 
 
 def _room(depth: int = 0) -> int:
-    """Return how many frames fit on top of this one.
+    """Return the number of frames that fit on top of this one.
 
     Counting those below is off by what is not Python's.
     """
@@ -70,7 +70,9 @@ def collected_seldom() -> Iterator[None]:
 
 
 class Limits(NamedTuple):
-    """What a grader may take for a sample, a record, and a silent scheduler; None: anything."""
+    """The limits of a grader for a sample, of a record, and of a silent scheduler; None: no
+    limit.
+    """
 
     seconds_per_grade: float | None = None
     record_bytes: int | None = None
@@ -136,7 +138,7 @@ def in_progress(made: list[Any]) -> Iterator[None]:
 
 
 class Watchdog:
-    """How often in a row a thread was found at the same grade.
+    """Counts how often in a row a thread was found at the same grade.
 
     Not for how long: a machine that slept costs nothing.
     """
@@ -156,7 +158,7 @@ class Watchdog:
 
 
 def time_limit_text(seconds: float) -> str:
-    """Return what is said of what took too long."""
+    """Return the message about a grade that took too long."""
     return f"took longer than {seconds:g} s (limits.seconds_per_grade)"
 
 

@@ -1,4 +1,4 @@
-"""What a recorded run looks like to graders, and what graders say about it.
+"""Recorded runs as graders see them, and the grades that graders give.
 
 Everything here is plain frozen data. Readers build ``Sample`` objects from result files, graders
 turn each into a ``Grade``, aggregators see only ``Key`` and ``Grade``.
@@ -171,7 +171,7 @@ class Rule(
     forbid_unknown_fields=True,
     omit_defaults=True,
 ):
-    """What an argument may be that is not simply compared.
+    """The rule of an argument that is not simply compared.
 
     ``optional`` may be left out, ``ignore`` takes any value.
     """
@@ -268,7 +268,7 @@ def is_amount(number: float) -> bool:
 
 
 def impossible_amounts(recorded: Any) -> int:
-    """Return how many numbers of recorded costs, times and counts cannot be any.
+    """Count the numbers of recorded costs, times and counts that cannot be any.
 
     They are infinite, or below 0; NaN says that nothing is known, as None
     does. Lists and objects are looked through.
@@ -294,7 +294,7 @@ class Usage(
     forbid_unknown_fields=True,
     omit_defaults=True,
 ):
-    """What a run took: input tokens with cached ones, output tokens with reasoning.
+    """The usage of a run: input tokens with cached ones, output tokens with reasoning.
 
     None is "not recorded", never 0. An amount below 0, infinite or NaN is not recorded.
     """
@@ -460,7 +460,7 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Grade(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What one grader says about one sample."""
+    """The judgement of one grader on one sample."""
 
     outcome: Outcome = Outcome.GRADED
     score: float | None = None
@@ -561,7 +561,7 @@ LARGEST_SCORE = 1e100
 
 
 def check_grade(grade: Any) -> str | None:
-    """Return what is wrong with what a grader returned, or None where it is a grade that obeys the
+    """Find what is wrong with the return value of a grader; None where it is a grade that obeys the
     contract.
 
     A graded outcome has a finite score of at most ``LARGEST_SCORE`` in magnitude, and a verdict or
@@ -598,7 +598,7 @@ def check_grade(grade: Any) -> str | None:
 
 
 def _odd_member(grade: Grade) -> str | None:
-    """Return what is wrong with the parts, counts or labels of a grade."""
+    """Find what is wrong with the parts, counts or labels of a grade."""
     for name, wanted in (("parts", "finite or None"), ("counts", "a finite number")):
         members: Any = getattr(grade, name)
         if type(members) is not dict and not isinstance(members, Mapping):  # which is slow

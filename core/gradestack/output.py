@@ -24,7 +24,7 @@ def counted(number: int, noun: str) -> str:
 
 
 def state_text(state: str, number: int) -> str:
-    """Return how many grades are in a state, in the console's words.
+    """Return the number of grades in a state, in the console's words.
 
     >>> state_text("failed", 2), state_text("skipped", 4)
     ('2 errors', '4 not applicable')

@@ -58,7 +58,7 @@ def read_records(
     layout: Layout = "either",
     decode: Callable[[bytes], Any] = loads,
 ) -> Iterator[Element]:
-    """Yield what ``gradestack.jsonio.iter_records`` yields of an input.
+    """Yield the records of an input, as ``gradestack.jsonio.iter_records`` does.
 
     Raises:
         DataError: It cannot be read, or holds no list where the layout is ``list``.
@@ -138,7 +138,7 @@ class RecordReader(Reader):
 
     @classmethod
     def looks_like(cls, record: Any) -> float | None:
-        """Return how sure one record makes it that a file is of this format, 0 to 1.
+        """Return the confidence that one record gives that a file is of this format, 0 to 1.
 
         None where it tells nothing.
         """
@@ -148,7 +148,7 @@ class RecordReader(Reader):
 
     @classmethod
     def begins_like(cls, text: bytes) -> float | None:
-        """Return how sure the beginning of a record that is too long makes it.
+        """Return the confidence that the beginning of a record gives that is too long.
 
         None where it tells nothing.
         """
@@ -156,7 +156,7 @@ class RecordReader(Reader):
 
     @classmethod
     def complaint(cls, record: dict[str, Any]) -> str | None:
-        """Return what keeps an object from being a record, where it nearly is one.
+        """Explain why an object is no record, where it nearly is one.
 
         Keys that are missing; else None.
         """
@@ -165,7 +165,7 @@ class RecordReader(Reader):
 
     @classmethod
     def sniff(cls, path: Path, head: bytes) -> float:
-        """Return how sure it is that a file is of this format, from its first records.
+        """Return the confidence that a file is of this format, from its first records.
 
         See ``recognised``.
         """
@@ -173,7 +173,7 @@ class RecordReader(Reader):
 
     @classmethod
     def recognised(cls, path: Path, head: bytes) -> float | None:
-        """Return how sure the surest of the first records, or its beginning, makes it.
+        """Return the greatest confidence that the first records give, or their beginning.
 
         None when they tell nothing.
         """
@@ -242,8 +242,8 @@ class RecordReader(Reader):
         samples_of: Callable[[Any, Source], Iterable[Sample | BadRecord]],
         file: Input | None = None,
     ) -> Iterator[Sample | BadRecord]:
-        """Yield what ``samples_of`` makes of every record of a shard, where that is more than
-        ``sample_of``.
+        """Yield the samples that ``samples_of`` makes of every record of a shard, where that is
+        more than ``sample_of``.
 
         Args:
             shard: The shard.
@@ -264,7 +264,7 @@ class RecordReader(Reader):
         samples_of: Callable[[Any, Source], Iterable[Sample | BadRecord]],
         shown: str,
     ) -> Iterator[Sample | BadRecord]:
-        """Yield what ``samples_of`` makes of elements, however they were read.
+        """Yield the samples that ``samples_of`` makes of elements, however they were read.
 
         ``shown`` is the name of their file.
         """

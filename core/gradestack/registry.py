@@ -114,7 +114,7 @@ class Registry:
 
     @property
     def conflicts(self) -> list[str]:
-        """What several distributions offer under one name."""
+        """Conflicts: several distributions offer components of one name."""
         return [offers[0].conflict for offers in self._offers.values() if offers[0].conflict]
 
     @property
@@ -135,7 +135,7 @@ class Registry:
         return [offer[:2] for offers in self._offers.values() for offer in offers]
 
     def sound(self, kind: Kind) -> dict[str, Any]:
-        """Return what components of a kind stand for, by name.
+        """Return the classes or functions of a kind's components, by name.
 
         One that is broken matters only to those who name it.
         """
@@ -146,7 +146,9 @@ class Registry:
         return sound
 
     def offers(self, kind: Kind, name: str) -> list[Offer]:
-        """Return what is called ``NAME``, ours first, or the one called ``DISTRIBUTION:NAME``."""
+        """Return the components called ``NAME``, ours first, or the one called
+        ``DISTRIBUTION:NAME``.
+        """
         offers = self._offers.get((kind, name))
         if offers:
             return offers
@@ -196,7 +198,7 @@ class Registry:
 
     @staticmethod
     def loaded(component: Component, plugin: Plugin) -> Any:
-        """Return what a component of a plugin stands for, likewise."""
+        """Import and return the class or function of a plugin's component, likewise."""
         cause = None
         try:
             target = _import_target(component.target)
@@ -264,9 +266,7 @@ def _missing_methods(target: type) -> str | None:
 
 
 def _clashing_option(target: type, names: Sequence[str]) -> str | None:
-    """Return which of some options has the name, and not the type, of something else that the
-    contract has.
-    """
+    """Find an option that has the name, and not the type, of something else in the contract."""
     names = [name for name in names if hasattr(target.__mro__[1], name)]
     if not names:
         return None
@@ -278,7 +278,7 @@ def _clashing_option(target: type, names: Sequence[str]) -> str | None:
 
 
 def _problem(component: object) -> str | None:
-    """Return what is wrong with what a hook returned in place of a component."""
+    """Find what is wrong with something that a hook returned as a component."""
     if not isinstance(component, Component):
         what = "expected gradestack.Component records"
         return f"gradestack_components returned {component!r}, {what}"
@@ -295,7 +295,7 @@ def _problem(component: object) -> str | None:
 def _components(
     manager: pluggy.PluginManager, name: str
 ) -> tuple[tuple[Component, ...], str | None]:
-    """Return what a plugin offers, and what is wrong with the rest of it."""
+    """Return the components of a plugin, and what is wrong with the rest of it."""
     hooks = manager.hook.gradestack_components.get_hookimpls()
     own: list[Any] = [hook for hook in hooks if hook.plugin_name == name]
     if not own:
@@ -357,7 +357,7 @@ def _load(
 
 
 def unmet(requires: str, version: str = __version__) -> str:
-    """Return which clauses of ``>=0.2,<1`` a version does not meet, joined.
+    """Return the clauses of ``>=0.2,<1`` that a version does not meet, joined.
 
     What cannot be read is met.
     """

@@ -48,7 +48,9 @@ def files_below(path: Path, *, hidden: bool = True) -> list[Path]:
 
 
 def real_paths() -> Callable[[Path], Path]:
-    """Return what gives the real path of a file, and asks for that of each folder once."""
+    """Return a function that finds the real path of a file, and asks for that of each folder
+    once.
+    """
     folder_of: Callable[[Path], Path] = cache(Path.resolve)
 
     def real_path(path: Path) -> Path:

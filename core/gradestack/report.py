@@ -58,7 +58,7 @@ HEADER, SUMMARY = "header.json", "summary.json"
 
 
 def header_of(path: Path) -> dict[str, Any]:
-    """Return what header.json of a report directory holds; nothing where it is none."""
+    """Return the content of a report directory's header.json; nothing where it is none."""
     try:
         header = json.loads(read_regular(path / HEADER))
     except (OSError, ValueError, RecursionError):
@@ -132,8 +132,8 @@ _Summary = defstruct(
 
 
 def _find_odd_end(value: Any, path: str = "$") -> str | None:
-    """Return which end of an interval in a summary is no number, as everything that shows one
-    takes it for; None where all are.
+    """Find an end of an interval in a summary that is no number, as everything that shows one
+    expects; None where all are.
     """
     members: Iterable[tuple[Any, Any]] = ()
     if isinstance(value, dict):
@@ -294,7 +294,7 @@ class Report:
 
     @property
     def exit_code(self) -> int:
-        """What the command line exits with.
+        """The exit code of the command line.
 
         0; 1 a gate failed; 2 a page could not be written with what the suite gave for it; 3 every
         grade failed; 4 a plugin broke on the way; 130 interrupted. Of several the greatest. An
@@ -411,7 +411,7 @@ class Report:
 
     @property
     def rows_name(self) -> str:
-        """What stands before the number of a line in errors.
+        """The name before the number of a line in errors.
 
         The file of the rows, where they have one.
         """

@@ -42,7 +42,7 @@ _BEYOND_MSGPACK: Final = (TypeError, ValueError, OverflowError)
 
 
 class Wanted(msgspec.Struct, frozen=True, kw_only=True):
-    """What the figures of a run need of its grades, beyond their verdicts.
+    """The parts of grades that the figures of a run need, beyond their verdicts.
 
     Attributes:
         parts: Grader key -> parts of its grades that metrics keep: ``fault``, ``metadata`` or
@@ -177,7 +177,7 @@ class Columns:
         return [_packed({name: own[name] for name in names if name in own}) for own in facets]
 
     def _contribute(self, name: str, grades: Sequence[Grade], codes: Sequence[int]) -> list[bytes]:
-        """Return what grades add to a metric's sums, packed.
+        """Return the numbers that grades add to a metric's sums, packed.
 
         A contribution that reads nothing beyond the verdict is the same for equal verdicts: the
         metric is asked once.
@@ -215,7 +215,7 @@ def _pack_column(name: str, column: Column) -> tuple[bytes, bytes, bytes]:
 
 
 def check_numbers(numbers: Any) -> Numbers | None:
-    """Return what a grade adds to sums.
+    """Check the numbers that a grade adds to sums, and return them.
 
     Raises:
         TypeError: It is no mapping of names to numbers.

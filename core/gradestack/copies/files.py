@@ -313,7 +313,7 @@ def original(path: Path) -> Path:
 
 
 def name_of(path: Path) -> str:
-    """Return what people call an input.
+    """Return the name of an input for people.
 
     Its absolute path, its address, or ``-`` for standard input.
     """
@@ -387,7 +387,7 @@ def readable(path: Path) -> Path:
 
 
 def _packed(file: BinaryIO) -> str | None:
-    """Return how a file is packed, by its beginning; None where it is not."""
+    """Return the kind of packing of a file, by its beginning; None where it is not packed."""
     head = file.read(4)
     file.seek(0)
     return next((kind for first, kind in _PACKED.items() if head.startswith(first)), None)
@@ -464,7 +464,7 @@ _read: dict[str, Path] = {}  # standard input, which can be read once
 
 
 def run_name(text: str) -> str:
-    """Return how a run is called whose first input was given so.
+    """Return the name of a run by the text of its first input.
 
     The last part of its name, without suffixes of it.
     """

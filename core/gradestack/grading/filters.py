@@ -26,7 +26,7 @@ _WORDS = {"true": True, "false": False, "null": None, "none": None}
 
 
 class Fields(NamedTuple):
-    """What an expression may name of a sample."""
+    """The fields of a sample that an expression may name."""
 
     id: str
     model: str | None = None
@@ -68,7 +68,7 @@ class Expression(NamedTuple):
 
 @lru_cache(64)
 def parse_expression(text: str) -> Expression:
-    """Return what an expression says.
+    """Parse an expression.
 
     Raises:
         ConfigError: It is none, is nested too deeply, or too long.

@@ -192,7 +192,7 @@ class StageGrader:
     def _method(
         self, samples: Sequence[Sample], others: Mapping[str, Column], column: Column
     ) -> Callable[[Sample], Any]:
-        """Return what grades one of these samples."""
+        """Return the method that grades one of these samples."""
         component, keys = self.stage.component, self.stage.combines
         if keys:
             return lambda _: component.combine({key: others[key][len(column)] for key in keys})
@@ -246,7 +246,7 @@ class StageGrader:
         return pack_verdicts(column, self._parts) if has_changed else verdicts
 
     def _flaw_of(self, grade: Grade) -> str | None:
-        """Return what is wrong with a grade; None where it is sound.
+        """Find a flaw in a grade; None where it is sound.
 
         A number of a class of its own may raise when it is compared: that is wrong with it.
         """

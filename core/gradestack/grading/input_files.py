@@ -17,7 +17,7 @@ _EDITED = "was edited while it was read"
 
 
 class FileState(NamedTuple):
-    """What tells a file from another of its name, and from itself before it was edited."""
+    """The state of a file, which another of its name, or the same one edited, does not have."""
 
     identity: tuple[int, int]
     size: int

@@ -212,7 +212,7 @@ def _select(
     *,
     drop_copies: bool,
 ) -> Selection | None:
-    """Return which samples of the input count; None where all do."""
+    """Select the samples of the input that count; None where all do."""
     reader = plan.reader.component
 
     def admits(sample: Sample) -> bool:

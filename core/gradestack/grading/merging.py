@@ -1,4 +1,4 @@
-"""What shards came to, and all of them: columns joined in order, counts added up."""
+"""The results of shards, and of all of them: columns joined in order, counts added up."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Grades = Mapping[str, Grade]
 
 
 class Tally(msgspec.Struct, kw_only=True):
-    """What is counted of a shard, and of a whole run."""
+    """The counts of a shard, and of a run."""
 
     samples: int = 0
     bad: int = 0
@@ -69,7 +69,7 @@ class ShardResult(Tally, kw_only=True):
 
 
 class Merged(Tally, kw_only=True):
-    """What all shards came to; results are added in shard order."""
+    """The results of all shards, added in shard order."""
 
     main: str
     """Key of the main grader."""

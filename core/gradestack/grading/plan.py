@@ -17,7 +17,7 @@ from gradestack.table import Contribution, Wanted
 
 
 class Success(msgspec.Struct, frozen=True):
-    """What makes a sample a success."""
+    """The rule by which a sample is a success."""
 
     grader: str
     """Key of the outcome grader."""
@@ -61,7 +61,7 @@ def may_compare(grader: Any) -> bool:
 
 
 class SampleRule(Protocol):
-    """What decides whether one score passes."""
+    """A rule that decides whether one score passes."""
 
     def sample_passes(self, score: float) -> bool: ...  # noqa: D102
 
@@ -171,7 +171,7 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True):
 def needs_of_figures(
     graders: Iterable[str], metrics: Sequence[Metric], facets: Iterable[str] = ()
 ) -> Wanted:
-    """Return what the figures of some metrics need of grades."""
+    """Collect what the figures of some metrics need of grades."""
     parts: dict[str, dict[str, None]] = {key: {} for key in graders}
     contributions: dict[str, tuple[str, Contribution]] = {}
     names = dict.fromkeys(facets)
@@ -228,7 +228,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def taken(self) -> Subset:
-        """Which samples count, in words that name the first tasks and tags, too."""
+        """The samples that count, in words that name the first tasks and tags, too."""
         tags = f"tags {', '.join(sorted(self.sample_tags))}" if self.sample_tags else ""
         return msgspec.structs.replace(self.subset, limit=self.max_samples, tags=tags)
 

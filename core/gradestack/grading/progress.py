@@ -1,4 +1,4 @@
-"""How far a run is, counted and called back."""
+"""The progress of a run, counted and called back."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Phase = Literal["grading", "native files", "pages"]
 
 
 class Progress(msgspec.Struct, frozen=True, kw_only=True):
-    """How far a run is."""
+    """The progress of a run."""
 
     phase: Phase = "grading"
     samples: int = 0
@@ -39,7 +39,8 @@ ProgressCallback = Callable[[Progress], None]
 
 
 def _notebook_callback() -> ProgressCallback | None:
-    """Return what shows progress below a notebook's cell, which the reporter ``html`` brings.
+    """Return the callback that shows progress below a notebook's cell, which the reporter ``html``
+    brings.
 
     None elsewhere.
     """

@@ -91,7 +91,7 @@ class DisambiguatedIds(msgspec.Struct, frozen=True):
 
 
 def name_of(reader: Reader) -> str:
-    """Return how messages call a reader object."""
+    """Return the name of a reader object in messages."""
     return f"reader {type(reader).__name__} (version {reader.version})"
 
 

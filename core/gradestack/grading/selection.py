@@ -1,4 +1,4 @@
-"""Which samples of the input count, and their dataset."""
+"""The samples of the input that count, and their dataset."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Place = tuple[int, int]
 
 
 def identity_of(sample: Sample) -> Identity:
-    """Return what two records of one run share: id, model, run."""
+    """Return the identity that two records of one run share: id, model, run."""
     return sample.id, sample.model, sample.run
 
 

@@ -80,7 +80,7 @@ def _distinguish(inputs: Mapping[str, Known]) -> dict[str, Known]:
 
 
 def _combine(one: Any, other: Any) -> Any:
-    """Return what two know together; None is nothing."""
+    """Combine the knowledge of two; None is nothing."""
     if one is None or other is None:
         return other if one is None else one
     return one if one == other else _VARIES

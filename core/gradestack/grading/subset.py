@@ -19,7 +19,7 @@ _NAMED = 20
 
 
 class Subset(msgspec.Struct, frozen=True, kw_only=True):
-    """Which samples count; by default all do."""
+    """The samples that count; by default all do."""
 
     filter: str = ""
     tasks: tuple[str, ...] | None = None
@@ -62,7 +62,7 @@ _as_set = lru_cache(8)(frozenset[str])
 
 
 def left_out_text(subset: Subset, taken: int, left_out: int) -> str:
-    """Return how many samples are left out, and why, in one sentence."""
+    """Describe in one sentence the samples that are left out, and why."""
     return f"{left_out:,} of {taken + left_out:,} runs are left out: {subset}"
 
 
@@ -75,7 +75,7 @@ def subset_entry(subset: Subset, taken: int, left_out: int) -> dict[str, Any]:
 
 
 def not_found(subset: Subset, facets: Iterable[str], ids: Iterable[str]) -> list[str]:
-    """Return which tasks of a list, and which facets of a filter, no sample has, in sentences."""
+    """List the tasks of a list, and the facets of a filter, that no sample has, in sentences."""
     if subset.filter:
         return _absent_facets(subset.filter, sorted(facets))
     tasks, known = [*dict.fromkeys(subset.tasks or ())], {*ids}

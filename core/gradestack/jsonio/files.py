@@ -60,7 +60,7 @@ _NAME_IN_ZIP = 30  # where the first name stands
 
 
 def encoding_problem(head: bytes) -> str | None:
-    """Return what a file is by its beginning if not UTF-8 text, with what to do about it.
+    """Describe a file that is no UTF-8 text, by its beginning, with what to do about it.
 
     Else None.
     """

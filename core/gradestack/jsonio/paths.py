@@ -58,7 +58,7 @@ class Query:
             raise ValueError(_refusal(place, f"is no JSONPath: {said}")) from error
 
     def found(self, value: Any) -> list[Any]:
-        """Return what stands at the places it leads to.
+        """Return the values at the places it leads to.
 
         A ValueError where it cannot be followed, or not in time.
         """
@@ -89,7 +89,7 @@ Steps: TypeAlias = tuple[str | int | Query, ...]
 
 @lru_cache(maxsize=256)
 def path_steps(place: str) -> Steps:
-    """Return what leads to a place.
+    """Return the steps that lead to a place.
 
     Of a key itself, of a path (``$.log.calls[0]``) names, indexes, and one query.
 
@@ -134,7 +134,7 @@ def pointer_to(*steps: Any) -> str:
 
 
 def path_value(record: Any, steps: Steps, absent: Any = None) -> Any:
-    """Return what stands at the end of a path, ``absent`` where there is nothing.
+    """Return the value at the end of a path, ``absent`` where there is nothing.
 
     Of a query the list of what it found.
 

@@ -78,7 +78,9 @@ class Range(msgspec.Struct, frozen=True):
 
 
 def _skim_problem(text: bytes | memoryview) -> str:
-    """Return what msgspec says about a text that is not exactly one value; "" of one value."""
+    """Return the complaint of msgspec about a text that is not exactly one value; "" of one
+    value.
+    """
     try:
         _skim(text)
     except (msgspec.MsgspecError, RecursionError, UnicodeError) as error:

@@ -64,7 +64,7 @@ def _room() -> int:
 
 
 def standard_loads(text: str | bytes) -> Any:
-    """Return what ``json.loads`` returns.
+    """Decode JSON as ``json.loads`` does.
 
     Raises:
         RecursionError: It is nested too deeply, in front of what is no JSON if there is any.
@@ -109,7 +109,7 @@ def exceeds_limit(size: int) -> bool:
 
 
 def too_long(size: int) -> str:
-    """Return what is said of a record of so many bytes."""
+    """Return the message about a record of so many bytes."""
     return (
         f"{size:,} bytes long, more than {IN_FORCE.get().limits.record_bytes:,} "
         "(limits.record_bytes)"
@@ -155,7 +155,7 @@ def loads(text: str | bytes) -> Any:
 
 
 def loads_long(text: bytes) -> Any:
-    """Return what ``loads`` returns.
+    """Decode JSON as ``loads`` does.
 
     Of a long text with less memory: equal long texts in it are one object.
     """

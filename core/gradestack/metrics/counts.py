@@ -73,7 +73,7 @@ def counts_by_model(
 
 
 def merge_counts(counts: Iterable[Count]) -> Count:
-    """Return what counts of several models come to."""
+    """Add up the counts of several models."""
     merged = Count()
     for count in counts:
         for state, times in count.states.items():

@@ -212,7 +212,7 @@ def makes_task_contributions(aggregator: Aggregator) -> bool:
 
 
 def task_defaults(aggregator: Aggregator, grades: Grades) -> Numbers:
-    """Return what a metric finds in the sums of any task of a model: zeros, and model totals."""
+    """Return the sums that any task of a model has: zeros, and model totals."""
     totals = check_mapping("model_totals()", aggregator.model_totals(grades))
     return {**dict.fromkeys(grades.names, 0), **totals}
 
@@ -220,7 +220,9 @@ def task_defaults(aggregator: Aggregator, grades: Grades) -> Numbers:
 def task_contribution(
     aggregator: Aggregator, numbers: TaskNumbers, defaults: Numbers
 ) -> TaskNumbers:
-    """Return what a task adds, made of the sums of its samples and of ``task_defaults``."""
+    """Return the numbers that a task adds, made of the sums of its samples and of
+    ``task_defaults``.
+    """
     if not makes_task_contributions(aggregator):
         return numbers
     sums = {**defaults, **dict(numbers)}
@@ -307,7 +309,7 @@ def is_finite(value: Any) -> bool:
 
 
 def check_mapping(method: str, returned: Any) -> Mapping[str, Any]:
-    """Return what a method of a metric returned: a mapping of names to figures.
+    """Check that a method of a metric returned a mapping of names to figures, and return it.
 
     Raises:
         TypeError: It is no mapping.

@@ -28,7 +28,7 @@ def is_baseline(report: Report, suite: object, *, also_failed: bool) -> bool:
 
 
 def age_of(header: Mapping[str, Any], path: Path) -> tuple[str, str]:
-    """Return what sorts runs from the oldest to the newest."""
+    """Return the key that sorts runs from the oldest to the newest."""
     return str(header.get("timestamp")), path.name
 
 

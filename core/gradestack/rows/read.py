@@ -105,7 +105,7 @@ class _Sample(Struct, gc=False):
 
 
 class Took(Struct, gc=False):
-    """What a comparison needs of a run's usage; None is "not recorded"."""
+    """The usage of a run, as far as a comparison needs it; None is "not recorded"."""
 
     input_tokens: int | None = None
     output_tokens: int | None = None
@@ -124,7 +124,7 @@ class Took(Struct, gc=False):
 
 
 class GradedRow(Struct, gc=False):
-    """What figures and comparisons need of a row; nothing else of it is decoded."""
+    """The part of a row that figures and comparisons need; nothing else of it is decoded."""
 
     sample: _Sample
     expected: dict[str, Any]
@@ -147,7 +147,7 @@ class GradedRow(Struct, gc=False):
 
 
 class NamedRow(Struct, gc=False):
-    """What a filter may name of a row."""
+    """The part of a row that a filter may name."""
 
     sample: _Sample
     model_name: str | None = None

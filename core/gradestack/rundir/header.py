@@ -44,7 +44,7 @@ RealPath = Callable[[Path], Path]
 
 
 def fingerprint(suite: Suite, **more: Any) -> dict[str, Any]:
-    """Return what results depend on, topic -> content.
+    """Collect what results depend on, topic -> content.
 
     A run may be continued with another engine and limits.
     """
@@ -113,7 +113,7 @@ def _paths_in(value: Any) -> Iterator[Path]:
 
 
 def _stamp_files(path: Path, real_path: RealPath) -> list[list[Any]]:
-    """Return what tells the files at a path from others, and from themselves when changed."""
+    """Return stamps of the files at a path, by which others, and changed ones, are told."""
     stamps = []
     for copy in files_below(path):
         file = original(copy)
@@ -128,7 +128,7 @@ def _stamp_files(path: Path, real_path: RealPath) -> list[list[Any]]:
 
 
 def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
-    """Return what differs between two fingerprints, one line each."""
+    """List the differences between two fingerprints, one line each."""
     lines = []
     for topic in dict.fromkeys([*old, *new]):
         if topic not in new:
@@ -176,7 +176,7 @@ def _checksum(path: Path, state: FileState, real_path: RealPath) -> dict[str, An
 
 
 def component_entry(stage: Stage, of: str | None = None) -> dict[str, Any]:
-    """Return what header.json says of a component.
+    """Return the entry of a component in header.json.
 
     Of an aggregator also which grader it is ``of``.
     """
@@ -202,7 +202,7 @@ def component_entry(stage: Stage, of: str | None = None) -> dict[str, Any]:
 
 
 def _declared_by(stage: Stage) -> dict[str, JSON]:
-    """Return what a grader or an aggregator declares of its scores or figures."""
+    """Return the declarations of a grader's scores or an aggregator's figures."""
     component = stage.component
     if stage.kind == "aggregator":
         return {"figures": [declared_entry(figure) for figure in component.figures]}

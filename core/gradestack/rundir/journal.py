@@ -85,7 +85,7 @@ class Journal:
         self._due = time.monotonic() + SECONDS_BETWEEN_WRITES
 
     def load(self, shards: Sequence[Shard]) -> Iterator[ShardResult]:
-        """Yield what an earlier attempt has on record.
+        """Yield the results that an earlier attempt has on record.
 
         Raises:
             ConfigError: The suite, the versions or an input have changed since.

@@ -83,7 +83,9 @@ class Cluster:
             self._poll()
 
     def threads(self) -> int:
-        """Return how many shards the workers can do at the same time; 1 while there are none."""
+        """Return the number of shards that the workers can grade at the same time; 1 while there
+        are none.
+        """
         return max(1, self._threads)
 
     def order(self, work: Any) -> Future:

@@ -1,4 +1,4 @@
-"""What runs on a dask worker: the work comes once to each, as what tasks depend on.
+"""The part of a run on a dask worker: the work comes once to each, as what tasks depend on.
 
 Shards come one by one.
 """
@@ -44,7 +44,7 @@ def written(work: Any) -> bytes:
 
 
 def work_on(content: bytes, shard: Shard, size: int, version: str) -> Any:
-    """Return what the work says to the shard, or what it raised.
+    """Return the result of the work on a shard, or the error it raised.
 
     Its input had ``size`` bytes where the run is.
 

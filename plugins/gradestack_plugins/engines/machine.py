@@ -1,4 +1,4 @@
-"""What this machine offers its worker processes, and what they must not take from it."""
+"""Cores and memory that this machine offers its worker processes, and their limits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much memory can still be had, by what Linux says of the machine and of a container."""
+"""Free memory, by what Linux says of the machine and of a container."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ class InOrder(abc.ABC):
         self.killers: list[str] = []
 
     def results(self) -> Iterator[Any]:
-        """Yield what the work says to the shards."""
+        """Yield the results of the shards, in order."""
         for turn in range(len(self.shards)):
             while turn not in self.done:
                 self.give(turn)
@@ -136,7 +136,7 @@ class InOrder(abc.ABC):
 
 
 def context() -> Any:
-    """Return how processes are started.
+    """Return the way in which processes are started.
 
     By forking where that is safe: while there is one thread, the main one.
 
@@ -236,7 +236,7 @@ def _print_lines(stream: io.TextIOWrapper) -> None:
 
 
 def _gone(forker: int | None) -> Callable[[], bool]:
-    """Return what says whether the run is gone.
+    """Return a function that says whether the run is gone.
 
     Where it forked this process, that ends with it at once.
     """
@@ -284,7 +284,7 @@ def _serve(
 
 
 def _pickled_result(work: Any, shard: Shard) -> bytes:
-    """Return what the work makes of a shard, or what it raised, as bytes."""
+    """Return the result of the work on a shard, or the error it raised, as bytes."""
     try:
         with same_directory():
             result = work(shard)

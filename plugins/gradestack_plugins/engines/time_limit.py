@@ -34,7 +34,7 @@ ENDED_FOR_TIME = (_OVERDUE, 1)
 
 
 def limits_of(work: Any) -> Limits:
-    """Return what records and graders may take; what is no worker has no limits."""
+    """Return the limits of records and graders; what is no worker has no limits."""
     return getattr(getattr(work, "plan", None), "limits", None) or Limits()
 
 

@@ -68,8 +68,8 @@ def __getattr__(name: str) -> object:
         raise AttributeError(msg)
     import importlib  # noqa: PLC0415 - only on first use
 
-    found = globals()[name] = getattr(importlib.import_module(f"gradestack.{_MODULES[name]}"), name)
-    return found
+    value = globals()[name] = getattr(importlib.import_module(f"gradestack.{_MODULES[name]}"), name)
+    return value
 
 
 def __dir__() -> list[str]:

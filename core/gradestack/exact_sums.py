@@ -29,17 +29,17 @@ class ExactSums:
     """
 
     def __init__(self, contributions: Sequence[Numbers | None]) -> None:
-        numbers = [given for given in contributions if given is not None]
-        self.names = sorted({name for given in numbers for name in given})
+        numbers = [contribution for contribution in contributions if contribution is not None]
+        self.names = sorted({name for contribution in numbers for name in contribution})
         self._indexes = {name: index for index, name in enumerate([_COUNT, *self.names])}
         self._units: dict[str, int | None] = dict.fromkeys(self._indexes)
         """Name -> how many units are 1; None for whole numbers."""
-        for given in numbers:
-            for name, value in given.items():
+        for contribution in numbers:
+            for name, value in contribution.items():
                 if not isinstance(value, int):
                     divisor = value.as_integer_ratio()[1]
                     self._units[name] = max(self._units[name] or 1, divisor)
-        self.contributions = [self._sums_of(given) for given in contributions]
+        self.contributions = [self._sums_of(contribution) for contribution in contributions]
 
     def _sums_of(self, numbers: Numbers | None) -> Sums:
         if numbers is None:

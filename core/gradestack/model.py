@@ -385,13 +385,13 @@ def native_of(sample: Sample, kind: type[NativeT]) -> NativeT | None:
 
     None where it has none.
     """
-    found = sample.native
-    if isinstance(found, dict):
+    native = sample.native
+    if isinstance(native, dict):
         try:
-            return msgspec.convert(found, kind)
+            return msgspec.convert(native, kind)
         except ValueError:  # of msgspec's own kind, or a lone surrogate
             return None
-    return found if isinstance(found, kind) else None
+    return native if isinstance(native, kind) else None
 
 
 class BadRecord(_Record, frozen=True, kw_only=True, eq=False):
@@ -501,13 +501,13 @@ def explained(grade: Grade) -> Grade:
         return grade
     made: Any = grade.items()
     if isinstance(made, Explanation):
-        whole = replace(grade, items=made.items, reasons=made.reasons, rationale=made.rationale)
+        complete = replace(grade, items=made.items, reasons=made.reasons, rationale=made.rationale)
     else:
-        whole = replace(grade, items=made)
-    flaw = _odd_member(whole)
+        complete = replace(grade, items=made)
+    flaw = _odd_member(complete)
     if flaw is not None:
         raise TypeError(flaw)
-    return whole
+    return complete
 
 
 class Key(msgspec.Struct, frozen=True, kw_only=True, gc=False):

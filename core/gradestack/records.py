@@ -71,12 +71,12 @@ INPUT: Final = "input"
 """In place of a place: samples of the same first question and tools are runs of one task."""
 
 
-def _check_place(_: Any, __: Any, place: str) -> None:
-    if not place:
+def _check_place(_: Any, __: Any, location: str) -> None:
+    if not location:
         raise ValueError(
             f"expected {INPUT!r}, a key of the records, or a path such as $.metadata.task"
         )
-    path_steps(place)
+    path_steps(location)
 
 
 def read_document(file: Input) -> Iterator[Element]:
@@ -204,7 +204,7 @@ class RecordReader(Reader):
         Raises:
             DataError: An input cannot be used.
         """
-        return (RecordFile(input=given) for given in inputs.data)
+        return (RecordFile(input=input_) for input_ in inputs.data)
 
     def plan(self, inputs: Inputs, index: Any) -> Iterator[Shard]:
         """Cut the files into ranges of whole records."""
@@ -317,11 +317,13 @@ class RecordReader(Reader):
             return made
         return (self._with_id(sample, record, self.ids) for sample in made)
 
-    def _with_id(self, sample: Sample | BadRecord, record: Any, place: str) -> Sample | BadRecord:
+    def _with_id(
+        self, sample: Sample | BadRecord, record: Any, location: str
+    ) -> Sample | BadRecord:
         if isinstance(sample, BadRecord):
             return sample
         try:
-            return identified(sample, record, place)
+            return identified(sample, record, location)
         except (ValueError, RecursionError) as error:
             return self._bad_record(error, record, sample.source or Source(file="", ordinal=0))
 
@@ -338,9 +340,9 @@ It keeps the id it has.
 """
 
 
-def identified(sample: Sample, record: Any, place: str) -> Sample:
+def identified(sample: Sample, record: Any, location: str) -> Sample:
     """Return a sample with the id that stands at a place of its record, or that of its input."""
-    value = _id_of_input(sample) if place == INPUT else _id_at(record, place)
+    value = _id_of_input(sample) if location == INPUT else _id_at(record, location)
     if value is None:
         return replace(sample, remarks={**sample.remarks, _LOST: sample.remarks.get(_LOST, 0) + 1})
     source = sample.source
@@ -358,9 +360,9 @@ def _without_made_id(values: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in values.items() if name != MADE}
 
 
-def _id_at(record: Any, place: str) -> str | int | None:
+def _id_at(record: Any, location: str) -> str | int | None:
     """Return the text or whole number at a place of a record, alone or the only one in a list."""
-    value = path_value(record, path_steps(place))
+    value = path_value(record, path_steps(location))
     if isinstance(value, list) and len(value) == 1:
         value = value[0]
     if isinstance(value, float) and value.is_integer():
@@ -375,8 +377,8 @@ def _id_of_input(sample: Sample) -> str | None:
     if isinstance(question, tuple):
         question = next(iter(question), None)
     messages = chain.from_iterable(sample.turns)
-    asked = (message.content for message in messages if message.role == "user")
-    question = next(asked, None) if question is None else question
+    questions = (message.content for message in messages if message.role == "user")
+    question = next(questions, None) if question is None else question
     if question is None:
         return None
     text = dumps(json_data([question, sample.tools]))

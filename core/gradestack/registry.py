@@ -246,8 +246,8 @@ def flaw(target: Any, kind: Kind) -> str | None:
     if wrong is not None:
         return wrong
     if attrs.has(target):
-        own = [field.name for field in attrs.fields(target) if not field.inherited]
-        return _clashing_option(target, own)
+        own_hooks = [field.name for field in attrs.fields(target) if not field.inherited]
+        return _clashing_option(target, own_hooks)
     if target.__init__ is not object.__init__:
         return "has an __init__ of its own; write its options as fields under @attrs.frozen instead"
     constants = ("ClassVar", "typing.ClassVar")

@@ -84,8 +84,8 @@ def _opener(path: str, flags: int) -> int:
 
 def _is_hollow(status: os.stat_result) -> bool:
     """Return whether a file is made of holes, which take nothing to send and hours to read."""
-    held = getattr(status, "st_blocks", status.st_size) * _BLOCK
-    return status.st_size > _LARGEST_HOLLOW and held * _MOST_TIMES < status.st_size
+    allocated = getattr(status, "st_blocks", status.st_size) * _BLOCK
+    return status.st_size > _LARGEST_HOLLOW and allocated * _MOST_TIMES < status.st_size
 
 
 def open_regular(path: Path, buffering: int = io.DEFAULT_BUFFER_SIZE) -> io.BufferedReader:

@@ -438,7 +438,7 @@ class Report:
         if not subset:
             return self
         chosen: IO[bytes] = tempfile.SpooledTemporaryFile(_LARGEST_IN_MEMORY)  # noqa: SIM115
-        ids, facets, taken, left_out = dict[str, None](), set[str](), 0, 0
+        ids, facets, kept_rows, left_out = dict[str, None](), set[str](), 0, 0
         for number, _, line in self.lines():
             fields = self._decoded(_decode_named, number, line).fields
             facets |= (fields.facet or {}).keys()
@@ -448,13 +448,13 @@ class Report:
                 continue
             ids[fields.id] = None
             chosen.write(line if line.endswith(b"\n") else line + b"\n")
-            taken += 1
+            kept_rows += 1
         absent = not_found(subset, facets, ids)
-        if not taken:
+        if not kept_rows:
             chosen.close()
             raise DataError(f"{self.path or self.name}: no run is left: {subset}", *absent)
-        entry = subset_entry(subset, taken, left_out)
-        entry["said"] = [left_out_text(subset, taken, left_out), *absent]
+        entry = subset_entry(subset, kept_rows, left_out)
+        entry["said"] = [left_out_text(subset, kept_rows, left_out), *absent]
         header = {**self.header, "subset": entry}
         return attrs.evolve(self, held=chosen, header=header, shared={}).closing_itself()
 

@@ -34,6 +34,7 @@ from gradestack.outcome.programs import run_programs
 from gradestack.outcome.summary import Evaluation, check_without_rows, summarise
 from gradestack.report import HEADER, SUMMARY, Report
 from gradestack.rundir.header import header
+from gradestack.rundir.recorder import DirectoryRecorder, MemoryRecorder
 from gradestack.rundir.place import (
     PATIENCE,
     Staging,
@@ -43,7 +44,6 @@ from gradestack.rundir.place import (
     newest_unfinished,
     unfinished,
 )
-from gradestack.rundir.recorder import DirectoryRecorder, MemoryRecorder
 from gradestack.suites.spec import RECORDED, RunOptions, Suite
 from gradestack.table import Table
 
@@ -55,7 +55,7 @@ NOTHING_KEPT = "nothing is kept for --resume: no range of 8 MiB of the input was
 def run_suite(suite: Suite, options: RunOptions) -> Report:
     """Run a suite and write its report directory."""
     if options.output is not None:
-        inputs = [original(given.path) for given in suite.inputs.files]
+        inputs = [original(input_.path) for input_ in suite.inputs.files]
         keep_inputs(options.output, [*inputs, *([suite.origin] if suite.origin else [])])
     if suite.rows == "none":
         check_without_rows(suite)
@@ -128,14 +128,14 @@ class _DirectoryRun:
         self._progress = ProgressCount(options.progress)
         self._clock = _Clock()
         self._timings: dict[str, Any] = {}
-        place = options.output if options.output is not None else self._choose_place()
-        self._baselines = Baselines(suite, place)
-        self._staging = Staging(place, resume=options.resume)
+        run_folder = options.output if options.output is not None else self._choose_place()
+        self._baselines = Baselines(suite, run_folder)
+        self._staging = Staging(run_folder, resume=options.resume)
         if self._staging.replaced:
             what = "what an unfinished run had left is removed"
-            self._echo(f"{place}: {what}; --resume would have continued it")
+            self._echo(f"{run_folder}: {what}; --resume would have continued it")
         if options.resume and not self._staging.journal.is_file():
-            self._echo(f"{place}: there is no unfinished run to continue, it is begun anew")
+            self._echo(f"{run_folder}: there is no unfinished run to continue, it is begun anew")
         started, strict = self._clock.started_text, options.strict
         self._recorder = DirectoryRecorder(
             suite, self._staging, started, strict=strict, resume=options.resume
@@ -230,7 +230,7 @@ class _DirectoryRun:
         self._figures = RunFigures(self._suite, merged, strict=self._options.strict)
         if self._recorder.damaged:
             what = "what was on record of the unfinished run is damaged, it is begun anew"
-            self._echo(f"{self._staging.place}: {what}")
+            self._echo(f"{self._staging.run_folder}: {what}")
         if self._options.debug:
             for key, text in merged.tracebacks.items():
                 self._echo(f"the first error of grader {key!r}:")

@@ -125,10 +125,10 @@ class Graders:
             graded.verdicts[key] = grader.check(samples, column)
             graded.columns[key] = column
             if grader.has_to_explain(column):
-                whole: Column = []
-                graded.columns[key] = whole
-                with self._interruptible(whole):
-                    grader.explain(samples, column, whole)
+                explained_column: Column = []
+                graded.columns[key] = explained_column
+                with self._interruptible(explained_column):
+                    grader.explain(samples, column, explained_column)
             samples = samples[: len(graded.columns[key])]
             if grader.stage.extractor is not None:
                 graded.texts[key] = grader.texts
@@ -265,11 +265,11 @@ class StageGrader:
         """Check whether grades are to be explained, and are not yet."""
         return self._explains and any(callable(grade.items) for grade in column)
 
-    def explain(self, samples: Sequence[Sample], column: Column, whole: Column) -> None:
+    def explain(self, samples: Sequence[Sample], column: Column, explained_column: Column) -> None:
         """Add grades with their items and reasons; without, saying so, where making them raises."""
         for sample, grade in zip(samples, column, strict=False):
             try:
-                whole.append(explained(grade))
+                explained_column.append(explained(grade))
             except KeyboardInterrupt:
                 raise
             except BaseException as error:
@@ -278,7 +278,7 @@ class StageGrader:
                     raise PluginError(f"{self._name} {problem}", error_text(error)) from error
                 self.timed_out += isinstance(error, TimedOut)
                 why = f"could not be explained: {error_text(error)}"
-                whole.append(replace(grade, items=(), rationale=why))
+                explained_column.append(replace(grade, items=(), rationale=why))
 
     @property
     def _name(self) -> str:

@@ -50,10 +50,12 @@ class InputFiles:
     """
 
     def __init__(self, inputs: Inputs) -> None:
-        self._inputs = {path: given for given in inputs.files for path in files_below(given.path)}
+        self._inputs = {
+            path: input_ for input_ in inputs.files for path in files_below(input_.path)
+        }
         self.states = {path: FileState.of(path.stat()) for path in self._inputs}
         self.grown: dict[Path, str] = {}
-        files = [given.path for given in inputs.files if given.path in self.states]
+        files = [input_.path for input_ in inputs.files if input_.path in self.states]
         self._ends = {path: read_ends(path) for path in files}
 
     def check(self, shards: Sequence[Shard], paths: Iterable[Path] | None = None) -> None:
@@ -92,10 +94,10 @@ class InputFiles:
         self.grown[path] = f"{self._shown(path)}: {added} and are not graded"
 
     def _shown(self, path: Path) -> str:
-        given = self._inputs[path]
-        if path == given.path:
-            return given.shown
-        return f"{given.shown}/{path.relative_to(given.path).as_posix()}"
+        input_ = self._inputs[path]
+        if path == input_.path:
+            return input_.shown
+        return f"{input_.shown}/{path.relative_to(input_.path).as_posix()}"
 
     def _changed(self, path: Path, problem: str) -> DataError:
         advice = "grade it again when nothing writes to it"

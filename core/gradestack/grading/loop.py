@@ -165,8 +165,8 @@ class Loop:
             self.merged.unmatched = unmatched(dataset, answered)
         samples: list[list[Sample | Any]] = [[sample] for sample in unanswered(dataset, answered)]
         if samples:
-            given = self.plan.inputs.data[-1]
-            shard = Shard(ordinal=len(self.shards), input=given, position=_BEHIND_ALL)
+            input_ = self.plan.inputs.data[-1]
+            shard = Shard(ordinal=len(self.shards), input=input_, position=_BEHIND_ALL)
             self._merge(worker.process(shard, samples), None)
 
     def _list_duplicates(self) -> None:
@@ -187,7 +187,7 @@ class Loop:
         nothing is left.
         """
         plan = self.plan
-        paths = [str(given.path) for given in plan.inputs.data[:_NAMED_INPUTS]]
+        paths = [str(input_.path) for input_ in plan.inputs.data[:_NAMED_INPUTS]]
         names = ", ".join(paths) or plan.name
         for entry in self.merged.bad_listed:
             source = Source(file=entry["file"], ordinal=entry["ordinal"], line=entry["line"])
@@ -230,10 +230,10 @@ def _select(
     return Selection(ids=ids, tags=plan.sample_tags, subset=plan.subset, last=last)
 
 
-def repeated_record(place: str) -> DataError:
+def repeated_record(shown: str) -> DataError:
     """Return the error of a record that repeats an earlier one."""
     problem = "repeats an (id, model, run) that was already read"
-    return DataError(f"{place}: {problem}; use `duplicates: keep` or `last`")
+    return DataError(f"{shown}: {problem}; use `duplicates: keep` or `last`")
 
 
 def _results(engine: Engine, worker: Worker, shards: Sequence[Shard]) -> Generator[ShardResult]:

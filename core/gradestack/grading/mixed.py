@@ -51,24 +51,24 @@ class Mixed(Reader):
     def parts(self, inputs: Inputs) -> Iterator[tuple[Reader, Inputs]]:
         """Yield each reader with its own of the inputs, in their order."""
         for reader, paths in zip(self.readers, self.paths, strict=True):
-            data = tuple(given for given in inputs.data if given.path in paths)
+            data = tuple(input_ for input_ in inputs.data if input_.path in paths)
             dataset = inputs.dataset if reader.takes_dataset else None
             yield reader, Inputs(data=data, dataset=dataset)
 
     @override
     def index(self, inputs: Inputs) -> Any:
         indexes = []
-        for reader, own in self.parts(inputs):
+        for reader, own_inputs in self.parts(inputs):
             with guarded(name_of(reader)):
-                indexes.append(reader.index(own))
+                indexes.append(reader.index(own_inputs))
         return indexes
 
     @override
     def plan(self, inputs: Inputs, index: Any) -> Iterable[Shard]:
         ordinal = 0
-        for part, (reader, own) in enumerate(self.parts(inputs)):
+        for part, (reader, own_inputs) in enumerate(self.parts(inputs)):
             with guarded(name_of(reader)):
-                shards = list(reader.plan(own, index[part]))
+                shards = list(reader.plan(own_inputs, index[part]))
             for shard in shards:
                 yield msgspec.structs.replace(
                     shard,

@@ -35,7 +35,7 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
     last: Mapping[Identity, Place] | None = None
     """Where the record of a repeated identity stands that counts, when the last duplicate wins."""
 
-    def takes(self, sample: Sample, place: Place) -> bool:
+    def takes(self, sample: Sample, location: Place) -> bool:
         """Return whether a sample counts."""
         if self.ids is not None and sample.id not in self.ids:
             return False
@@ -43,11 +43,11 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
             return False
         if self.subset and not self.subset.admits(Fields.of(sample)):
             return False
-        return not self.superseded(sample, place)
+        return not self.superseded(sample, location)
 
-    def superseded(self, sample: Sample, place: Place) -> bool:
+    def superseded(self, sample: Sample, location: Place) -> bool:
         """Return whether a later record of the same (id, model, run) takes this one's place."""
-        return self.last is not None and self.last.get(identity_of(sample), place) != place
+        return self.last is not None and self.last.get(identity_of(sample), location) != location
 
 
 def tags_of(sample: Sample) -> set[str]:
@@ -95,12 +95,12 @@ def last_records(
     run of its own.
     """
     hashes, last = set[int](), dict[Identity, Place]()
-    for place, sample in _samples(reader, shards, index):
+    for location, sample in _samples(reader, shards, index):
         if named and sample.run is None:
             continue
         identity = identity_of(sample)
         if hash(identity) in hashes:  # one of the same hash is the last of its own
-            last[identity] = place
+            last[identity] = location
         hashes.add(hash(identity))
     return last
 

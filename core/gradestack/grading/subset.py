@@ -61,17 +61,17 @@ class Subset(msgspec.Struct, frozen=True, kw_only=True):
 _as_set = lru_cache(8)(frozenset[str])
 
 
-def left_out_text(subset: Subset, taken: int, left_out: int) -> str:
+def left_out_text(subset: Subset, count: int, left_out: int) -> str:
     """Describe in one sentence the samples that are left out, and why."""
-    return f"{left_out:,} of {taken + left_out:,} runs are left out: {subset}"
+    return f"{left_out:,} of {count + left_out:,} runs are left out: {subset}"
 
 
-def subset_entry(subset: Subset, taken: int, left_out: int) -> dict[str, Any]:
+def subset_entry(subset: Subset, count: int, left_out: int) -> dict[str, Any]:
     """Return the same for a run's header and summary."""
     tasks = len(subset.tasks or ())
     entry = {"filter": subset.filter, "tasks": tasks, "limit": subset.limit, "tags": subset.tags}
-    given = {name: value for name, value in entry.items() if value}
-    return {**given, "taken": taken, "left_out": left_out}
+    filled = {name: value for name, value in entry.items() if value}
+    return {**filled, "taken": count, "left_out": left_out}
 
 
 def not_found(subset: Subset, facets: Iterable[str], ids: Iterable[str]) -> list[str]:
@@ -88,9 +88,9 @@ def not_found(subset: Subset, facets: Iterable[str], ids: Iterable[str]) -> list
 
 
 def _absent_facets(text: str, known: list[str]) -> list[str]:
-    there = f"; there are: {', '.join(known[:_NAMED])}" if known else "; there are no facets"
+    known_names = f"; there are: {', '.join(known[:_NAMED])}" if known else "; there are no facets"
     return [
-        f"no run has the facet {name!r}{suggest(name, known) or there}"
+        f"no run has the facet {name!r}{suggest(name, known) or known_names}"
         for name in parse_expression(text).facets
         if name not in known
     ]

@@ -190,32 +190,32 @@ class ShardGrader:
             return
         if self._strict:
             _require_sound(record)
-        place = (self.shard.ordinal, self._position)
+        location = (self.shard.ordinal, self._position)
         self._position += 1
         positions = self.worker.positions
-        if positions is not None and place[1] not in positions:
+        if positions is not None and location[1] not in positions:
             self.result.left_out += 1
             return
         sample = self._join(record)  # first: tags may stand in the dataset
-        fault = self.worker.faults.get(place)
+        fault = self.worker.faults.get(location)
         if fault is not None:
             self.grade()
             self._leave_ungraded(sample, fault)
-        elif self._selects(sample, place):
+        elif self._selects(sample, location):
             self._pending.append(sample)
             if self._strict:
                 self.grade()
 
-    def _selects(self, sample: Sample, place: Place) -> bool:
+    def _selects(self, sample: Sample, location: Place) -> bool:
         """Check whether a sample counts, and count one that does not."""
         selection = self.worker.selection
         if selection is None:
             return True
         if selection.subset.filter:
             self.result.facets.update(sample.facets)
-        if selection.takes(sample, place):
+        if selection.takes(sample, location):
             return True
-        if selection.superseded(sample, place):
+        if selection.superseded(sample, location):
             self.result.superseded.append(f"{sample.source or sample.id}")
         else:
             self.result.left_out += 1
@@ -288,8 +288,8 @@ class ShardGrader:
         result.bad += 1
         result.bad_parts += record.is_part
         if len(result.bad_listed) < LISTED:
-            place = {"file": source.file, "ordinal": source.ordinal, "line": source.line}
-            result.bad_listed.append({**place, "reason": record.reason})
+            location = {"file": source.file, "ordinal": source.ordinal, "line": source.line}
+            result.bad_listed.append({**location, "reason": record.reason})
         self._export(record, {})
 
     def _export(self, record: Sample | BadRecord, grades: Grades) -> None:

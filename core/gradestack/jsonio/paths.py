@@ -88,7 +88,7 @@ Steps: TypeAlias = tuple[str | int | Query, ...]
 
 
 @lru_cache(maxsize=256)
-def path_steps(place: str) -> Steps:
+def path_steps(text: str) -> Steps:
     """Return the steps that lead to a place.
 
     Of a key itself, of a path (``$.log.calls[0]``) names, indexes, and one query.
@@ -96,30 +96,30 @@ def path_steps(place: str) -> Steps:
     Raises:
         ValueError: It begins with ``$`` and is no path.
     """
-    if not place.startswith("$"):
-        return (place,)
-    found: list[str | int | Query] = []
+    if not text.startswith("$"):
+        return (text,)
+    steps: list[str | int | Query] = []
     at = 1
-    while at < len(place) and (step := _STEP.match(place, at)):
+    while at < len(text) and (step := _STEP.match(text, at)):
         name = next(
             (step[group] for group in ("name", "single", "double") if step[group] is not None), None
         )
-        found.append(int(step["index"]) if name is None else name)
+        steps.append(int(step["index"]) if name is None else name)
         at = step.end()
-    rest = place[at:]
+    rest = text[at:]
     if _QUERY.search(rest):
-        found.append(Query(f"${rest}", place))
-    elif rest and found:
+        steps.append(Query(f"${rest}", text))
+    elif rest and steps:
         raise ValueError(
-            _refusal(place, f"is no path: {rest[:_LONGEST]!r} is neither a name nor an index")
+            _refusal(text, f"is no path: {rest[:_LONGEST]!r} is neither a name nor an index")
         )
-    if not found or isinstance(found[0], int):
-        raise ValueError(_refusal(place, "is no path into a record"))
-    return tuple(found)
+    if not steps or isinstance(steps[0], int):
+        raise ValueError(_refusal(text, "is no path into a record"))
+    return tuple(steps)
 
 
-def _refusal(place: str, problem: str) -> str:
-    return f"{place[:_LONGEST]!r} {problem}; {_EXAMPLES}"
+def _refusal(text: str, problem: str) -> str:
+    return f"{text[:_LONGEST]!r} {problem}; {_EXAMPLES}"
 
 
 def pointer_to(*steps: Any) -> str:

@@ -595,7 +595,7 @@ def csv_rows(lines: Iterable[str], **form: Any) -> Iterator[tuple[int, list[str]
     """
     rows = csv.reader(lines, **{"strict": True, **form})
     while True:
-        line, usual = (
+        line, usual_size = (
             rows.line_num + 1,
             csv.field_size_limit(_LARGEST_CELL),
         )  # others in the process go by theirs
@@ -603,11 +603,12 @@ def csv_rows(lines: Iterable[str], **form: Any) -> Iterator[tuple[int, list[str]
             cells = next(rows, None)
         except csv.Error as error:
             why = next(
-                (what for said, what in _CSV.items() if said in str(error)), f"is no CSV: {error}"
+                (what for beginning, what in _CSV.items() if beginning in str(error)),
+                f"is no CSV: {error}",
             )
             raise CsvProblem(why, line) from error
         finally:
-            csv.field_size_limit(usual)
+            csv.field_size_limit(usual_size)
         if cells is None:
             return
         yield line, cells

@@ -170,10 +170,12 @@ def _shared(text: Any, known: list[tuple[Any, Any]]) -> Any:
     if len(view) <= _LONG:
         return _decode(text)
     if view[0] == ord("["):
-        return [_shared(each, known) for each in msgspec.json.decode(text, type=list[msgspec.Raw])]
+        return [
+            _shared(member, known) for member in msgspec.json.decode(text, type=list[msgspec.Raw])
+        ]
     if view[0] == ord("{"):
         parts = msgspec.json.decode(text, type=dict[str, msgspec.Raw])
-        return {key: _shared(each, known) for key, each in parts.items()}
+        return {key: _shared(member, known) for key, member in parts.items()}
     value = next((value for other, value in known if other == text), None)
     if value is None:
         known.append((text, value := _decode(text)))
@@ -249,15 +251,19 @@ def json_data(value: Any, other: Callable[[Any], Any] = _refused) -> Any:
             (name, getattr(value, name), default)
             for name, default in _defaults(type(value)).items()
         )
-        given = (each for each in fields if each[1] is not msgspec.UNSET and each[1] is not each[2])
+        present = (
+            member
+            for member in fields
+            if member[1] is not msgspec.UNSET and member[1] is not member[2]
+        )
         return {
             name: json_data(item, other)
-            for name, item, to in given
+            for name, item, to in present
             if type(item) is not type(to) or item != to
         }
     if attrs.has(kind):
-        held = ((name, getattr(value, name)) for name in attrs.fields_dict(kind))
-        return {name: json_data(item, other) for name, item in held if item is not msgspec.UNSET}
+        members = ((name, getattr(value, name)) for name in attrs.fields_dict(kind))
+        return {name: json_data(item, other) for name, item in members if item is not msgspec.UNSET}
     if isinstance(value, str | int | float):  # of a class of its own
         return value
     return other(value)
@@ -333,10 +339,10 @@ def as_number(value: Any) -> float | None:
     if value is None or isinstance(value, bool) or not isinstance(value, _NUMBERS):
         return None
     try:
-        found = float(value)
+        number = float(value)
     except OverflowError:
         return None
-    return found if math.isfinite(found) else None
+    return number if math.isfinite(number) else None
 
 
 def as_amount(value: Any) -> float | None:

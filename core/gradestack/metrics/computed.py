@@ -52,10 +52,10 @@ def compute_figures(aggregator: Aggregator, grades: Grades) -> dict[str, JSON]:
             _check_declared(figure, figures, is_optional=is_optional)
     models = figures.get("models")
     of_models = models.values() if isinstance(models, Mapping) else ()
-    for each in (figures, *of_models):
-        if isinstance(each, dict):
-            _hold_to_bounds(aggregator, each)
-            _order_intervals(aggregator.figures, each)
+    for of_model in (figures, *of_models):
+        if isinstance(of_model, dict):
+            _hold_to_bounds(aggregator, of_model)
+            _order_intervals(aggregator.figures, of_model)
     return figures
 
 

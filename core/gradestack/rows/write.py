@@ -233,9 +233,9 @@ def _native(sample: Sample, values: list[Any], kinds: tuple[type[Any], ...]) -> 
 def _recorded(sample: Sample, values: list[Any], encoder: RowEncoder) -> Any:
     """Return a sample's part of its row, and add what may be anything to a list."""
     expected, source = sample.expected, sample.source
-    place, number = None, None
+    location, number = None, None
     if source is not None:
-        place = {"file": source.file, "ordinal": source.ordinal, "line": source.line}
+        location = {"file": source.file, "ordinal": source.ordinal, "line": source.line}
         number = source.id
     values += (sample.plan, sample.state, sample.agent_usage, sample.usage)
     values += (sample.facets or None, sample.recorded or None, sample.remarks or None)
@@ -259,7 +259,7 @@ def _recorded(sample: Sample, values: list[Any], encoder: RowEncoder) -> Any:
         sample.recorded,
         sample.run,
         about,
-        place,
+        location,
         sample.status,
         _tools(sample, values, schemas=encoder.schemas),
         _trajectory(sample, values),
@@ -474,8 +474,8 @@ class RowEncoder(msgspec.Struct, frozen=True, kw_only=True):
         for number, sample in enumerate(samples):
             judged = {key: column[number] for key, column in texts.items()}
             judged = {key: text for key, text in judged.items() if text is not None}
-            answer = sample.label if sample.text is None else sample.text
-            submission = judged.get(self.main, answer) or ""
+            predicted = sample.label if sample.text is None else sample.text
+            submission = judged.get(self.main, predicted) or ""
             passed = None if success is None else success.passed(columns[success.grader][number])
             yield _Verdict(passed, main[number].outcome, submission, judged or None)
 

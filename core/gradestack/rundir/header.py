@@ -68,8 +68,8 @@ def fingerprint(suite: Suite, **more: Any) -> dict[str, Any]:
         topics[name] = _stamp_component(stage)
     for file, checksum in suite.files.digests.items():
         topics[f"code {file}"] = [checksum]
-    for given in suite.inputs.files:
-        topics[f"input {given.shown}"] = _stamp_files(given.path, real_path)
+    for input_ in suite.inputs.files:
+        topics[f"input {input_.shown}"] = _stamp_files(input_.path, real_path)
     return json.loads(json.dumps(topics))  # type: ignore[no-any-return]
 
 

@@ -131,15 +131,15 @@ class Journal:
         return result if has_pieces else None
 
     def _refusal(self, why: str, *more: str) -> ConfigError:
-        return ConfigError(f"{self._staging.place}: cannot be continued, {why}", *more, _ANEW)
+        return ConfigError(f"{self._staging.run_folder}: cannot be continued, {why}", *more, _ANEW)
 
     def _find_rows(self) -> Path | None:
         """Return the rows of the earlier attempt: in the making, or moved into their place."""
         making = self._staging.path / self._rows_name
         if making.is_file():
             return making
-        committed = self._staging.place / self._rows_name
-        is_same_run = header_of(self._staging.place).get("timestamp") == self.started
+        committed = self._staging.run_folder / self._rows_name
+        is_same_run = header_of(self._staging.run_folder).get("timestamp") == self.started
         return committed if is_same_run and committed.is_file() else None
 
     def begin(self, rows: GrowingFile | None) -> None:

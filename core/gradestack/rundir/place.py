@@ -47,12 +47,12 @@ def _folder_name(name: str) -> str:
 def default_place(name: str, now: datetime) -> Path:
     """Return ``gradestack-runs/NAME/UTC-TIME``, numbered when there is one of that time already."""
     second = now.astimezone(UTC).strftime("%Y%m%dT%H%M%SZ")
-    place, number = Path("gradestack-runs") / _folder_name(name) / second, 1
+    run_folder, number = Path("gradestack-runs") / _folder_name(name) / second, 1
     # two runs within a second: the first one stays
-    while place.exists() or unfinished(place).exists():
+    while run_folder.exists() or unfinished(run_folder).exists():
         number += 1
-        place = place.with_name(f"{second}-{number}")
-    return place
+        run_folder = run_folder.with_name(f"{second}-{number}")
+    return run_folder
 
 
 def check_place(path: Path) -> None:
@@ -95,16 +95,16 @@ def _foreign_files(path: Path) -> set[str]:
     listed = _listed_files(path)
     if listed is None:
         return set()
-    own = set(listed)
+    known = set(listed)
     for run in [PurePath(name).parent for name in listed if name.endswith(f"/{HEADER}")]:
-        own |= {f"{run.as_posix()}/{name}" for name in _listed_files(path / run) or ()}
-    return {name for name in _file_names(path) - own if PurePath(name).name not in _OF_DESKTOPS}
+        known |= {f"{run.as_posix()}/{name}" for name in _listed_files(path / run) or ()}
+    return {name for name in _file_names(path) - known if PurePath(name).name not in _OF_DESKTOPS}
 
 
-def _list_files(place: Path, new: Path) -> None:
+def _list_files(run_folder: Path, new: Path) -> None:
     """Write into the new header of a run the files that it comes to have."""
-    head = header_of(place)
-    head["files"] = sorted({*(_listed_files(place) or ()), *_file_names(new), HEADER})
+    head = header_of(run_folder)
+    head["files"] = sorted({*(_listed_files(run_folder) or ()), *_file_names(new), HEADER})
     text = dumps(head, indent=2) + "\n"
     (new / HEADER).write_text(text, encoding="utf-8", newline="\n")
 
@@ -126,21 +126,21 @@ def keep_inputs(output: Path, paths: Iterable[Path]) -> None:
 
     A rerun replaces the directory whole.
     """
-    place, real_path = output.resolve(), real_paths()
+    run_folder, real_path = output.resolve(), real_paths()
     for path in paths:
-        if real_path(path).is_relative_to(place):
+        if real_path(path).is_relative_to(run_folder):
             why = f"holds {path}, which this run reads and would replace"
             raise _refusal(output, why, "name another place with -o")
 
 
-def unfinished(place: Path) -> Path:
+def unfinished(run_folder: Path) -> Path:
     """Return the hidden directory in which the run of a place is written."""
-    return place.absolute().parent / f".{place.name}{UNFINISHED}"
+    return run_folder.absolute().parent / f".{run_folder.name}{UNFINISHED}"
 
 
-def can_continue(place: Path) -> bool:
+def can_continue(run_folder: Path) -> bool:
     """Return whether an unfinished run of a place is on record."""
-    return (unfinished(place) / JOURNAL).is_file()
+    return (unfinished(run_folder) / JOURNAL).is_file()
 
 
 def newest_unfinished(name: str, patience: float) -> Path | None:
@@ -152,16 +152,16 @@ def newest_unfinished(name: str, patience: float) -> Path | None:
     for folder in (Path("gradestack-runs") / _folder_name(name)).glob(f".*{UNFINISHED}"):
         if (folder / JOURNAL).is_file():
             places.append(folder.with_name(folder.name[1 : -len(UNFINISHED)]))
-    for place in sorted(places, key=_begun_at, reverse=True):
-        descriptor = lock(unfinished(place), patience)
+    for run_folder in sorted(places, key=_begun_at, reverse=True):
+        descriptor = lock(unfinished(run_folder), patience)
         if descriptor is not None:
             os.close(descriptor)
-            return place
+            return run_folder
     return None
 
 
-def _begun_at(place: Path) -> list[int]:
-    return [*map(int, re.findall(r"\d+", place.name))]
+def _begun_at(run_folder: Path) -> list[int]:
+    return [*map(int, re.findall(r"\d+", run_folder.name))]
 
 
 def synchronise(path: Path) -> None:
@@ -203,7 +203,7 @@ def lock(directory: Path, patience: float = PATIENCE) -> int | None:
 
 
 @contextmanager
-def reserve(place: Path) -> Iterator[None]:
+def reserve(run_folder: Path) -> Iterator[None]:
     """Keep a directory, into which pages are written, for this process alone.
 
     A run that is being written into it, and another writer of pages, are waited for a little.
@@ -211,13 +211,13 @@ def reserve(place: Path) -> Iterator[None]:
     Raises:
         ConfigError: Another process has the directory.
     """
-    directory = unfinished(place.resolve() if place.is_symlink() else place)
+    directory = unfinished(run_folder.resolve() if run_folder.is_symlink() else run_folder)
     was_there = directory.exists()
     descriptor = None
     if was_there or os.access(directory.parent, os.W_OK):  # else no run can begin there either
         descriptor = lock(directory, PATIENCE)
         if descriptor is None:
-            raise in_use(place, directory)
+            raise in_use(run_folder, directory)
     try:
         yield
     finally:
@@ -228,27 +228,29 @@ def reserve(place: Path) -> Iterator[None]:
             os.close(descriptor)
 
 
-def in_use(place: Path, directory: Path) -> ConfigError:
+def in_use(run_folder: Path, directory: Path) -> ConfigError:
     """Return the refusal of a directory that another process writes into."""
     why = f"another run is writing it ({directory})"
-    return ConfigError(f"{place}: {why}", "wait until it has ended, or name another place with -o")
+    return ConfigError(
+        f"{run_folder}: {why}", "wait until it has ended, or name another place with -o"
+    )
 
 
-def link_latest(place: Path) -> None:
+def link_latest(run_folder: Path) -> None:
     """Point ``latest`` beside a default report directory at it.
 
     Where links are not possible, do nothing.
     """
-    link = place.parent / "latest"
+    link = run_folder.parent / "latest"
     with contextlib.suppress(OSError):
         if link.is_symlink():
             link.unlink()
         if not link.exists():
-            link.symlink_to(place.name)
+            link.symlink_to(run_folder.name)
 
 
 @contextmanager
-def filling(place: Path, earlier: Iterable[str] = ()) -> Iterator[Path]:
+def filling(run_folder: Path, earlier: Iterable[str] = ()) -> Iterator[Path]:
     """Yield an empty directory.
 
     At the end its files are moved into ``place``, after a failure they are removed.
@@ -256,20 +258,20 @@ def filling(place: Path, earlier: Iterable[str] = ()) -> Iterator[Path]:
     A link in ``place`` is replaced, also one that leads to a directory. Errors name files as if
     they lay in ``place``.
     """
-    new = Path(tempfile.mkdtemp(prefix=_NEW, dir=place))
+    new = Path(tempfile.mkdtemp(prefix=_NEW, dir=run_folder))
     try:
         yield new
-        outdated = [path for pattern in earlier for path in _outdated(new, place, pattern)]
-        listed = _listed_files(place)
+        outdated = [path for pattern in earlier for path in _outdated(new, run_folder, pattern)]
+        listed = _listed_files(run_folder)
         if listed is not None and not _file_names(new) <= listed:
-            _list_files(place, new)
-        _move(new, place)
+            _list_files(run_folder, new)
+        _move(new, run_folder)
         for path in outdated:
             path.unlink()
             with contextlib.suppress(OSError):  # holds something else
                 path.parent.rmdir()
     except Exception as error:
-        _rename_in_error(error, str(new), str(place))
+        _rename_in_error(error, str(new), str(run_folder))
         raise
     finally:
         shutil.rmtree(new, ignore_errors=True)
@@ -283,22 +285,23 @@ def _rename_in_error(error: Exception, path: str, shown: str) -> None:
         error.filename = os.fsdecode(error.filename).replace(path, shown)
 
 
-def _outdated(new: Path, place: Path, pattern: str) -> list[Path]:
+def _outdated(new: Path, run_folder: Path, pattern: str) -> list[Path]:
     """Return the files of a pattern in a place that are not among the new ones."""
-    folder = place / PurePath(pattern).parent
+    folder = run_folder / PurePath(pattern).parent
     if folder.is_symlink():  # what it leads to is somebody's own
         return []
     return [
         path
         for path in folder.glob(PurePath(pattern).name)
-        if (path.is_symlink() or not path.is_dir()) and not (new / path.relative_to(place)).exists()
+        if (path.is_symlink() or not path.is_dir())
+        and not (new / path.relative_to(run_folder)).exists()
     ]
 
 
-def _move(new: Path, place: Path) -> None:
+def _move(new: Path, run_folder: Path) -> None:
     """Move files, those of folders before the pages that load them."""
     for path in sorted(new.iterdir(), key=lambda path: (not path.is_dir(), path.name)):
-        target = place / path.name
+        target = run_folder / path.name
         if path.is_symlink() or not path.is_dir():
             path.replace(target)
             continue
@@ -367,15 +370,15 @@ class Staging:
     still write.
     """
 
-    def __init__(self, place: Path, *, resume: bool = False) -> None:
+    def __init__(self, run_folder: Path, *, resume: bool = False) -> None:
         self.replaced = self.committed = False
         self._lock: int | None = None
-        with writing(place):
-            check_place(place)
+        with writing(run_folder):
+            check_place(run_folder)
             # what a link leads to is replaced, not the link
-            self.place = place.resolve() if place.is_symlink() else place
-            self.place.absolute().parent.mkdir(parents=True, exist_ok=True)
-            self.base = unfinished(self.place)
+            self.run_folder = run_folder.resolve() if run_folder.is_symlink() else run_folder
+            self.run_folder.absolute().parent.mkdir(parents=True, exist_ok=True)
+            self.base = unfinished(self.run_folder)
             self.path = self.base / "run"
             try:
                 self._enter(resume=resume)
@@ -392,10 +395,10 @@ class Staging:
         self.base.mkdir(exist_ok=True)
         self._lock = lock(self.base)
         if self._lock is None:
-            raise in_use(self.place, self.base)
+            raise in_use(self.run_folder, self.base)
         earlier = self.base / _OLD
-        if earlier.is_dir() and not self.place.exists():  # killed while it was being replaced
-            earlier.rename(self.place)
+        if earlier.is_dir() and not self.run_folder.exists():  # killed while it was being replaced
+            earlier.rename(self.run_folder)
         saved: tuple[str, ...] = ()
         if resume and self.journal.is_file():
             saved = (JOURNAL, _PARTS, "run")
@@ -450,20 +453,20 @@ class Staging:
         """Move the directory into its place, replacing an earlier run whole, and return
         the place.
         """
-        place, earlier = self.place, self.base / _OLD
+        run_folder, earlier = self.run_folder, self.base / _OLD
         for run in [path.parent for path in self.path.rglob(HEADER) if is_run(path.parent)]:
             _list_files(run, run)
         if durable:
             for path in [*self.path.rglob("*"), self.path]:
                 synchronise(path)
-        if place.exists():
-            place.rename(earlier)
-        self.path.rename(place)
+        if run_folder.exists():
+            run_folder.rename(earlier)
+        self.path.rename(run_folder)
         if durable:
-            synchronise(place.absolute().parent)
+            synchronise(run_folder.absolute().parent)
         shutil.rmtree(earlier, ignore_errors=True)
-        self.path, self.committed = place, True
-        return place
+        self.path, self.committed = run_folder, True
+        return run_folder
 
     def discard(self) -> None:
         """Remove everything that is not in its place, and let other runs have it."""

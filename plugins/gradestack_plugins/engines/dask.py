@@ -87,17 +87,17 @@ class _Run(InOrder):
     def give(self, turn: int) -> None:
         threads = self.cluster.threads()
         room = max(0, 2 * threads - len(self.futures))
-        for place in self.waiting(turn, threads, self.futures.values())[:room]:
-            self.futures[self.cluster.submit(self.shards[place], self.order)] = place
+        for index in self.waiting(turn, threads, self.futures.values())[:room]:
+            self.futures[self.cluster.submit(self.shards[index], self.order)] = index
 
     @override
     def take(self) -> None:
         for future in self.cluster.wait(list(self.futures)):
-            place = self.futures.pop(future)
+            index = self.futures.pop(future)
             attempt = self.cluster.result_of(future)
             if attempt is not None:
                 survived, result = attempt
-                self.done[place] = result if survived else self.grade_lost(place)
+                self.done[index] = result if survived else self.grade_lost(index)
 
     @override
     def attempt(self, work: Any, shard: Shard) -> tuple[bool, Any]:

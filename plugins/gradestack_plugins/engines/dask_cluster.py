@@ -176,7 +176,7 @@ class Cluster:
 
 
 @contextlib.contextmanager
-def _quiet() -> Iterator[None]:
+def _silenced_loggers() -> Iterator[None]:
     """Keep what dask logs to itself: what matters of it is told as our own error.
 
     After Ctrl-C on the way there or back, for good: what dask was at is given up, and complains
@@ -208,7 +208,7 @@ def connected(engine: Any, work: Any, workers: int) -> Iterator[Cluster]:
     run be killed.
     """
     with contextlib.ExitStack() as stack:
-        stack.enter_context(_quiet())
+        stack.enter_context(_silenced_loggers())
         temporary = tempfile.TemporaryDirectory(
             prefix="gradestack-dask-", dir=folder_of(work), ignore_cleanup_errors=True
         )
@@ -245,12 +245,14 @@ def _client(address: str, patience: float, silence: float | None) -> Client:
         raise ConfigError(f"engine: no dask scheduler answers at {address}", str(error)) from error
 
 
-def _wait_for(address: str, place: tuple[str, int], patience: float) -> None:
+def _wait_for(address: str, host_port: tuple[str, int], patience: float) -> None:
     """Wait until somebody answers at an address, and say so when that is not at once."""
     deadline, has_warned = time.monotonic() + patience, False
     while True:
         try:
-            socket.create_connection(place, timeout=max(0.1, deadline - time.monotonic())).close()
+            socket.create_connection(
+                host_port, timeout=max(0.1, deadline - time.monotonic())
+            ).close()
         except OSError as error:
             if time.monotonic() + _SECONDS_BETWEEN_TRIES >= deadline:
                 raise
@@ -264,7 +266,7 @@ def _wait_for(address: str, place: tuple[str, int], patience: float) -> None:
             return
 
 
-def _check_alive(scheme: str, place: tuple[str, int], silence: float) -> None:
+def _check_alive(scheme: str, host_port: tuple[str, int], silence: float) -> None:
     """Refuse a scheduler that accepts connections and says nothing, where a client would wait for
     minutes.
     """
@@ -272,7 +274,7 @@ def _check_alive(scheme: str, place: tuple[str, int], silence: float) -> None:
     if scheme == "tls" and tls is None:  # the client says what is missing
         return
     with contextlib.ExitStack() as stack:
-        line = stack.enter_context(socket.create_connection(place, timeout=silence))
+        line = stack.enter_context(socket.create_connection(host_port, timeout=silence))
         try:
             if scheme == "tls":
                 line = stack.enter_context(tls.wrap_socket(line))

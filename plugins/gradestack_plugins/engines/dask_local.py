@@ -51,7 +51,7 @@ class LocalWorkers:
 
     def tend(self) -> None:
         """Start as many workers as are missing."""
-        for process in [each for each in self.processes if each.poll() is not None]:
+        for process in [entry for entry in self.processes if entry.poll() is not None]:
             self.processes.remove(process)
             if not _mark(self._directory, process.pid).exists():
                 self._stillborn += 1
@@ -66,7 +66,7 @@ class LocalWorkers:
 
     def _start(self) -> subprocess.Popen[bytes]:
         # a text is wanted
-        path = os.pathsep.join(dict.fromkeys(each or os.getcwd() for each in sys.path))  # noqa: PTH109
+        path = os.pathsep.join(dict.fromkeys(entry or os.getcwd() for entry in sys.path))  # noqa: PTH109
         with self._log.open("ab") as log:
             return subprocess.Popen(  # noqa: S603 - our own module
                 self._command,

@@ -84,12 +84,12 @@ def _work(content: bytes, version: str) -> Any:
 
 
 def _check(file: Path, size: int) -> None:
-    found = file.stat().st_size if file.is_file() else 0
+    bytes_here = file.stat().st_size if file.is_file() else 0
     if size and not file.is_file():
         raise DataError(f"{file}: the dask worker on {_here()} cannot see it", _HINT)
-    if found < size:  # it may have grown meanwhile
+    if bytes_here < size:  # it may have grown meanwhile
         raise DataError(
-            f"{file}: the dask worker on {_here()} sees {found} bytes of it, there were {size}",
+            f"{file}: the dask worker on {_here()} sees {bytes_here} bytes of it, there were {size}",
             _HINT,
         )
 

@@ -68,19 +68,19 @@ class Auto(Engine):
         most = self.workers or usable_cores()
         weights = [shard.size() for shard in shards]
         left, done, spent = sum(weights), 0, 0.0
-        for place, shard in enumerate(shards):
-            workers = min(most, len(shards) - place)
+        for index, shard in enumerate(shards):
+            workers = min(most, len(shards) - index)
             is_worthwhile = done > 0 and spent * left >= WORTHWHILE * done
             if workers > 1 and (left + done >= LARGE or is_worthwhile):
                 # small inputs need none
                 from gradestack_plugins.engines.processes import Processes  # noqa: PLC0415
 
                 engine = Processes(workers=workers, memory=self.memory)
-                yield from engine.map(work, shards[place:])
+                yield from engine.map(work, shards[index:])
                 return
             begun = time.perf_counter()
             result = apply(work, shard)
             spent += time.perf_counter() - begun
-            done += weights[place]
-            left -= weights[place]
+            done += weights[index]
+            left -= weights[index]
             yield result

@@ -55,7 +55,7 @@ def grade_lost(
     """
     if not hasattr(work, "limited"):
         raise why or _reading_ends(shard)
-    lost = 0
+    losses = 0
     while True:
         killer = _find_killer(work, shard, attempt, why)
         if killer is not None:
@@ -67,8 +67,8 @@ def grade_lost(
         survived, result = attempt(work, shard)
         if survived:
             return result
-        lost += killer is None
-        if lost and (why or lost > _PATIENCE):
+        losses += killer is None
+        if losses and (why or losses > _PATIENCE):
             raise why or PluginError(
                 f"{shard.input.shown}: workers on the range from byte {shard.start} die at ever "
                 "different records",

@@ -100,10 +100,10 @@ def parse_size(text: str) -> int | None:
     return int(float(match[1]) * base ** " KMGT".index(match[2].upper() or " "))
 
 
-def memory_share(given: str | None, workers: int) -> int | None:
+def memory_share(size: str | None, workers: int) -> int | None:
     """Return the bytes each of ``workers`` may allocate; None for no limit."""
-    if given is not None:
-        return parse_size(given)
+    if size is not None:
+        return parse_size(size)
     free = free_memory()
     return None if free is None else int(_SHARE * free / workers)
 

@@ -119,18 +119,18 @@ class InOrder(abc.ABC):
     def attempt(self, work: Any, shard: Shard) -> tuple[bool, Any]:
         """Apply work to a shard on a worker of its own, as ``Attempt`` has it."""
 
-    def waiting(self, turn: int, workers: int, given: Collection[int]) -> list[int]:
+    def waiting(self, turn: int, workers: int, handed_out: Collection[int]) -> list[int]:
         """Return the places of shards that may be given out, and are not."""
         window = range(turn, min(len(self.shards), turn + AHEAD * workers))
-        return [place for place in window if place not in given and place not in self.done]
+        return [index for index in window if index not in handed_out and index not in self.done]
 
-    def grade_lost(self, place: int, why: PluginError | None = None) -> Any:
+    def grade_lost(self, index: int, why: PluginError | None = None) -> Any:
         """Return the result of a shard lost too often.
 
         The error of one that has none is told when it is its turn.
         """
         try:
-            return grade_lost(self.work, self.shards[place], self.attempt, self.killers, why=why)
+            return grade_lost(self.work, self.shards[index], self.attempt, self.killers, why=why)
         except PluginError as error:
             return Raised(error)
 
@@ -277,8 +277,8 @@ def _serve(
         process_limit(limits_of(work).seconds_per_grade),
     ):
         line.send(None)
-        while (place := line.recv()) is not None:
-            line.send_bytes(_pickled_result(work, shards[place]))
+        while (index := line.recv()) is not None:
+            line.send_bytes(_pickled_result(work, shards[index]))
             if most is not None and allocated() > most:
                 sys.exit(RETIRED)
 
@@ -313,7 +313,7 @@ class Member:
     """A worker process and the places of the shards it was given."""
 
     def __init__(self, work: Any, shards: Sequence[Shard], memory: int | None) -> None:
-        self.places: deque[int] = deque()
+        self.indexes: deque[int] = deque()
         self.ready = False
         way = context()
         self.line, theirs = way.Pipe()
@@ -335,14 +335,14 @@ class Member:
         """Exit code, negative for a signal; None while it lives."""
         return self._process.exitcode  # type: ignore[no-any-return]
 
-    def give(self, place: int) -> None:
+    def give(self, index: int) -> None:
         """Ask for the result of the shard at a place.
 
         A dead one takes it too, and is found dead later.
         """
-        self.places.append(place)
+        self.indexes.append(index)
         with contextlib.suppress(OSError):
-            self.line.send(place)
+            self.line.send(index)
 
     def take(self) -> tuple[int, Any] | None:
         """Return the next (place, result or ``Raised``).
@@ -358,13 +358,13 @@ class Member:
         if not self.ready:
             self.ready = True
             return None
-        place = self.places.popleft()
+        index = self.indexes.popleft()
         try:
-            return place, pickle.loads(data)  # noqa: S301 - from a process of ours
+            return index, pickle.loads(data)  # noqa: S301 - from a process of ours
         # a result of somebody's class that is not to be had here
         except Exception as error:  # noqa: BLE001
             problem = f"the result of a worker process cannot be read: {error_text(error)}"
-            return place, Raised(PluginError(problem))
+            return index, Raised(PluginError(problem))
 
     def _wait(self) -> None:
         """Wait until it has something to say, or is dead.
@@ -430,19 +430,19 @@ class _Run(InOrder):
         super().__init__(work, shards)
         self.workers, self.memory = workers, memory
         self.members: list[Member] = []
-        self.lost: dict[int, int] = {}
+        self.losses: dict[int, int] = {}
         self.stillborn = 0
 
     @override
     def give(self, turn: int) -> None:
-        given = {place for member in self.members for place in member.places}
-        waiting = self.waiting(turn, self.workers, given)
+        handed_out = {index for member in self.members for index in member.indexes}
+        waiting = self.waiting(turn, self.workers, handed_out)
         for _ in range(min(len(waiting), self.workers - len(self.members))):
             with uninterrupted():
                 self.members.append(Member(self.work, self.shards, self.memory))
         for queue, least in ((1, 1), (2, self.workers)):
             for member in self.members:
-                if len(waiting) >= least and len(member.places) < queue:
+                if len(waiting) >= least and len(member.indexes) < queue:
                     member.give(waiting.pop(0))
 
     @override
@@ -457,8 +457,8 @@ class _Run(InOrder):
                 continue
             self.stillborn = 0
             if finished is not None:
-                place, result = finished
-                self.done[place] = result
+                index, result = finished
+                self.done[index] = result
 
     def _bury(self, member: Member) -> None:
         """Count what a dead process was at as lost, and have it done again.
@@ -466,14 +466,16 @@ class _Run(InOrder):
         Alone, if it was lost too often.
         """
         self.members.remove(member)
-        places, ready, code = list(member.places), member.ready, member.exit_code
+        indexes, ready, code = list(member.indexes), member.ready, member.exit_code
         member.close(at_once=True)
         if not ready:
             self._miscarried(code)
-        elif places and code != RETIRED:
-            first = places[0]
-            self.lost[first] = self.lost.get(first, 0) + (TRIES if code in ENDED_FOR_TIME else 1)
-            if self.lost[first] >= TRIES:
+        elif indexes and code != RETIRED:
+            first = indexes[0]
+            self.losses[first] = self.losses.get(first, 0) + (
+                TRIES if code in ENDED_FOR_TIME else 1
+            )
+            if self.losses[first] >= TRIES:
                 why = self._why(self.shards[first], code)
                 self.done[first] = self.grade_lost(first, why)
 
@@ -510,4 +512,4 @@ class _Run(InOrder):
         with uninterrupted():
             while self.members:
                 member = self.members.pop()
-                member.close(at_once=bool(member.places))
+                member.close(at_once=bool(member.indexes))

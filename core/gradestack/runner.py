@@ -34,7 +34,6 @@ from gradestack.outcome.programs import run_programs
 from gradestack.outcome.summary import Evaluation, check_without_rows, summarise
 from gradestack.report import HEADER, SUMMARY, Report
 from gradestack.rundir.header import header
-from gradestack.rundir.recorder import DirectoryRecorder, MemoryRecorder
 from gradestack.rundir.place import (
     PATIENCE,
     Staging,
@@ -44,6 +43,7 @@ from gradestack.rundir.place import (
     newest_unfinished,
     unfinished,
 )
+from gradestack.rundir.recorder import DirectoryRecorder, MemoryRecorder
 from gradestack.suites.spec import RECORDED, RunOptions, Suite
 from gradestack.table import Table
 

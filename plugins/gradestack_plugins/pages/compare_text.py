@@ -49,7 +49,8 @@ def change_text(row: Fields) -> str:
     if gap is None:
         return UNDEFINED
     if row.get("share", True):
-        return f"{100 * gap:+.1f}" if gap else "0.0"
+        points = f"{100 * gap:+.1f}"
+        return points if float(points) else "0.0"
     sign = "-" if gap < 0 else "+"
     size = value_text(abs(gap), row).removesuffix(" tokens").removesuffix(" s")
     return f"{sign}{size}" if gap else size

@@ -5,16 +5,19 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path, PurePosixPath
 from urllib.parse import quote
 
 import click
 import msgspec
 
+import gradestack
 from gradestack import (
     ConfigError,
     DataError,
     Declarations,
+    GradestackError,
     Report,
     is_run,
     load_report,
@@ -22,6 +25,13 @@ from gradestack import (
     terminal_line,
 )
 from gradestack.jsonio import JsonProblem, as_count, as_list, as_map, as_text, loads, read_regular
+from gradestack_plugins.pages.compare_text import (
+    change_text,
+    ends_text,
+    pairs_of,
+    question_of,
+    verdict_text,
+)
 from gradestack_plugins.pages.draw import Shape, draw_figure
 from gradestack_plugins.pages.environment import asset, environment, policy
 from gradestack_plugins.pages.figures import Result, end_text, results_of
@@ -35,6 +45,8 @@ _MOST_COLUMNS = 8
 _MOST_POINTS = 60
 """Points of one line, the newest."""
 _LONGEST = 200
+_MOST_COMPARED, _MOST_SAMPLES = 10, 20_000
+"""Runs of a suite that are compared with the one before, and runs of an agent in both."""
 _NARROWEST = 10.0
 """Percent of the axis that a line's box has at least: small steps shall not look like leaps."""
 
@@ -137,6 +149,7 @@ def _run(report: Report, path: str, *, page: bool) -> Shape:
                 model=model,
                 samples=as_count(held.get("total")),
                 figures={(row.title, row.path): row for row in found},
+                change=None,
             )
             for model, held, found in lines
         ],
@@ -217,6 +230,10 @@ def _suite(name: str, runs: Sequence[Shape]) -> Shape:
         list(better)[:_MOST_COLUMNS],
         list(dict.fromkeys(line.model for line in lines)),
     )
+    for run in runs:
+        for line in run.lines:
+            for row in line.figures.values():
+                row.run = brief(run.path, 60)
     found = {
         (key, model): [
             line.figures[key] for line in lines if line.model == model and key in line.figures
@@ -236,12 +253,15 @@ def _suite(name: str, runs: Sequence[Shape]) -> Shape:
             if len(rows) > 1 and all(row.at is not None for row in rows[:_MOST_POINTS])
         ],
         models=any(models),
+        changed=any(line.change for line in lines),
     )
 
 
 def _trend(title: str, model: str, rows: Sequence[Shape]) -> Shape:
     """Return a figure over time, all of it between 0 and 1, from the oldest run to the newest."""
+    gate = rows[-1].threshold
     ends = [end for row in rows for end in (row.at, row.low, row.high) if end is not None]
+    ends += [] if gate is None else [gate]
     low, high = min(ends), max(ends)
     if high - low < _NARROWEST:
         low = max(0.0, min((low + high - _NARROWEST) / 2, 100 - _NARROWEST))
@@ -255,6 +275,9 @@ def _trend(title: str, model: str, rows: Sequence[Shape]) -> Shape:
         title=title,
         model=model,
         last=rows[-1],
+        gate=height(gate),
+        gate_text=rows[-1].gate,
+        names=[_name_point(row) for row in rows],
         points=[
             (
                 round(100 * place / (len(rows) - 1), 2),
@@ -269,6 +292,44 @@ def _trend(title: str, model: str, rows: Sequence[Shape]) -> Shape:
     )
 
 
+def _name_point(row: Shape) -> str:
+    """Return the run, value and interval of a point, for who points at it or taps it."""
+    ends = f" ({row.interval})" if row.interval else ""
+    return f"{row.run}: {row.value}{ends}"
+
+
+def add_changes(folder: Folder, root: Path) -> None:
+    """Add to the newest runs of each suite their difference to the run before, with its verdict."""
+    by_suite: dict[str, list[Shape]] = {}
+    for run in folder.runs:
+        by_suite.setdefault(run.suite, []).append(run)
+    for runs in by_suite.values():
+        pairs = [*pairwise(runs)][-_MOST_COMPARED:]
+        for before, run in pairs:
+            sizes = [line.samples for each in (before, run) for line in each.lines]
+            if sum(sizes) <= _MOST_SAMPLES:
+                _add_change(root / before.path, root / run.path, run)
+
+
+def _add_change(before: Path, after: Path, run: Shape) -> None:
+    """Add the question's difference to each line of a run; none where the two cannot be compared."""
+    try:
+        comparison = gradestack.compare(before, after, figures=())
+    except GradestackError:
+        return
+    models = {side.name: brief(side.model or "", 40) for side in comparison.sides}
+    for pair in pairs_of(comparison.data):
+        row = question_of(pair)
+        verdict = verdict_text(row)
+        tone = {"better": "good", "worse": "bad"}.get(verdict, "")
+        points = " points" if row["share"] and row["difference"] is not None else ""
+        change = Shape(text=f"{change_text(row)}{points}", ends=ends_text(row), verdict=verdict)
+        change.tone = tone
+        for line in run.lines:
+            if len(run.lines) == 1 or line.model == models.get(pair["b"]):
+                line.change = change
+
+
 def write_index(folder: Folder, path: str | Path) -> Path:
     """Write ``index.html`` over the runs of a folder into it.
 
@@ -278,6 +339,7 @@ def write_index(folder: Folder, path: str | Path) -> Path:
     if not folder.runs:
         others = f"; {len(folder.problems)} that cannot be shown" if folder.problems else ""
         raise DataError(f"{path}: no finished run in it or below{others}", *folder.problems)
+    add_changes(folder, Path(path))
     try:
         publish(page.parent, {INDEX: runs_page(folder)})
     except OSError as error:

@@ -1,0 +1,89 @@
+"""The index of runs: each against the run before, and figures over time."""
+
+import re
+
+import pytest
+
+import gradestack
+from gradestack_plugins.pages.runs import add_changes, folder_of, runs_page, write_index
+from tests.core.outcomes import read_json
+
+TIMES = iter(f"2031-01-01T00:{minute:02}:00+00:00" for minute in range(60))
+
+
+@pytest.fixture
+def runs(tmp_path):
+    """Return a function that grades models with so many right answers of twelve, a minute later."""
+
+    def grade(name, suite="s", **right):
+        samples = [
+            {"id": f"t{task}", "model": model, "expected": "x"}
+            | {"predicted": "x" if task < count else "y"}
+            for model, count in right.items()
+            for task in range(12)
+        ]
+        out = tmp_path / "runs" / name
+        gate = {"metric_key": "g", "op": "gte", "value": 0.5}
+        gradestack.grade(samples, graders={"g": "exact_match"}, output=out, name=suite, gate=gate)
+        header = read_json(out / "header.json")
+        text = gradestack.jsonio.dumps({**header, "timestamp": next(TIMES)})
+        (out / "header.json").write_text(text)
+
+    return grade
+
+
+def changes_of(folder):
+    return {
+        (run.path, line.model): line.change and (line.change.text, line.change.verdict)
+        for run in folder.runs
+        for line in run.lines
+    }
+
+
+def test_each_run_is_compared_with_the_one_before_of_its_suite(runs, tmp_path):
+    runs("a", m=3)
+    runs("other", suite="another", m=0)
+    runs("b", m=11)
+    runs("c", m=10)
+    folder = folder_of(tmp_path / "runs")
+    add_changes(folder, tmp_path / "runs")
+    assert changes_of(folder) == {
+        ("a", ""): None,
+        ("other", ""): None,
+        ("b", ""): ("+66.7 points", "better"),
+        ("c", ""): ("-8.3 points", "not clear"),
+    }
+    write_index(folder, tmp_path / "runs")
+    page = (tmp_path / "runs/index.html").read_text()
+    assert '<b class="good">+66.7 points</b>' in page
+    assert "Against the run before" in page
+
+
+def test_models_are_compared_with_the_same_model_before(runs, tmp_path):
+    runs("a", m=2, n=6)
+    runs("b", m=11, n=6)
+    folder = folder_of(tmp_path / "runs")
+    add_changes(folder, tmp_path / "runs")
+    assert changes_of(folder)["b", "m"] == ("+75.0 points", "better")
+    assert changes_of(folder)["b", "n"] == ("0.0 points", "same")
+
+
+def test_runs_that_cannot_be_compared_have_no_difference(runs, tmp_path):
+    runs("a", m=2)
+    runs("b", m=9)
+    (tmp_path / "runs/a/results.jsonl").unlink()
+    folder = folder_of(tmp_path / "runs")
+    add_changes(folder, tmp_path / "runs")
+    assert changes_of(folder)["b", ""] is None
+    assert "Against the run before" not in runs_page(folder)
+
+
+def test_a_trend_names_the_run_and_value_of_every_point_and_draws_the_threshold(runs, tmp_path):
+    runs("a", m=3)
+    runs("b", m=9)
+    page = runs_page(folder_of(tmp_path / "runs"))
+    names = re.findall(r'<g class="pt" tabindex="0" role="img" aria-label="([^"]+)"', page)
+    assert [name.partition(" (")[0] for name in names[:2]] == ["a: 25.0%", "b: 75.0%"]
+    (line,) = set(re.findall(r'<line class="asked" x1="0%" x2="100%" y1="([\d.]+)%"', page))
+    assert 0 <= float(line) <= 100
+    assert "dashed: gate: at least 50%" in page or "dashed: gate: ≥ 50%" in page

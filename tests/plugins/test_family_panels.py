@@ -39,7 +39,7 @@ SHOWN = {
     "when2call": {"when2call.classes"},
     "presets": {"tool_calls.other_tools"},
     "judges": {"text_graders.judges"},
-    "sessions": {"sessions.sessions", "statistics.graders_agree", "trajectory.answers"},
+    "sessions": {"sessions.sessions", "statistics.graders_agree", "trajectory.tool_errors"},
     "categories": {"bfcl.categories"},
 }
 PRESETS = """
@@ -201,7 +201,7 @@ def test_the_worst_answers_stand_beside_what_was_expected(runs):
 
 
 def test_errors_of_tools_are_quoted_with_their_runs(runs):
-    head, quotes = PANELS["trajectory.answers"](runs["sessions"])
+    head, quotes = PANELS["trajectory.tool_errors"](runs["sessions"])
     rows = list(runs["sessions"].rows())
     failed = [row for row in rows if row["passed"] is False]
     assert head.sentence[0].text == f"{len(failed)} of {len(rows)} runs"

@@ -27,7 +27,7 @@ aggregator call_validity .tool_schema:CallValidity Calls valid against their too
 aggregator policy_checks .tool_policy:PolicyChecks Runs within the whole policy, and by check
 aggregator loops .repeats:Loops Runs with a loop, repeated calls, and the longest run of identical
     ones
-panel answers .panels:answers Errors of tools, grouped, with examples
+panel tool_errors .panels:tool_errors Errors of tools, grouped, with examples
 aggregator usage_totals .usage:UsageTotals Total, mean and range of every figure of usage
 stack trajectory :trajectory What needs no reference: how tool calls went, and what runs took
 """

@@ -18,7 +18,7 @@ _GRADER = "tool_success"
 
 
 @blocks.panel("What the tools answered", place="lead", replaces=["causes"])
-def answers(about: Report) -> Iterable[blocks.Block] | None:
+def tool_errors(about: Report) -> Iterable[blocks.Block] | None:
     """Errors of tools, grouped, with examples; None where another grader decides, or none failed."""
     outcome = as_map(about.summary.get("outcome"))
     if outcome.get("grader") != _GRADER or not about.has_rows:

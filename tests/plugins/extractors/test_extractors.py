@@ -119,4 +119,4 @@ def test_required_options_are_asked_for():
     for target, name in ((Pattern, "pattern"), (AfterMarker, "marker"), (ToolOutput, "tool_name")):
         with pytest.raises(Problems) as refused:
             structure({}, target)
-        assert refused.value.found == [((name,), "missing")]
+        assert refused.value.listed == [((name,), "missing")]

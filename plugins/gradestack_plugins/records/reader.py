@@ -488,9 +488,10 @@ class Records(StepReader):
         failed_fields: frozenset[str] = frozenset(),
     ) -> Iterator[Sample | BadRecord]:
         record = _required_object(usual_record(record))
-        kind = row_kind(record)
-        if kind == "score" or (columns.has_steps and kind in ("tool", "other")):
-            return
+        if columns.has_steps or "name" in record:
+            kind = row_kind(record)
+            if kind == "score" or (columns.has_steps and kind in ("tool", "other")):
+                return
         made = f"{stem}:{source.ordinal}"
         sample = sample_of(record, columns, source, made=made, table=table)
         yield with_lost_verdicts(sample, failed_fields) if isinstance(sample, Sample) else sample

@@ -54,12 +54,12 @@ def tool_call(raw: Any, *, default_requestor: str = "assistant") -> ToolCall | N
         return None
     inner = _function_of(raw)
     arguments, text = parse_arguments(inner.get("arguments", inner.get("kwargs")))
-    requestor = raw.get("requestor")
+    identifier, requestor = raw.get("id"), raw.get("requestor")
     return ToolCall(
         name=as_text(inner.get("name")),
         arguments=arguments,
         raw_arguments=text,
-        id=text_or_none(raw.get("id")),
+        id=identifier if isinstance(identifier, str) else None,
         requestor=requestor if isinstance(requestor, str) else default_requestor,
     )
 

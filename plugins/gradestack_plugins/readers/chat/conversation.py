@@ -382,8 +382,11 @@ class Conversation:
         if role == "assistant":
             self._read_reply(entry, content)
         elif role in {"tool", "function"}:
-            for result in results_in(content) or (entry,):
+            results = results_in(content)
+            for result in results:
                 self._read_result(role, {**entry, **result})
+            if not results:
+                self._read_result(role, entry)
         elif role == "user":
             self._read_question(content, text_or_none(entry.get("name")))
         else:
@@ -472,7 +475,11 @@ class Conversation:
             content = content or None if tagged else content
             calls = self._read_calls(tagged, author)
         blocks: list[Any] = content if isinstance(content, list) else []
-        others, thoughts, results = self._read_blocks(blocks, calls, author)
+        others: list[Any] = []
+        thoughts: list[str] = []
+        results: list[Entry] = []
+        if blocks:
+            others, thoughts, results = self._read_blocks(blocks, calls, author)
         text = self.text_of(others if blocks else content, "")
         self._keep_tags(text)
         if text is None:

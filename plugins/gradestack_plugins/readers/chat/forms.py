@@ -117,6 +117,7 @@ def forms_read(entries: Iterable[Any]) -> list[Any]:
     return messages
 
 
+@lru_cache(maxsize=256)
 def _langchain_role(kind: str) -> str | None:
     return _LANGCHAIN.get(kind.lower().removesuffix("chunk"))
 

@@ -204,7 +204,8 @@ def sample_of(
     if "id" not in form:
         form["id"], remarks["id_made"] = made, 1
     unread = _take_unread_calls(form)
-    remarks |= Counter(map(not_read, unread))
+    if unread:
+        remarks |= Counter(map(not_read, unread))
     messages = _joined_messages(form.pop("prior_messages", None), form.pop("messages", None))
     sample = form_sample(form, source)
     if isinstance(sample, BadRecord):

@@ -9,8 +9,8 @@ extractor all_assistant .extractors:AllAssistant Texts of all assistant messages
 extractor last_turn .extractors:LastTurn Texts of the last turn's assistant messages, joined
 extractor pattern .extractors:Pattern The match of a regular expression in the newest assistant
     message it matches
-extractor after_marker .extractors:AfterMarker The text behind a marker in the newest assistant message
-    that holds it
+extractor after_marker .extractors:AfterMarker The text behind a marker in the newest assistant
+    message that holds it
 extractor tool_arguments .extractors:ToolArguments Argument text of the first call of a tool
 extractor tool_output .extractors:ToolOutput The result of the first call of a tool
 extractor memory_block .extractors:MemoryBlock A memory block of the agent's final state, where the

@@ -8,6 +8,7 @@ from typing import Any, Final
 from gradestack.jsonio import as_list, as_map
 from gradestack_plugins.readers.chat.calls import decoded
 from gradestack_plugins.readers.chat.forms import forms_read
+from gradestack_plugins.readers.chat.unread import unread_keys
 
 _ASKED: Final = ("messages", "input", "contents", "prompt", "inputs", "prompts")
 _BODIES: Final = (list, dict, str)
@@ -24,10 +25,10 @@ def asked_in(body: Any) -> list[Any]:
         return forms_read(body[0] if is_batch else body)
     if "role" in as_map(body):
         return forms_read([body])
-    asked = next((body[key] for key in _ASKED if as_map(body).get(key)), None)
+    question = next((body[key] for key in _ASKED if as_map(body).get(key)), None)
     system = as_map(body).get("system", as_map(body).get("instructions"))
     before = [{"role": "system", "content": _text_of(system)}] if system else []
-    return [*before, *asked_in(asked)] if asked is not None else before
+    return [*before, *asked_in(question)] if question is not None else before
 
 
 def _text_of(system: Any) -> Any:
@@ -42,19 +43,23 @@ def answers_in(body: Any) -> list[Any]:
         return [{"role": "assistant", "content": body}] if body else []
     if isinstance(body, list):
         return _listed(body)
-    said = as_map(body)
+    message = as_map(body)
     for key, read in _ANSWERS.items():
-        if key in said and isinstance(said[key], _BODIES):
-            return read(said[key])
-    if "role" in said:
-        return forms_read([{"role": "assistant", **_answer_alone(said)}])
-    return forms_read([said]) if "lc" in said or "type" in said else []
+        if key in message and isinstance(message[key], _BODIES):
+            return read(message[key])
+    is_typed = "lc" in message or "type" in message
+    if "role" in message or ("content" in message and not is_typed):
+        return forms_read([{"role": "assistant", **_reply_alone(message)}])
+    return forms_read([message]) if is_typed else []
 
 
-def _answer_alone(message: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a message without what is said of its request."""
-    keys = ("content", "tool_calls", "function_call", "reasoning_content", "refusal")
+def _reply_alone(message: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a message without the keys of its request, but with calls that nobody decodes."""
+    keys = (*_OF_REPLIES, *unread_keys(message, _OF_REPLIES))
     return {key: message[key] for key in keys if key in message}
+
+
+_OF_REPLIES: Final = ("content", "tool_calls", "function_call", "reasoning_content", "refusal")
 
 
 def _listed(listed: list[Any]) -> list[Any]:
@@ -77,11 +82,11 @@ def _generation(generations: list[Any]) -> list[Any]:
 def usage_in(*bodies: Any) -> Any:
     """Return the usage that the first of some bodies records; None where none does."""
     for body in bodies:
-        said = as_map(decoded(body))
-        for holder in (said, as_map(said.get("llm_output"))):
-            found = next((holder[key] for key in _USAGE if holder.get(key)), None)
-            if found is not None:
-                return found
+        recorded = as_map(decoded(body))
+        for holder in (recorded, as_map(recorded.get("llm_output"))):
+            usage = next((holder[key] for key in _USAGE if holder.get(key)), None)
+            if usage is not None:
+                return usage
     return None
 
 

@@ -254,7 +254,7 @@ def _size(values: Any) -> int:
 
 
 def frame_table(frame: Any) -> Iterator[Element]:
-    """Yield the rows of a data frame of pandas, polars or pyarrow, or of an iterable of mappings."""
+    """Yield the rows of a frame of pandas, polars or pyarrow, or of an iterable of mappings."""
     for ordinal, row in enumerate(_frame_rows(frame)):
         if isinstance(row, Mapping):
             yield Element(ordinal, None, as_json(row))

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
 
 from gradestack import NO_REASON, Cause, CauseKind, find_causes, is_failed, most_often
-from gradestack_plugins.pages.blocks import CauseLine, Causes, Cell, Figure, Link, Section, Table
+from gradestack_plugins.pages.blocks import CauseLine, Causes, Cell, Link, Section, Table
 from gradestack_plugins.pages.draw import quoted
 from gradestack_plugins.pages.index import RowEntry, RowIndex, name_of
 from gradestack_plugins.pages.tallies import SEPARATOR, CallCounts
-from gradestack_plugins.pages.text import brief, counted, number
+from gradestack_plugins.pages.text import brief, counted, number, percent
 
 CausePath = tuple[str, ...]
 """Cause, tool and argument, as far as they are named."""
 ReasonSet = tuple[int, ...]
 """The reasons of a sample, each by its place among all kinds."""
-_LONGEST, _MOST_TOOLS = 80, 500
+_LONGEST, _MOST_TOOLS = 80, 100
 MOST_CAUSES, _MOST_PARTS, _MOST_ARGUMENTS = 12, 8, 4
 """Causes, parts of a cause and of such a part that are shown; samples of the others are counted."""
 _CODE = re.compile(r"[a-z][a-z0-9_]*")
@@ -251,13 +251,12 @@ def _lost_calls(counts: CallCounts) -> int:
 
 
 def _cells_of(name: str, counts: CallCounts) -> list[Cell]:
-    share = counts.right / counts.expected if counts.expected else None
     absent = counts.expected - counts.called
     expected, not_called = f"expected:{quoted(name)}", f"uncalled:{quoted(name)}"
     return [
         _linked(counts.expected, expected),
         counts.right,
-        Figure("share right", share, unit="share"),
+        percent(counts.right, counts.expected),
         counts.called - counts.right,
         _linked(absent, not_called),
     ]
@@ -265,12 +264,3 @@ def _cells_of(name: str, counts: CallCounts) -> list[Cell]:
 
 def _linked(count: int, search: str) -> Cell:
     return Link(number(count), search=search) if count else 0
-
-
-def first_position(index: RowIndex, positions: Iterable[int]) -> int | None:
-    """Return the first position whose sample failed; None where none did."""
-    for position in positions:
-        entry = index.entries[position]
-        if is_failed(entry.state, entry.score, passed=entry.passed):
-            return position
-    return None

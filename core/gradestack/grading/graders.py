@@ -211,6 +211,8 @@ class StageGrader:
         self, method: Callable[[Sample], Any], samples: Sequence[Sample], column: Column
     ) -> None:
         for sample in samples:
+            if _forked:  # by the grader, at the sample before
+                os._exit(0)
             flaw = None
             try:
                 grade = method(sample)

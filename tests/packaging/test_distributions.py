@@ -92,7 +92,7 @@ def test_sdist_builds_the_same_wheel(built, tmp_path):
 def test_installed_wheel_lists_built_ins_with_distribution_and_version(fresh):
     listed = _run(fresh / "venv/bin/gradestack", "plugins", "list", cwd=fresh)
     line = next(line for line in listed.splitlines() if " tau_partial " in line)
-    assert line.endswith("[gradestack 0.2.0]")
+    assert line.endswith("[gradestack 0.3.0]")
     assert "broken" not in listed
 
 

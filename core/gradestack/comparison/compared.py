@@ -30,6 +30,7 @@ from gradestack.model import JSON
 from gradestack.output import counted
 
 Pairs = Sequence[tuple[Side, Side]]
+_DETAILED = 10  # pairs up to which each has its own tasks and causes that changed
 _SIDES = 100  # runs and models of runs that are compared with each other at once
 _REFUSED = "the runs cannot be compared"
 
@@ -76,8 +77,15 @@ def compare_sides(sides: Sequence[Side], rules: Rules, pairs: Pairs | None = Non
     headline = _headline_grader(sides[0], shared, rules)
     by_rate = rules.headline is None and _have_rates(compared_pairs, shared, rules)
     rows = _compare_pairs(compared_pairs, shared, rules, by_rate=by_rate)
+    detailed = compared_pairs if len(rows) <= _DETAILED else compared_pairs[:1]
+    for (a, b), pair in zip(detailed, rows, strict=False):
+        pair.data["changed"] = changes(a, b, headline, rules)
+        pair.data["flips"] = flips(a, b, headline, rules.failed)
+        pair.data["sentence"] = sentence(a, b, pair.data, pair.question.fields)
     a, b = compared_pairs[0]
-    data = _describe_first_pair(a, b, rows[0], headline, rules)
+    data = {**rows[0].data, "headline": headline, "failed": rules.failed}
+    del data["a"], data["b"]
+    data["question"] = rows[0].question.fields["label"]
     data["baseline"] = sides[0].name
     data["runs"] = [_describe_side(side) for side in sides]
     data["only"] = {side.name: sorted(side.graders.keys() - set(shared)) for side in sides}
@@ -132,21 +140,6 @@ def _compare_pairs(
         pair.data["tested"] = how_tested(pair, len(rows), rules.alpha)
         pair.data["failed_count"] = how_failed_count(pair, rules.failed)
     return rows
-
-
-def _describe_first_pair(
-    a: Side, b: Side, rows: PairRows, headline: str, rules: Rules
-) -> dict[str, Any]:
-    question = rows.question.fields
-    data = {**rows.data}
-    del data["a"], data["b"]
-    data["headline"] = headline
-    data["failed"] = rules.failed
-    data["question"] = question["label"]
-    data["changed"] = changes(a, b, headline, rules)
-    data["flips"] = flips(a, b, headline, rules.failed)
-    data["sentence"] = sentence(a, b, rows.data, question)
-    return data
 
 
 def _refuse(problems: Sequence[Problem]) -> DataError:

@@ -406,6 +406,8 @@ class Dumbbells(msgspec.Struct, frozen=True):
     noun: str = "passed"
     rest: Text = ""
     """What is said of the tasks that did not change."""
+    has_ids: bool = False
+    """Whether addresses lead to its groups and tasks: once on a page."""
     title: str = ""
 
 

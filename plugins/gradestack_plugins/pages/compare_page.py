@@ -10,6 +10,7 @@ from gradestack import Declarations, Report, Row
 from gradestack.jsonio import as_list, as_map, as_number, as_text, compact
 from gradestack_plugins.pages.blocks import (
     BeforeAfter,
+    Block,
     CallDiff,
     CallPair,
     Caveat,
@@ -80,15 +81,17 @@ class ComparisonPage:
 
     Args:
         data: Content of comparison.json.
-        report: Both sides as one run, each a model of it.
+        report: All sides as one run, each a model of it.
+        models: Names of both models in it. Default: the first two.
     """
 
-    def __init__(self, data: Fields, report: Report) -> None:
+    def __init__(self, data: Fields, report: Report, models: Sequence[str] = ()) -> None:
         self._data, self._report = data, report
+        self._is_first = not models
         self._question = question_of(data)
         self._a, self._b = (brief(run["name"], _LONGEST_NAME) for run in data["runs"][:2])
         index = index_of(report)
-        self._models = _models_of(index)[:2]
+        self._models = [*models] or _models_of(index)[:2]
         self._trials = _trials_of(index)
         self._texts = self._short_texts()
 
@@ -139,8 +142,28 @@ class ComparisonPage:
         """Return what to know before shipping, worse tasks side by side, pairs, unchanged tasks."""
         sections = [*self._caveats(), *self._sides_of_worse()]
         if len(self._data["runs"]) > 2:
-            sections.append(Section("Every pair", [pair_matrix(self._data)], id="pairs"))
+            blocks: list[Block] = [pair_matrix(self._data), *self._other_pairs()]
+            sections.append(Section("Every pair", blocks, id="pairs"))
         return [*sections, *self._unchanged_tasks()]
+
+    def _other_pairs(self) -> Iterator[Section]:
+        """Yield what the page says of the first pair, in short, of each other one, folded."""
+        names = [run["name"] for run in self._data["runs"]]
+        models = dict(zip(names, _models_of(index_of(self._report)), strict=False))
+        runs = {run["name"]: run for run in self._data["runs"]}
+        for pair in self._data.get("pairs", ())[1:]:
+            sides = [pair["a"], pair["b"]]
+            if "flips" not in pair or not all(name in models for name in sides):
+                continue
+            data = {**self._data, **pair, "runs": [runs[name] for name in sides]}
+            page = ComparisonPage(data, self._report, [models[name] for name in sides])
+            blocks = [block for section in page.short() for block in section.blocks]
+            title = f"{sides[1]} against {sides[0]}: {claim_of(data)}"
+            yield Section(brief(title, 300), blocks, folded=True)
+
+    def short(self) -> list[Section]:
+        """Return the difference and the tasks that changed."""
+        return [*self.left()[:1], *self.right()]
 
     def _difference(self) -> PairedDifference:
         row = self._question
@@ -205,7 +228,7 @@ class ComparisonPage:
             if count:
                 chips += [Link(f"{name} {number(count)}", href=f"#{id_}"), " "]
         rest = unchanged_text(unchanged)
-        block = Dumbbells(groups, self._a, self._b, "trials passed", rest)
+        block = Dumbbells(groups, self._a, self._b, "trials passed", rest, has_ids=self._is_first)
         return Section("Tasks that changed", [block], id="changed-tasks", note=chips[:-1])
 
     def _task_change(self, task: Fields) -> TaskChange:

@@ -22,6 +22,8 @@ _MOST_MODELS, _MOST_COMPARED = 8, 10_000
 """Models of a run up to which its page compares them, and its runs up to which it compares figures
 that are no means, too.
 """
+_MOST_DRAWN = 3
+"""Pairs whose figures are all drawn; of more only those with the baseline."""
 _LONGEST = 120
 """Characters of a name."""
 _CHANGED = ("more often", "less often")
@@ -58,11 +60,22 @@ def compared_models(report: Report) -> Mapping[str, Any] | None:
     ]  # the pairs of the first model come first
     # whose own name says nothing here
     run = f"{report.path.resolve().name if report.path else report.name}::"
-    pairs = [
-        {**pair, **names} for pair, names in zip(data.get("pairs") or [data], others, strict=False)
-    ]
+    pairs = [{**pair, **_without_run(pair, run)} for pair in data.get("pairs", ())]
+    pairs = pairs or [{**data, **others[0]}]
+    runs = [{**each, "name": each["name"].removeprefix(run)} for each in data["runs"]]
     groups = [{**each, "name": each["name"].removeprefix(run)} for each in data.get("groups", ())]
-    return {**data, "pairs": pairs, "groups": groups, "sentence": data["sentence"].replace(run, "")}
+    return {
+        **data,
+        "pairs": pairs,
+        "runs": runs,
+        "groups": groups,
+        "sentence": data["sentence"].replace(run, ""),
+    }
+
+
+def _without_run(pair: Mapping[str, Any], run: str) -> dict[str, str]:
+    """Return the names of both sides without that of their run."""
+    return {side: pair[side].removeprefix(run) for side in "ab"}
 
 
 def differences(pair: Mapping[str, Any], widest: float) -> list[Shape]:
@@ -127,9 +140,10 @@ def _pairs(data: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 def shown_of(data: Mapping[str, Any]) -> dict[str, Any]:
     """Return what pages show of a comparison."""
-    pairs = [
-        {**pair, **{side: brief(pair[side], _LONGEST) for side in "ab"}} for pair in _pairs(data)
-    ]
+    drawn = _pairs(data)
+    if len(drawn) > _MOST_DRAWN:  # the matrix has the others
+        drawn = [pair for pair in drawn if pair["a"] == drawn[0]["a"]]
+    pairs = [{**pair, **{side: brief(pair[side], _LONGEST) for side in "ab"}} for pair in drawn]
     upward = all(row.get("better_is") == "higher" for pair in pairs for row in compared_rows(pair))
     widest = _widest(pairs)
     return {

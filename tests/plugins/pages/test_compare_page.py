@@ -286,3 +286,13 @@ def test_several_models_have_a_matrix_of_all_pairs(tmp_path):
     shown = text_of((tmp_path / "out/comparison.html").read_text(), "pairs")
     for gap in ("+16.7", "-16.7", "+53.3", "-53.3", "+36.7", "-36.7"):
         assert gap in shown
+    for claim in (
+        "run::c against run::a: Exact match 66.7% instead of 13.3%: 53.3 points more",
+        "run::c against run::b: Exact match 66.7% instead of 30.0%: 36.7 points more",
+        "16 tasks got better",
+        "11 tasks got better",
+    ):
+        assert claim in shown
+    page = (tmp_path / "out/comparison.html").read_text()
+    ids = re.findall(r' id="([^"]+)"', page)
+    assert len(ids) == len(set(ids))

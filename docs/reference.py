@@ -51,6 +51,8 @@ REGION = re.compile(r"(<!-- generated: (\w+) -->\n).*?(\n<!-- end -->)", re.DOTA
 SECTION = re.compile(r"^(Args|Attributes|Returns|Raises|Yields|Example|Examples|Note):$")
 ENTRY = re.compile(r"^\s+(\*{0,2}[\w.]+)(?: \(([^)]*)\))?: (.*)$")
 
+SET = re.compile(r"frozenset\(\{([^{}]*)\}\)")
+
 
 def indentation(line: str) -> int:
     """Count the leading spaces of a line."""
@@ -192,8 +194,13 @@ def signature_text(value: Any) -> str:
     except (TypeError, ValueError):
         return ""
     plain = [parameter.replace(annotation=inspect.Parameter.empty) for parameter in parameters]
-    text = str(inspect.Signature(plain))
+    text = SET.sub(_sort_members, str(inspect.Signature(plain)))
     return re.sub(r"<[^<>]*>", "…", re.sub(r" at 0x[0-9a-f]+", "", text))
+
+
+def _sort_members(match: re.Match[str]) -> str:
+    """Return a set of texts in alphabetical order, whatever the hash seed."""
+    return f"frozenset({{{', '.join(sorted(match[1].split(', ')))}}})"
 
 
 def name_lines(name: str, value: Any) -> Iterator[str]:

@@ -103,8 +103,8 @@ class HeadlineReader:
         of_stack = stack.get("graders") or ()
         first = next((name for name in judging if name not in of_stack), key)
         if first != key and key in self.graders:
-            choice = f"Outcome: as grader {key!r} says, although {first!r} is named first"
-            self.resolver.notes.append(f"{choice}; for {first!r}: --set outcome={first}")
+            choice = f"Passed is decided by {key!r}"
+            self.resolver.notes.append(f"{choice}; to use {first!r}: --set outcome={first}")
 
     def _average(self, grader: str) -> Figure:
         """Return the figure of a run that declares none."""

@@ -15,8 +15,7 @@ import msgspec
 from gradestack import with_unit
 from gradestack.jsonio import as_number
 from gradestack_plugins.pages import blocks
-from gradestack_plugins.pages.bins import Bin, bin_values, label_bins
-from gradestack_plugins.pages.index import ScoreBins, shade
+from gradestack_plugins.pages.bins import Bin, bin_values
 from gradestack_plugins.pages.tallies import SEPARATOR
 from gradestack_plugins.pages.text import UNDEFINED, brief, end, number, percent
 
@@ -261,27 +260,17 @@ def _group_rows(rows: Sequence[Shape]) -> list[Shape]:
 # Bars
 
 
-def bars(heading: str, bins: Sequence[Bin], *, shaded: bool = False) -> Shape:
-    """Return a histogram of the first group of some bins.
-
-    Its bars may be shaded by their lower edges.
-    """
+def bars(heading: str, bins: Sequence[Bin]) -> Shape:
+    """Return a histogram of the first group of some bins."""
     counts = [counts[0] for _, _, counts in bins]
     top, total = max(counts, default=0), sum(counts)
     shown: list[Shape] = []
-    for label, low, _ in bins:
+    for label, _, _ in bins:
         count = counts[len(shown)]
         bar = Shape(label=label, count=count, share=percent(count, total))
         bar.height = round(100 * count / top, 2) if top else 0.0
-        bar.shade = shade(low) if shaded else "none"
         shown.append(bar)
     return Shape(kind="histogram", title=heading, bars=shown)
-
-
-def distribution(heading: str, scores: ScoreBins) -> Shape:
-    """Return the histogram of a grader's scores."""
-    counts = (scores.below, *scores.counts, scores.above)
-    return bars(heading, label_bins(scores.edges, [counts]), shaded=True)
 
 
 def opposed(name: str, sides: Sequence[str], bins: Sequence[Bin]) -> Shape:

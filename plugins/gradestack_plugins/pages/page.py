@@ -25,7 +25,6 @@ from gradestack_plugins.pages.blocks import (
     Words,
 )
 from gradestack_plugins.pages.chunks import PLACES
-from gradestack_plugins.pages.draw import Shape
 from gradestack_plugins.pages.failures import (
     Failures,
     calls_section,
@@ -384,8 +383,3 @@ def _broken(summary: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 def count_verdicts(index: RowIndex) -> Counter[str]:
     """Return how many samples have each outcome."""
     return Counter(map(verdict, index.entries))
-
-
-def panels_on(page: Page, *places: str) -> list[Shape]:
-    """Return the panels of some places with their blocks."""
-    return page.panels.at(*places)

@@ -12,7 +12,7 @@ from types import SimpleNamespace as Of
 
 import pytest
 
-from gradestack_plugins.pages import blocks, draw
+from gradestack_plugins.pages import blocks
 from gradestack_plugins.pages.draw import drawn
 from gradestack_plugins.pages.environment import asset, environment
 from gradestack_plugins.pages.index import ScoreBins
@@ -58,7 +58,7 @@ def _marks():
         "curve": [(curve,)],
         "scale": [(50.0, 25.0, 110.0, 80.0, HOSTILE), (None,)],
         "dot": [(estimates[0],), (estimates[1],)],
-        "histogram": [(draw.distribution(HOSTILE, scores),)],
+        "histogram": [(_one(blocks.Counts(scores.labelled(), HOSTILE)),)],
         "series": [(_one(blocks.Series(figures, HOSTILE)),)],
         "together": [(Of(title="F1", rows=models),)],
         "estimate": [(estimates[0],), (estimates[1],)],

@@ -119,7 +119,7 @@ def _digests(side: Side, name: str) -> dict[str, set[int]]:
 def _other_questions(a: Side, b: Side, expected: Mapping[str, set[int]]) -> Iterator[Problem]:
     """Yield the number of tasks with another input; if it differs by trial, it says nothing."""
     inputs = _questions(a, b)
-    changed = [task for task, (here, there) in inputs.items() if here != there]
+    changed = [task for task, (input_a, input_b) in inputs.items() if input_a != input_b]
     if not changed:
         return
     shifted = _shifted(changed, inputs)
@@ -145,10 +145,10 @@ def _questions(a: Side, b: Side) -> dict[str, tuple[int, int]]:
     """Return the digest of a task's input on both sides, where each has one."""
     questions_a, questions_b = _digests(a, "question"), _digests(b, "question")
     inputs = {}
-    for task, here in questions_a.items():
-        there = questions_b.get(task, ())
-        if len(here) == len(there) == 1:
-            inputs[task] = (max(here), max(there))
+    for task, input_a in questions_a.items():
+        input_b = questions_b.get(task, ())
+        if len(input_a) == len(input_b) == 1:
+            inputs[task] = (max(input_a), max(input_b))
     return inputs
 
 
@@ -161,11 +161,11 @@ def _shifted(changed: Sequence[str], inputs: Mapping[str, tuple[int, int]]) -> l
         changed: Tasks with another input.
         inputs: Task -> digest of its input on this side, and on the other.
     """
-    times_here = Counter(here for here, _ in inputs.values())
-    times_there = Counter(there for _, there in inputs.values())
+    times_a = Counter(input_a for input_a, _ in inputs.values())
+    times_b = Counter(input_b for _, input_b in inputs.values())
     moved = []
     for task in changed:
-        _, there = inputs[task]
-        if times_here[there] == times_there[there] == 1:
+        _, input_b = inputs[task]
+        if times_a[input_b] == times_b[input_b] == 1:
             moved.append(task)
     return moved if len(moved) >= _SHIFTED * len(inputs) else []

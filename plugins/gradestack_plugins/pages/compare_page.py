@@ -60,7 +60,7 @@ _WHY_PAIRED = (
 
 
 def _amount(value: float, row: Fields) -> str:
-    """Return what a run takes; the label names tokens and seconds."""
+    """Return a mean amount of a run; the label names tokens and seconds."""
     return value_text(value, row) if row["unit"] == "usd" else f"{value:,.1f}"
 
 
@@ -139,7 +139,7 @@ class ComparisonPage:
         return [self._changed_tasks()]
 
     def below(self) -> list[Section]:
-        """Return what to know before shipping, worse tasks side by side, pairs, unchanged tasks."""
+        """Return caveats, worse tasks side by side, pairs, and unchanged tasks."""
         sections = [*self._caveats(), *self._sides_of_worse()]
         if len(self._data["runs"]) > 2:
             blocks: list[Block] = [pair_matrix(self._data), *self._other_pairs()]
@@ -147,7 +147,7 @@ class ComparisonPage:
         return [*sections, *self._unchanged_tasks()]
 
     def _other_pairs(self) -> Iterator[Section]:
-        """Yield what the page says of the first pair, in short, of each other one, folded."""
+        """Yield each other pair, folded: its difference and the tasks that changed."""
         names = [run["name"] for run in self._data["runs"]]
         models = dict(zip(names, _models_of(index_of(self._report)), strict=False))
         runs = {run["name"]: run for run in self._data["runs"]}
@@ -173,8 +173,8 @@ class ComparisonPage:
         notes = [self._data["tested"]] if self._data.get("tested") else []
         if row["mde80"] is not None and not is_certain(row):
             size = value_text(row["mde80"], row).replace("%", " points")
-            found = "would be found in four of five such comparisons"
-            notes.append(f"A true difference of {size} {found}.")
+            share = "would be found in four of five such comparisons"
+            notes.append(f"A true difference of {size} {share}.")
         a, b = self._side_figure(0, unit), self._side_figure(1, unit)
         if a.interval is not None and b.interval is not None:
             notes.insert(0, _WHY_PAIRED)
@@ -338,7 +338,7 @@ class ComparisonPage:
         return Fraction(sum(known), len(known)) if known else None
 
     def _short_texts(self) -> dict[str, str]:
-        """Return what was asked in the tasks that are shown, without their common beginning."""
+        """Return the inputs of the tasks that are shown, without their common beginning."""
         flips = self._data["flips"]
         names = [task["task"] for kind in ("worse", "better") for task in flips[kind]["tasks"]]
         positions = {}
@@ -397,10 +397,10 @@ def call_diff(title: str, sides: Sequence[Link], rows: Sequence[Row]) -> CallDif
     expected = [as_map(call) for call in as_list(as_map(rows[0].get("expected")).get("calls"))]
     pairs: list[CallPair] = []
     equal = 0
-    for position, call in enumerate(expected[: min(len(each.pairs) for each in made)]):
+    for position, call in enumerate(expected[: min(len(side.pairs) for side in made)]):
         shown, marks = [], []
-        for each in made:
-            pair = each.pairs[position]
+        for side in made:
+            pair = side.pairs[position]
             shown.append("" if pair.actual is None else _call_text(as_map(pair.actual)))
             marks.append(_MARKS[pair.status])
         if marks == ["equal", "equal"]:
@@ -410,7 +410,7 @@ def call_diff(title: str, sides: Sequence[Link], rows: Sequence[Row]) -> CallDif
     if equal:
         both = f"{counted(equal, 'calls')} as expected on both sides"
         pairs.append(CallPair(both, ["", ""], ["equal", "equal"]))
-    others = [[_call_text(as_map(call)) for _, call in each.others] for each in made]
+    others = [[_call_text(as_map(call)) for _, call in side.others] for side in made]
     return CallDiff(sides, pairs, others if any(others) else (), _facts(rows), title)
 
 
@@ -444,8 +444,8 @@ def pair_matrix(data: Fields) -> Matrix:
         a, b = brief(pair["a"], 40), brief(pair["b"], 40)
         word = verdict_text(row)
         cells[b, a] = f"{change_text(row)} {word}"
-        turned = {**row, "difference": None if row["difference"] is None else -row["difference"]}
+        opposite = {**row, "difference": None if row["difference"] is None else -row["difference"]}
         back = {"better": "worse", "worse": "better", "higher": "lower", "lower": "higher"}
-        cells[a, b] = f"{change_text(turned)} {back.get(word, word)}"
+        cells[a, b] = f"{change_text(opposite)} {back.get(word, word)}"
     values = [[cells.get((row, column)) for column in names] for row in names]
     return Matrix(names, names, values, corner="row minus column")

@@ -110,14 +110,14 @@ def claim_of(data: Fields) -> str:
         points = " points" if row["share"] else ""
         claim += f": {size}{points} {'more' if gap > 0 else 'less'}"
     if ends is not None:
-        turned = {**row, "interval": {"ends": [-ends[1], -ends[0]]}}
+        opposite = {**row, "interval": {"ends": [-ends[1], -ends[0]]}}
         is_loss = gap < 0 and is_certain(row)
-        claim += f" ({ends_text(turned if is_loss else row)})"
+        claim += f" ({ends_text(opposite if is_loss else row)})"
     return claim if is_certain(row) or not gap else f"{claim}, which may be chance"
 
 
 def _passed_text(task: Fields) -> str:
-    """Return how many trials passed before and after: ``3 → 2 of 4``."""
+    """Return the numbers of passed trials before and after: ``3 → 2 of 4``."""
     passed_a, _, trials_a = task["a"].partition("/")
     passed_b, _, trials_b = task["b"].partition("/")
     before = passed_a if trials_a == trials_b else f"{passed_a} of {trials_a}"
@@ -132,7 +132,7 @@ def cause_text(cause: str | None) -> str:
 
 
 def unchanged_text(unchanged: Mapping[str, int]) -> str:
-    """Return how many tasks did not change, by how often they pass; "" for none."""
+    """Count the tasks that did not change by how often they pass; "" for none."""
     parts = [f"{number(count)} {name}" for name, count in unchanged.items() if count]
     total = counted(sum(unchanged.values()), "tasks")
     return f"{total} unchanged: passed {', '.join(parts)}" if parts else ""
@@ -298,7 +298,7 @@ def _mark(data: Fields) -> str:
 
 
 def _cautions(data: Fields) -> list[str]:
-    """Return what was compared by force, and the first warning."""
+    """Return the first problem that was passed over by force, and the first warning."""
     forced = [f"Compared although (--force): {problem}" for problem in data["incomparable"][:1]]
     return [*forced, *data.get("warnings", ())[:1]]
 
@@ -317,10 +317,10 @@ def _context_line(data: Fields, url: str | None) -> str:
     return " · ".join(parts)
 
 
-def _address(url: str, place: str = "") -> str:
+def _address(url: str, anchor: str = "") -> str:
     """Return an address that cannot leave the link it stands in."""
     address = quote(url, safe=":/?&=%#@!$*+,;~-._")
-    return f"{address}#{quote(place, safe='')}" if place else address
+    return f"{address}#{quote(anchor, safe='')}" if anchor else address
 
 
 def _task_link(task: str, url: str | None) -> str:
@@ -343,8 +343,8 @@ def _worse_lines(worse: Fields, url: str | None) -> list[str]:
     return lines
 
 
-def _link(text: str, url: str | None, place: str) -> str:
-    return f"[{text}]({_address(url, place)})" if url else text
+def _link(text: str, url: str | None, anchor: str) -> str:
+    return f"[{text}]({_address(url, anchor)})" if url else text
 
 
 def _better_line(flips: Fields, url: str | None) -> str:

@@ -26,7 +26,6 @@ _MOST_DRAWN = 3
 """Pairs whose figures are all drawn; of more only those with the baseline."""
 _LONGEST = 120
 """Characters of a name."""
-_CHANGED = ("more often", "less often")
 _KINDS = {"reasons": "Reasons", "tools": "Reasons by tool", "arguments": "Reasons by argument"}
 
 
@@ -196,12 +195,6 @@ def _p_plain(row: Mapping[str, Any]) -> str:
     return f"p {_p_value(row['p_holm'])}"
 
 
-def _p_cell(row: Mapping[str, Any]) -> str:
-    """Return p of a row for a table whose column is called p."""
-    adjusted = " (adjusted)" if _is_adjusted(row) else ""
-    return f"{_p_value(row['p_holm'])}{adjusted}"
-
-
 def _is_adjusted(row: Mapping[str, Any]) -> bool:
     return bool(row.get("tests", 1) > 1)
 
@@ -239,7 +232,6 @@ FILTERS: Mapping[str, Any] = {
     "end_points": _end_points,
     "change": _change,
     "interval": _interval,
-    "p_cell": _p_cell,
     "p_of": _p_of,
     "verdict_text": verdict_text,
     "unit": with_unit,

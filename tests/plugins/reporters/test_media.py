@@ -81,10 +81,9 @@ def expected(summary, known):
                 value, interval, path = value[k], interval.get(k) or {}, f"{path}.{k}"
             ends = [interval["low"], interval["high"]] if "low" in interval else []
             meaning = known.at(path)
-            is_share = meaning.unit == "share" or (
-                meaning.unit == "score" and meaning.bounds[1] <= 1
-            )
-            yield label, value, ends, meaning.unit, is_share
+            unit = "" if meaning is None else meaning.unit
+            is_share = unit == "share" or (unit == "score" and meaning.bounds[1] <= 1)
+            yield label, value, ends, unit, is_share
 
 
 def texts_of(value, ends, unit, *, is_share):
@@ -146,7 +145,8 @@ def test_all_media_of_a_run_agree(name, tmp_path, run):
         shown = texts_of(value, ends, unit, is_share=is_share)
         same = outcome and value == outcome["share"]
         assert (label, *shown) in rows or same
-        number = "n/a" if value is None else f"{value}" if unit == "count" else f"{value:.3f}"
+        whole = isinstance(value, int)
+        number = "n/a" if value is None else f"{value}" if whole else f"{value:.3f}"
         interval = " to ".join(f"{end:.3f}" for end in ends)
         if label.partition(" in ")[0] != outcome_word(outcome):
             assert letta or re.search(f"{re.escape(label)}.*{number}.*{interval}", console)

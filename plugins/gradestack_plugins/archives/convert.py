@@ -90,6 +90,7 @@ def convert(
 def _convert(
     files: tuple[str, ...], form: str, out: Path, *, plain: bool, reading: dict[str, Any]
 ) -> None:
+    """Write the samples of files as JSONL or ATIF, and report bad records and lost fields."""
     # needs what --help does not
     from gradestack_plugins.archives.forms import as_atif, as_jsonl  # noqa: PLC0415
 
@@ -134,6 +135,7 @@ def _convert(
 
 @contextmanager
 def _file(out: Path) -> Iterator[Any]:
+    """Open a part file that replaces ``out`` once it is complete, compressed for ``.gz``."""
     part = out.with_name(f"{out.name}.{os.urandom(4).hex()}.part")  # of ours alone
     try:
         with (

@@ -223,6 +223,7 @@ class _Trajectory:
     """
 
     def __init__(self, sample: Sample, *, plain: bool) -> None:
+        """Write a sample as the document of an ATIF trajectory; a plain one has no extras."""
         self.sample, self.plain = sample, plain
         self.left_out: list[str] = []
         self._steps: list[Row] = []
@@ -234,13 +235,14 @@ class _Trajectory:
         self.document = self._document()
 
     def _document(self) -> Row:
+        """Return the ATIF document: ids, agent, steps and final metrics."""
         sample = self.sample
         document: Row = {"schema_version": f"ATIF-v1.{8 if self._has_audio else 7}"}
         if "session_id" in sample.trace:
             document["session_id"] = sample.trace["session_id"]
         names = [str(part) for part in (sample.id, sample.model, sample.run) if part is not None]
         document["trajectory_id"] = sample.id if sample.run is None else "/".join(names)
-        document["agent"] = self._agent()
+        document["agent"] = self._agent_object()
         document["steps"] = self._steps
         totals: Row = {}
         for key, name in _TOTALS.items():
@@ -250,17 +252,20 @@ class _Trajectory:
         document["final_metrics"] = {**totals, "total_steps": len(self._steps)}
         return document
 
-    def _agent(self) -> Row:
+    def _agent_object(self) -> Row:
+        """Return ATIF's ``agent`` object: name, version, model and tool definitions."""
         sample = self.sample
         agent: Row = {}
-        for key in ("name", "version"):
-            value = sample.facets.get(f"agent_{key}")
-            agent[key] = value if isinstance(value, str) else "unknown"
+        for field in ("name", "version"):
+            facet = sample.facets.get(f"agent_{field}")
+            agent[field] = facet if isinstance(facet, str) else "unknown"  # ATIF requires both
         if sample.model is not None:
             agent["model_name"] = sample.model
         if sample.tools is not None:
-            tools = map(_plain, sample.tools)
-            agent["tool_definitions"] = [{"type": "function", "function": tool} for tool in tools]
+            functions = map(_plain, sample.tools)
+            agent["tool_definitions"] = [
+                {"type": "function", "function": function} for function in functions
+            ]
         return agent
 
     def _add_own(self, holder: Row, **lacking: Any) -> None:
@@ -288,6 +293,7 @@ class _Trajectory:
         return step
 
     def _write_steps(self) -> None:
+        """Write messages, questions and calls as steps, and the results of calls into them."""
         sample = self.sample
         messages = [message for turn in sample.turns for message in turn]
         calls = [call for call in sample.calls or () if call.requestor == "assistant"]
@@ -339,6 +345,7 @@ class _Trajectory:
             self._add_calls(step, [next(waiting) for _ in message.tool_calls])
 
     def _add_calls(self, step: Row, calls: list[ToolCall]) -> None:
+        """Add calls to a step under unique ids, and keep them open for their results."""
         for call in calls:
             identifier = call.id or ""
             while not identifier or identifier in self._ids:
@@ -381,6 +388,7 @@ class _Trajectory:
         has_failed: bool = False,
         name: str | None = None,
     ) -> None:
+        """Add a tool's result to the observation of a step."""
         predicted_fields, extra_fields = self._content(content)
         result: Row = {} if identifier is None else {"source_call_id": identifier}
         if predicted_fields is not None:

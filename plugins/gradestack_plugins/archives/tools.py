@@ -452,6 +452,7 @@ def _read_turn(turn: Mapping[str, Any], made: Any, talk: Conversation) -> None:
 
 
 def _made_call(tool: dict[str, Any], talk: Conversation) -> ToolCall:
+    """Add a recorded tool call to the conversation, finished if it has an output or error."""
     arguments = parse_arguments(at(tool, "input_parameters", "input"))
     call = talk.add_call("function", None, tool.get("name"), arguments)
     output, error = tool.get("output"), text_or_none(tool.get("error"))

@@ -77,6 +77,7 @@ class BfclCategories(Aggregator):
         return figures
 
     def _figures(self, graded: Iterable[Pair]) -> dict[str, JSON]:
+        """Compute accuracy with its interval by category, and means over groups of categories."""
         categories: dict[str, dict[str, list[float]]] = {}
         for key, score in graded:
             category = str(key.facets.get("category", ""))

@@ -165,6 +165,7 @@ class Bfcl(RecordReader):
         model = self.model or model_of(file.path)
 
         def samples_of(record: Any, source: Source) -> Iterable[Sample | BadRecord]:
+            """Yield the sample of a result, or of a question that has no result."""
             if not isinstance(record, dict):
                 # what makes a bad record
                 raise ValueError(f"expected an object, found {compact(record)[:60]}")
@@ -307,6 +308,7 @@ def _categories_of(inputs: Inputs | None, index: Index | None) -> list[str]:
 
 
 def _graders(index: Index | None, categories: list[str]) -> dict[str, dict[str, str]]:
+    """Choose the graders by what stands beside the results: scores, questions, answers."""
     if index is None:
         return {**_VERDICTS, **_RULES, **_CALLS}
     scored = len(index.side.scores)

@@ -113,6 +113,7 @@ class Reply:
         return [spoken, *(Message(role="tool", content=call.result) for call in answered)]
 
     def _calls_of(self, answer: Any, turn: int) -> Iterator[ToolCall]:
+        """Yield the calls of a recorded answer, a text or a list of objects; remark others."""
         if isinstance(answer, str):
             yield from self._calls_of_text(answer, turn)
             return
@@ -196,8 +197,8 @@ def sample_of(
     reply.remarks.update(wrong)
     has_failed = isinstance(answer, str) and answer.startswith(_FAILED)
     turns = () if has_failed else _turns(result, reply)
-    expected, is_known = expected_of(side, identifier, category)
-    reply.remarks["ground_truth_unusable"] += not is_known
+    expected, truth_is_readable = expected_of(side, identifier, category)
+    reply.remarks["ground_truth_unusable"] += not truth_is_readable
     reply.remarks["question_missing"] += bool(side.questions) and question is None
     amounts = [result.input_token_count, result.output_token_count, result.latency]
     reply.remarks[IMPOSSIBLE_AMOUNT] += impossible_amounts(amounts)
@@ -225,15 +226,19 @@ def sample_of(
 
 
 def expected_of(side: SideFiles, identifier: str, category: str) -> tuple[Expectation, bool]:
-    """Return the expectation of an entry, and whether its ground truth could be read.
+    """Return an entry's expectation, and False if its ground truth is there but unreadable.
 
-    Of a question of irrelevance it is that nothing is called.
+    An entry of an irrelevance category without a ground truth expects that nothing is called.
+
+    Returns:
+        The expectation, empty where nothing is known; and whether the ground truth is usable.
     """
     expected = find(side.answers, identifier)
     if expected is not None:
         return expected, True
-    is_known = identifier not in side.answers
-    return Expectation(calls=()) if "irrelevance" in category else Expectation(), is_known
+    truth_is_readable = identifier not in side.answers
+    expects_no_call = "irrelevance" in category
+    return Expectation(calls=()) if expects_no_call else Expectation(), truth_is_readable
 
 
 def asked(question: Question | None) -> str | tuple[str, ...] | None:
@@ -351,13 +356,13 @@ def _sum(value: Any) -> float | None:
 def question_sample(identifier: str, source: Source, side: SideFiles, category: str) -> Sample:
     """Return the sample of a question without an answer: a reference to be joined with runs."""
     question = find(side.questions, identifier)
-    expected, is_known = expected_of(side, identifier, category)
+    expected, truth_is_readable = expected_of(side, identifier, category)
     return Sample(
         id=identifier,
         input=asked(question),
         tools=question.tools if question else None,
         expected=expected,
         facets={"category": category},
-        remarks={} if is_known else {"ground_truth_unusable": 1},
+        remarks={} if truth_is_readable else {"ground_truth_unusable": 1},
         source=source,
     )

@@ -234,6 +234,7 @@ def _are_exact(truth: Any) -> bool:
 def _written_calls(
     texts: list[Any], turn: int, parameters: Mapping[str, Sequence[str]] | None
 ) -> Iterator[ExpectedCall]:
+    """Yield the expected calls that texts of Python code hold; refuse one that has none."""
     for text in texts:
         calls = parse_calls(text, parameters) if isinstance(text, str) else None
         if not calls:

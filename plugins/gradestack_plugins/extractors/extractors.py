@@ -147,6 +147,7 @@ class Pattern(Extractor):
     search_all: bool = False
 
     def __attrs_post_init__(self) -> None:
+        """Check that the pattern is a regular expression and has the chosen group."""
         try:
             groups = _compiled(self.pattern).groups
         except (re.error, OverflowError, RecursionError) as error:

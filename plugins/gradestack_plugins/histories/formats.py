@@ -230,9 +230,10 @@ class OpenHands(RunReader):
             yield run
 
 
-def _run_of_instance(instance: _Instance, made: str) -> Run:
-    identifier = instance.instance_id
-    run = Run(id=made if identifier is None else str(identifier), entries=[])
+def _run_of_instance(instance: _Instance, fallback_id: str) -> Run:
+    """Build the run of an OpenHands evaluation: history, verdicts of its report, usage, error."""
+    recorded_id = instance.instance_id
+    run = Run(id=fallback_id if recorded_id is None else str(recorded_id), entries=[])
     for event in instance.history:
         run.entries += event if isinstance(event, list) else [event]
     run.model = word(as_map(instance.metadata).get("llm_config"), "model") or None
@@ -240,9 +241,9 @@ def _run_of_instance(instance: _Instance, made: str) -> Run:
     report = as_map(as_map(instance.test_result).get("report"))
     run.recorded = {name: value for name, value in report.items() if isinstance(value, bool)}
     cost = as_number(instance.metrics.accumulated_cost)
-    counted = usage_of(instance.metrics.accumulated_token_usage)
-    if counted is not None:
-        tokens = {"input_tokens": counted.input_tokens, "output_tokens": counted.output_tokens}
+    usage = usage_of(instance.metrics.accumulated_token_usage)
+    if usage is not None:
+        tokens = {"input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens}
         run.usage = Usage(**tokens, cost_usd=cost)
     elif cost is not None:
         run.usage = Usage(cost_usd=cost)
@@ -323,6 +324,7 @@ def _items_of(record: Any) -> list[dict[str, Any]]:
 
 
 def _run_of_item(recorded: dict[str, Any]) -> Run:
+    """Build the run of an item of OpenAI Evals: input and output, scores by name of the grader."""
     item, remarks = convert_record(recorded, _Item)
     sample = item.sample
     run = Run(id=str(item.id), entries=[*sample.input, *sample.output], remarks=remarks)

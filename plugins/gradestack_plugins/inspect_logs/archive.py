@@ -43,6 +43,7 @@ class Archive:
     """
 
     def __init__(self, path: Path, shown: str) -> None:
+        """Open an ``.eval`` archive, a zip file, and list its members by name."""
         with reading(shown):
             self._file = open_regular(path)
         try:

@@ -70,6 +70,7 @@ class _Member(NamedTuple):
 
 
 def _members_of(archive: Archive) -> list[_Member]:
+    """List the members of an archive that hold samples, in the order in which they are stored."""
     members = []
     for name, member in archive.members.items():
         match = _MEMBER.fullmatch(name)
@@ -124,6 +125,7 @@ class InspectLogs(RecordReader):
             return Archive(log_file.path, log_file.shown) if file.read(4) == _ZIP else None
 
     def _header(self, log_file: Input) -> Header:
+        """Read the header of a log, or of the start of one that is not finished."""
         opened = self._archive(log_file)
         if opened is None:
             return header_of({"eval": self._members(log_file)[0]})
@@ -268,6 +270,7 @@ class _Pieces:
     """The lists of a sample in pieces, each named by the index of its first entry."""
 
     def __init__(self, archive: Archive, name: str) -> None:
+        """List the chunks of a sample's messages, events and attachments by their start."""
         self._archive, self._name = archive, name
         self._starts: dict[str, list[int]] = {"messages": [], "events": [], "attachments": []}
         for member in archive.members:

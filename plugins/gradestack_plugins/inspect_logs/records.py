@@ -256,6 +256,7 @@ def _number(value: JSON) -> JSON:
 
 
 def _usage(record: _Record, requests_made: int) -> Usage | None:
+    """Return tokens, cost, requests and time of a sample, over all models, or None."""
     by_model = (record.model_usage or {}).values()
     costs = [as_number(each.get("total_cost")) for each in by_model]
     known_costs = [cost for cost in costs if cost is not None]

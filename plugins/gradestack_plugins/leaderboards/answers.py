@@ -128,6 +128,7 @@ class StableToolBench(RunReader):
 
 
 def _run_of_rates(name: str, about: dict[str, Any]) -> Run:
+    """Build the run of a query in ToolBench's pass rates: solved or not, passed or not."""
     run = Run(id=name, entries=[{"role": "user", "content": word(about, "query")}])
     solved = about.get("is_solved")
     states = list(solved.values()) if isinstance(solved, dict) else [solved]
@@ -142,6 +143,7 @@ def _run_of_rates(name: str, about: dict[str, Any]) -> Run:
 
 
 def _run_of_answer(name: str, about: dict[str, Any]) -> Run:
+    """Build the run of a ToolBench answer: calls of its steps, final answer, tools."""
     run = Run(id=name, entries=[])
     answer = dict(as_map(about.get("answer")))
     for number, step in enumerate(_steps_of(answer.get("answer_details"))):

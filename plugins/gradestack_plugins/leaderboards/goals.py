@@ -61,6 +61,7 @@ class GoalCompletion(Aggregator):
         return {**self._figures(pooled), "models": models}
 
     def _figures(self, by_scenario: Mapping[str, list[float]]) -> dict[str, JSON]:
+        """Compute the share of scenarios in which every goal was completed, with its interval."""
         completed = [min(scores) >= 1.0 for scores in by_scenario.values()]
         cells = Counter[tuple[float, ...]]((1.0, float(is_completed)) for is_completed in completed)
         count = len(completed)

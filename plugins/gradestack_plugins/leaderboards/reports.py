@@ -66,6 +66,7 @@ class AppWorld(VerdictReader):
 
 
 def _run_of_task(name: str, task: _Task) -> Run:
+    """Build the run of an AppWorld task: success, and the share of requirements met."""
     scenario = name.rpartition("_")[0] or name
     run = Run(id=name, entries=[], cluster=scenario)
     run.facets = known_values(difficulty=task.difficulty, scenario=scenario)
@@ -133,6 +134,7 @@ class Gaia2(VerdictReader):
 
 
 def _run_of_scenario(judged: _Judged) -> Run:
+    """Build the run of a Gaia2 scenario: its score, or the exception that ended it."""
     about = judged.metadata
     run = Run(id=str(judged.task_id), entries=[], trial=about.run_number)
     run.model = about.model or None
@@ -201,6 +203,7 @@ class ToolSandbox(VerdictReader):
 
 
 def _run_of_similarity(scenario: _Scenario) -> Run:
+    """Build the run of a ToolSandbox scenario: similarity and exception, without its messages."""
     run = Run(id=str(scenario.name), entries=[])
     run.recorded = {"similarity": as_number(scenario.similarity) or 0.0}
     categories = join_texts(scenario.categories)

@@ -105,6 +105,7 @@ def _holds_all_trials(path: Path) -> bool:
 
 
 def _run_of_trial(trial: _Trial) -> Run:
+    """Build the run of a Terminal-Bench trial: verdict, failure mode and tokens."""
     mode = trial.failure_mode
     run = Run(id=str(trial.task_id or trial.trial_name), entries=[], trial=trial.trial_name or None)
     run.usage = usage_in(
@@ -237,6 +238,7 @@ def _find_error(run: Mapping[str, Any], result: Mapping[str, Any]) -> Any:
 
 
 def _run_of_task(task: _Task, name: str) -> Run:
+    """Build the run of a MCPMark task: success, usage and error, or that it is missing."""
     run = Run(id=task.name, trial=name, entries=[], model=task.model or None)
     known = as_map(task.runs.get(name))
     result = as_map(known.get("execution_result", known))

@@ -119,6 +119,7 @@ def first_of(attributes: Mapping[str, Any], field: str) -> Any:
 
 
 def _usage(attributes: Mapping[str, Any]) -> Usage | None:
+    """Return tokens and cost that attributes of a span record for one request, or None."""
     counts: dict[str, int] = {}
     for name in _COUNTS:
         value = first_of(attributes, name)
@@ -226,6 +227,7 @@ def messages_of(recorded: Iterable[Any]) -> list[Any]:
 
 
 def _genai_message(message: Any) -> Iterator[Any]:
+    """Yield a message of GenAI's ``parts`` as a chat message, and then its tool results."""
     parts = as_map(message).get("parts")
     if not isinstance(parts, list):
         yield message

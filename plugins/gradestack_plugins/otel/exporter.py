@@ -78,6 +78,7 @@ def _line(resource: Mapping[str, Any], events: list[dict[str, Any]]) -> str:
 
 
 def _attributes_of_grade(key: str, grade: Grade) -> list[dict[str, Any]]:
+    """Return a grade as attributes of OpenTelemetry's GenAI evaluation event."""
     attributes: dict[str, Any] = {"gen_ai.evaluation.name": key}
     if grade.score is not None:
         attributes["gen_ai.evaluation.score.value"] = float(grade.score)

@@ -210,6 +210,7 @@ def _first_known(value: Any, other: Any) -> Any:
 
 
 def _tool(known: Mapping[str, Any], name: str, names: Mapping[str, int]) -> dict[str, Any]:
+    """Return the GenAI attributes of a tool's span; MLflow's number of a repeated name is cut off."""
     plain = _COPY.sub("", name)
     own_name = plain if names.get(plain, 0) > 1 else name
     attributes = {
@@ -222,6 +223,7 @@ def _tool(known: Mapping[str, Any], name: str, names: Mapping[str, int]) -> dict
 
 
 def _answer(known: Mapping[str, Any]) -> Answer:
+    """Read an MLflow span of a model call: history, answers, model, usage and tools."""
     asked, said = known.get("mlflow.spanInputs"), known.get("mlflow.spanOutputs")
     tokens = as_map(known.get("mlflow.chat.tokenUsage"))  # its input holds the tokens of a cache
     usage = {_TOKENS.get(name, name): count for name, count in tokens.items()}

@@ -278,6 +278,7 @@ def _span_of(
     error: str | None,
     events: Iterable[Event],
 ) -> Span:
+    """Build a span from a record; ``ids`` are its own and its parent's, ``times`` start and end."""
     identifier, parent = ids
     service = record.service if isinstance(record.service, str) else None
     return Span(
@@ -301,6 +302,7 @@ def _otlp_span(record: Record) -> Span:
 
 
 def _jaeger_span(record: Record) -> Span:
+    """Convert a span of Jaeger: microseconds, references, logs as events, tags."""
     span, _ = convert_record(record.raw, _Jaeger)
     parents = [entry.spanID for entry in span.references if entry.refType == "CHILD_OF"]
     start = nanoseconds(span.start_time, unit=1000)

@@ -49,6 +49,7 @@ class _Trace:
     """The spans of a trace by their ids, and its log records."""
 
     def __init__(self, records: Iterable[Span | Log]) -> None:
+        """Sort the records of a trace into spans by start, roots, kinds and logged events."""
         spans: list[Span] = []
         self.logs: dict[SpanId, list[Event]] = {}
         for record in records:

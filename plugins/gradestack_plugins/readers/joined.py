@@ -186,6 +186,7 @@ class JoinedReader(RecordReader):
     def _samples_of_row(
         self, file: LastRecords, shown: str, index: JoinedIndex, row: Any, source: Source
     ) -> Iterator[Sample]:
+        """Yield the samples of a row joined with its record; a repeated row may give none."""
         uuid = self._row_uuid(row)
         ordinals = index.ordinals[uuid]
         if not self.has_repeats and source.ordinal != ordinals[0]:

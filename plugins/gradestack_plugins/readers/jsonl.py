@@ -101,6 +101,7 @@ class JsonLines(RecordReader):
     def _blocks_of_lines(
         self, shard: Shard, file: BufferedReader
     ) -> Iterator[list[Sample | BadRecord]]:
+        """Yield blocks with the samples and bad records of a shard's lines, in order."""
         for first, lines in line_blocks(file, shard.start, shard.end, shard.first_line):
             block: list[Sample | BadRecord] = []
             lines.reverse()

@@ -468,6 +468,7 @@ def _only_call(value: Mapping[str, Any], version: int, side: _Side) -> Any:
 
 
 def _parts_of_object(value: Mapping[str, Any], version: int, side: _Side) -> dict[str, Any]:
+    """Convert the object of expectations into its fields; an unknown key is an error."""
     fields: dict[str, Any] = {}
     for name, part in value.items():
         if name not in side.known:
@@ -494,6 +495,7 @@ def _lists_of_calls(name: str, value: Any, version: int, call: Call) -> tuple[An
 
 
 def _calls(value: Any, version: int, call: Call) -> tuple[Any, ...]:
+    """Convert a list of calls by ``call``; an error names the position in the list."""
     if not isinstance(value, list):
         raise wrong("a list of calls", value)
     calls: list[Any] = []
@@ -546,6 +548,7 @@ def _made_call(entry: Any, version: int) -> ToolCall:
 
 
 def _expected_call(entry: Any, version: int) -> ExpectedCall:
+    """Convert an expected call, flat or inside ``function``, with its conditions."""
     entry, inner = _named_call(entry, several=True)
     if inner is entry:
         _check_keys(entry, _FLAT, version)
@@ -620,6 +623,7 @@ def _check_keys(entry: Mapping[str, Any], known: tuple[str, ...], version: int) 
 
 
 def _rules(value: Any) -> dict[str, Rule]:
+    """Convert an object of argument to rule; an error names the argument."""
     if not isinstance(value, chat.OBJECT):
         raise wrong("an object: argument to rule", value, ".rules")
     rules = {}

@@ -174,6 +174,7 @@ class Recorded(Grader):
         return skipped("no_recorded_grade", f"the recording holds {grade}{known}")
 
     def _grade(self, stored: JSON) -> Grade:
+        """Convert a stored verdict, a score or an object with one, into a grade."""
         if not isinstance(stored, Mapping):
             stored = {"score": stored}
         metadata = dict(as_map(stored.get("metadata")))

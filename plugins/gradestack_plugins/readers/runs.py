@@ -147,12 +147,13 @@ class RunReader(WholeDocuments):
 
     A format writes ``runs_of`` and ``looks_like``. Every file is read by itself, from its first
     record to its last; a record that is no JSON is bad, and the others are read. Records of another
-    form are counted. A run in which nothing was said is none; a file without any is one bad record.
+    form are counted. A run without messages, calls and verdicts is a bad record, and so is a file
+    without runs.
 
     A file that is one JSON document has it as its only record.
 
     Attributes:
-        needs_words: Whether a run in which nothing was said is none.
+        needs_words: Whether a run without messages, calls and verdicts is a bad record.
     """
 
     needs_words: ClassVar[bool] = True
@@ -171,15 +172,15 @@ class RunReader(WholeDocuments):
 
     @abc.abstractmethod
     def runs_of(self, records: Iterator[Record], file: Input, index: Any) -> Iterable[Run]:
-        """Yield the runs of a file.
+        """Build the runs that the records of a file hold, and yield them.
 
         Args:
-            records: Its records that are of the format, in order.
+            records: The file's records that are of the format, in order.
             file: The file.
-            index: What ``index`` made of all files.
+            index: The return value of ``index`` for all files.
 
         Raises:
-            ValueError: There is none; the message becomes the reason of a bad record.
+            ValueError: The file holds no run; the message becomes the reason of a bad record.
         """
 
     @override
@@ -224,7 +225,7 @@ class RunReader(WholeDocuments):
                 strangers.append(source)
 
     def _samples(self, runs: Iterable[Run], start: Source) -> Iterator[Sample | BadRecord]:
-        """Yield the sample of each run; one that cannot be read ends none of the others."""
+        """Yield the sample of each run; after one that cannot be read, the others are still read."""
         next_run: list[Run] = []
         take = partial(_take_next, iter(runs), next_run)
         while not (bad := list(self.guarded(take, None, start))) and next_run:
@@ -234,7 +235,7 @@ class RunReader(WholeDocuments):
         yield from bad
 
     def _sample_in(self, run: Run, _record: Any, source: Source) -> list[Sample | BadRecord]:
-        """Return the sample of a run; a bad record where nothing was said and nothing is known."""
+        """Return the sample of a run, or a bad record for a run that holds nothing."""
         sample = sample_of_run(run)
         known = sample.turns or sample.calls or run.recorded or run.error or run.children
         if known or not self.needs_words:

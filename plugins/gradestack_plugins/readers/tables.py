@@ -45,6 +45,7 @@ class _Lines:
         self.size = 0
 
     def read(self) -> Iterator[str]:
+        """Yield the lines of a table as text; refuse too long rows and other encodings."""
         with open_regular(self.file.path) as opened:
             for self.number, line in enumerate(_split_lines(opened), 1):
                 data = self._without_mark(line) if self.number == 1 else line
@@ -264,6 +265,7 @@ def frame_table(frame: Any) -> Iterator[Element]:
 
 
 def _frame_rows(frame: Any) -> Iterable[Any]:
+    """Return the rows of a data frame (Arrow, Polars or pandas) as objects."""
     if hasattr(frame, "to_pylist"):
         return (row for batch in frame.to_batches() for row in batch.to_pylist())
     if not hasattr(frame, "columns"):

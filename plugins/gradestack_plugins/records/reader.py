@@ -171,6 +171,7 @@ class Records(StepReader):
 
     @classmethod
     def _sniff_json(cls, path: Path, head: bytes, begins: bytes) -> float:
+        """Rate how surely a JSON file holds records, from its first ones."""
         records = cls._first_records(path, head)
         rows = list(chain.from_iterable(map(rows_in, records)))
         if len(rows) > len(records) or any(row_kind(row) == "score" for row in rows):
@@ -323,6 +324,7 @@ class Records(StepReader):
             yield f"scores not recorded: {number:,}, whose trace has another value of the same name"
 
     def _guessed(self, file: Input) -> Guess:
+        """Guess the columns of a file from the names in its head and its first records."""
         form = self._form(file)
         names = layout.columns_of_table(file, form)
         where = f"{file.shown}:1" if form == "csv" else file.shown
@@ -487,6 +489,7 @@ class Records(StepReader):
         table: bool,
         failed_fields: frozenset[str] = frozenset(),
     ) -> Iterator[Sample | BadRecord]:
+        """Yield the sample of a record; rows of scores and steps without an answer have none."""
         record = _required_object(usual_record(record))
         if columns.has_steps or "name" in record:
             kind = row_kind(record)

@@ -102,6 +102,7 @@ def _limits(protocol: str) -> dict[str, Any]:
 
 
 def _reason(error: Exception) -> str:
+    """Return why an address could not be fetched, without the secrets that addresses hold."""
     if isinstance(error, TimeoutError):
         return "the server did not answer in time"
     if isinstance(error, FileNotFoundError):
@@ -144,6 +145,7 @@ def _copy(system: Any, path: str, address: str, named: str, folder: Path) -> Pat
 
 
 def _copy_directory(system: Any, path: str, copy: Path, shown: str) -> None:
+    """Copy a remote directory; refuse it if a name in it would leave the copy."""
     start = f"{path.rstrip('/')}/"
     copy.mkdir()
     for name in sorted(system.find(path)):

@@ -222,6 +222,7 @@ class _Sessions:
     """
 
     def __init__(self, counted: frozenset[str]) -> None:
+        """Begin without lines; ``counted`` are the answers that another file counts already."""
         self.remarks: dict[str, int] = {}
         self._counted = counted
         self._entries: dict[tuple[str, str], list[_Entry]] = {}

@@ -216,6 +216,7 @@ def _add_call(entries: list[Line], line: Line) -> None:
 
 
 def _usage_of(end: Line) -> Usage:
+    """Return tokens and time of the last line of a session of Gemini CLI."""
     stats = as_map(end.get("stats"))
     milliseconds = as_number(stats.get("duration_ms"))
     return Usage(

@@ -67,6 +67,7 @@ def _identity_of(line: Any) -> str:
 
 
 def _run_of_session(records: list[Record], stem: str) -> Run:
+    """Build the run of a Goose session: its header's model and usage, and its messages."""
     remarks: dict[str, int] = {}
     lines = [record.value for record in drop_repeated_lines(records, _identity_of, remarks)]
     header: Line = next((line for line in lines if "working_dir" in line), {})

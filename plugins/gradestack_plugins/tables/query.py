@@ -142,6 +142,7 @@ def _connect(report: Report, tables: Mapping[str, Path], opened: ExitStack) -> A
 def _select(
     database: Any, sql: str, tables: Iterable[str]
 ) -> tuple[list[str], list[tuple[Any, ...]]]:
+    """Run a query that is one SELECT; return the names of its columns, and its rows."""
     kinds = [statement.type for statement in database.extract_statements(sql)]
     if [kind.name for kind in kinds] != ["SELECT"]:  # COPY could write over a table
         names = ", ".join(kind.name for kind in kinds) or "nothing"
@@ -175,6 +176,7 @@ def _unreadable(report: Report, path: str, reason: str) -> DataError:
 
 
 def _refusal(error: Exception, report: Report, tables: Iterable[str]) -> str:
+    """Return why a query was refused, with a near name of a table and all that there are."""
     message = str(error).partition("\n")[0]
     if message.startswith("Permission Error"):
         refused = message.partition(": ")[2]

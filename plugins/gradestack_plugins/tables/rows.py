@@ -195,6 +195,7 @@ def _graded(state: Any, score: Any) -> Line:
 
 
 def _samples(block: _Block) -> _Columns:
+    """Yield the columns of the table of samples, one list for each column, in its order."""
     rows = [row for _, row in block.rows]
     yield from _columns(4, [key for key, _ in block.rows])
     yield [_name(row.cluster) or key[1] for key, row in block.rows]

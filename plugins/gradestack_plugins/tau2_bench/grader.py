@@ -75,6 +75,7 @@ class Tau2Reward(Grader):
         return replace(grade, counts={**grade.counts, _PLANNED: run.num_trials})
 
     def _judge(self, sample: Sample, run: Tau2Run | None) -> Grade:
+        """Convert the recorded reward into a grade, with the checks that failed as reasons."""
         termination = None if run is None else run.termination
         if run is not None and termination in self.left_out:
             message = f"the simulation ended by {termination} and counts nowhere"
@@ -125,6 +126,7 @@ def _matched(name: str, checks: list[Check]) -> dict[str, int]:
 
 
 def _reasons(about: RewardInfo, termination: str | None) -> Iterator[Reason]:
+    """Yield the reasons why a simulation has not the full reward, by kind of check."""
     if termination not in {None, "user_stop", "agent_stop"}:
         message = f"the simulation ended by {termination}, which is never a success"
         yield Reason(code="not_judged", message=message)
@@ -140,6 +142,7 @@ def _reasons(about: RewardInfo, termination: str | None) -> Iterator[Reason]:
 
 
 def _missing_action(position: int, check: Check) -> Reason:
+    """Return the reason that no call matches an expected action."""
     name = check.action.name if check.action is not None else ""
     return Reason(
         code="action_missing",

@@ -208,6 +208,7 @@ _EXPECTED = "results of tau2-bench are expected"
 
 
 def _recording(origin: Input, inputs: set[Path]) -> Recording:
+    """Open a recording of tau2-bench: a results file, a simulation, or a directory of both."""
     results = _results(origin).path
     if not results.is_file():
         problem = f"no {RESULTS} in this directory" if origin.path.is_dir() else "no such file"

@@ -93,6 +93,7 @@ def setting_of(info: JSON, tasks: JSON) -> Setting:
 
 
 def _tools(definitions: Mapping[str, Tool] | None) -> tuple[ToolSpec, ...] | None:
+    """Convert the tool definitions of an environment into specifications, if there are any."""
     if definitions is None:
         return None
     return tuple(
@@ -174,6 +175,7 @@ class Talk(Conversation):
                 self.remark_unread("entry of `tool_calls`")
 
     def _call_by(self, role: str, raw: dict[str, Any]) -> ToolCall:
+        """Add a recorded call by the agent or the user, whose calls have no step."""
         arguments = parse_arguments(raw.get("arguments"))
         identifier = as_text(raw.get("id")) or None
         call = self.add_call(None, identifier, raw.get("name"), arguments)

@@ -50,6 +50,7 @@ def _read_run(value: Any, _: str = "") -> Any:
 
 
 def _read_number(value: Any, field: str) -> Any:
+    """Return the number in a cell; an empty text is None, and hundreds of digits are infinity."""
     if isinstance(value, str):
         if _EMPTY.fullmatch(value):
             return None

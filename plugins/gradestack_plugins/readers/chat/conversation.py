@@ -131,6 +131,7 @@ class Conversation:
     """
 
     def __init__(self, part: str = "part") -> None:
+        """Begin an empty conversation; ``part`` names the record in remarks about unread parts."""
         self.part = part
         self.turns: list[list[Message]] = [[]]
         self.calls: list[ToolCall] = []
@@ -360,6 +361,7 @@ class Conversation:
                 self.remark_unread_keys(plain_keys, _READ_BY_FORMS)
 
     def _read_entry(self, entry: Any) -> None:
+        """Read an entry of a history, a message or an item, and remark one that is neither."""
         if not isinstance(entry, dict):
             self.remark("message:other")
             return
@@ -377,6 +379,7 @@ class Conversation:
             self._read_item(entry, kind)
 
     def _read_message(self, entry: Entry, role: str) -> None:
+        """Read a message by its role: a reply, a tool's results, a question or an instruction."""
         self._close()
         content = entry.get("content")
         if role == "assistant":
@@ -573,7 +576,11 @@ class Conversation:
         )
 
     def _read_call(self, raw: Any, author: str | None) -> ToolCall | None:
-        """Add one entry of ``tool_calls``; one without a name is remarked."""
+        """Add the call in one entry of ``tool_calls``, and return it.
+
+        An entry that holds no call is None: an empty one, and an unreadable one, which is counted
+        among the remarks.
+        """
         if raw in (None, {}, ""):
             return None
         if not isinstance(raw, dict):
@@ -633,6 +640,7 @@ class Conversation:
             self._item_parts += content if isinstance(content, list) else [content]
 
     def _read_item(self, item: Entry, kind: Any) -> None:
+        """Read an item of the Responses API by its type, and remark an unknown one."""
         name = kind if isinstance(kind, str) else ""
         read = _ITEMS.get(name)
         if read is not None:

@@ -69,6 +69,7 @@ def is_entry(value: Any) -> bool:
 
 
 def _of_message(message: Mapping[str, Any]) -> Name | None:
+    """Return the dialect that a message shows by its fields, role or blocks, or None."""
     is_openai = "tool_calls" in message or "function_call" in message
     if is_openai or word(message, "role") in _OPENAI_ROLES:
         return "openai"

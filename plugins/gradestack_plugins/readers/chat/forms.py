@@ -131,6 +131,7 @@ def _read_dumped(entry: Entry) -> Iterator[Any]:
 
 
 def _read_langchain(entry: Entry) -> Iterator[Any]:
+    """Yield a serialised LangChain message as a message with ``role`` and ``content``."""
     fields = entry["data"] if isinstance(entry.get("data"), dict) else entry
     role = _langchain_role(entry["type"])
     message: Entry = {"role": fields.get("role") if role == "chat" else role}
@@ -166,6 +167,7 @@ def _read_agents_item(entry: Entry) -> Iterator[Any]:
 
 
 def _read_sharegpt(entry: Entry) -> Iterator[Any]:
+    """Yield a turn of ShareGPT (``from`` and ``value``) as a message, possibly with calls."""
     value, speaker = entry["value"], entry["from"]
     role = _SHAREGPT.get(speaker.lower(), speaker)
     if role != "call":
@@ -202,6 +204,7 @@ def _read_gemini(entry: Entry) -> Iterator[Any]:
 
 
 def _gemini_piece(recorded: Any) -> Entry:
+    """Convert a part of Gemini's ``parts`` into a call, a result, a thought or a text."""
     part = as_map(recorded)
     call, result = either(part, "functionCall"), either(part, "functionResponse")
     if isinstance(call, dict):

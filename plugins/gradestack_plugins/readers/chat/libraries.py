@@ -155,6 +155,7 @@ def _ui_call(part: Entry) -> Iterator[Entry]:
 
 
 def _ui_pieces(part: Entry) -> Iterator[Any]:
+    """Yield a part of a message of the AI SDK's user interface as blocks and results."""
     kind = part["type"]
     if kind.startswith("tool-") or kind == "dynamic-tool":
         yield from _ui_call(part)
@@ -232,6 +233,7 @@ def _converse_content(parts: Any) -> Any:
 
 
 def _converse_piece(recorded: Any) -> Any:
+    """Convert a block of Bedrock's Converse API into a text, a call, a result or a thought."""
     part = as_map(recorded)
     call, result = part.get("toolUse"), part.get("toolResult")
     if isinstance(part.get("text"), str):
@@ -289,6 +291,7 @@ def _read_goose(entry: Entry) -> Iterator[Any]:
 
 
 def _goose_result(part: Entry) -> Entry:
+    """Convert Goose's answer of a tool into the result of its call, with its failure."""
     identifier, outcome = part.get("id"), part.get("toolResult")
     about = as_map(outcome)
     if about.get("status") == "error":
@@ -308,6 +311,7 @@ def _is_pydantic_message(entry: Entry) -> bool:
 
 
 def _pydantic_piece(recorded: Any) -> Any:
+    """Convert a part of a pydantic-ai message into a message, a call, a result or a block."""
     part, kind = as_map(recorded), word(recorded, "part_kind")
     content, name, call_id = map(part.get, ("content", "tool_name", "tool_call_id"))
     if kind in {"system-prompt", "user-prompt"}:
@@ -471,6 +475,7 @@ def _read_openhands(entry: Entry) -> Iterator[Any]:
 
 
 def _openhands_call(entry: Entry, about: Mapping[str, Any], arguments: Mapping[str, Any]) -> Entry:
+    """Convert an action of OpenHands into the reply that called it, with usage and model."""
     response = as_map(about.get("model_response"))
     choices = as_list(response.get("choices"))
     message = as_map(as_map(choices[0]).get("message")) if choices else {}
@@ -491,6 +496,7 @@ def _openhands_call(entry: Entry, about: Mapping[str, Any], arguments: Mapping[s
 
 
 def _openhands_result(entry: Entry, about: Mapping[str, Any]) -> Iterator[Entry]:
+    """Yield an observation of OpenHands as the result of its call, with its exit code."""
     if word(entry, "observation") in _NO_OBSERVATIONS and not about:
         return
     identifier = about.get("tool_call_id", f"event-{entry.get('cause')}")

@@ -166,6 +166,7 @@ class ChatLogs(StepReader):
             known = known._replace(remarks=NOTHING)  # those of the record are said once
 
     def _sample(self, exchange: Exchange, reply: Answer, known: Identity, source: Source) -> Sample:
+        """Build the sample of one reply to a request: its conversation, model, usage and end."""
         talk = Conversation(self.part)
         talk.read([*_entries_before(exchange.entries, exchange.answers), *reply.entries])
         request, response = exchange.request, exchange.response
@@ -219,6 +220,7 @@ class ChatLogs(StepReader):
 
     @classmethod
     def _recognised_document(cls, path: Path, head: bytes) -> float | None:
+        """Rate how surely a file is one document of this format; a very long one by its head."""
         text = head
         if len(head) >= layout.HEAD and cls.begins_like(head) != 0.0:
             with suppress(OSError), open_regular(path) as file:  # reading it will say so
@@ -247,6 +249,7 @@ class ChatLogs(StepReader):
 
     @once_per_file
     def _beginning(self, file: Input) -> Beginning:
+        """Read a file's first records for its form, columns, and whether they are steps."""
         form = layout.form_of_file(file.path)
         if form not in ("records", "document"):
             return Beginning(form)
@@ -323,6 +326,7 @@ class ChatLogs(StepReader):
     def _samples_of(
         self, columns: Mapping[str, str], stem: str, record: Any, source: Source
     ) -> Iterable[Sample | BadRecord]:
+        """Yield the samples of a record, with the columns beside them that the file has."""
         if not isinstance(record, dict | list):
             expected = "expected an object or a list of messages"
             raise ValueError(f"{expected}, found {compact(record)[:60]}")

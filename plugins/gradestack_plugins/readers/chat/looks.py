@@ -28,6 +28,7 @@ def once_per_file(look: Callable[[ReaderT, Input], LookT]) -> Callable[[ReaderT,
 
     @wraps(look)
     def look_once(reader: ReaderT, file: Input) -> LookT:
+        """Return the remembered look at a file, or look again if the file has changed."""
         try:
             status = file.path.stat()
         except OSError:  # looking says so

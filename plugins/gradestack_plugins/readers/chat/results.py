@@ -108,6 +108,7 @@ def _form_of_text(beginning: str, text: str) -> ErrorForm | None:
 
 
 def _form_of_object(result: Mapping[str, Any]) -> ErrorForm | None:
+    """Return the form in which a result says that it is an error, and the message, or None."""
     if _TELLING.isdisjoint(result):
         return None
     flags = [result.get("success"), result.get("ok")]

@@ -268,6 +268,7 @@ class StepReader(RecordReader):
         return [note for note in notes if note]
 
     def _joined(self, file: Input) -> Joined:
+        """Join the samples of a file: steps into runs, or states of a session into the latest."""
         if not self.merge:
             return _UNCHANGED
         if self.holds_steps(file):

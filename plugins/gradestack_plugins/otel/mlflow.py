@@ -210,7 +210,7 @@ def _first_known(value: Any, other: Any) -> Any:
 
 
 def _tool(known: Mapping[str, Any], name: str, names: Mapping[str, int]) -> dict[str, Any]:
-    """Return the GenAI attributes of a tool's span; MLflow's number of a repeated name is cut off."""
+    """Return the GenAI attributes of a tool's span; MLflow's number of a copy is cut off."""
     plain = _COPY.sub("", name)
     own_name = plain if names.get(plain, 0) > 1 else name
     attributes = {

@@ -25,6 +25,7 @@ class Declarations:
     """
 
     def __init__(self, header: Mapping[str, Any]) -> None:
+        """Read the figures that the components in a header declare, by grader and aggregator."""
         entries = [as_map(entry) for entry in as_list(header.get("components"))]
         self._scores: dict[str, Figure] = {}
         self._figures: dict[tuple[str, str], tuple[Figure, ...]] = {}
@@ -78,6 +79,7 @@ def _score(entry: Mapping[str, Any]) -> Figure:
 
 
 def _figure(entry: Mapping[str, Any]) -> Figure:
+    """Build a figure from its entry in the header; replace unknown directions and units."""
     better: Any = entry.get("better")
     unit: Any = entry.get("unit")
     texts: dict[str, Any] = {name: as_text(entry.get(name)) for name in _TEXTS}

@@ -29,6 +29,7 @@ class ExactSums:
     """
 
     def __init__(self, contributions: Sequence[Numbers | None]) -> None:
+        """Find a common divisor per name and turn the contributions into whole numbers."""
         numbers = [contribution for contribution in contributions if contribution is not None]
         self.names = sorted({name for contribution in numbers for name in contribution})
         self._indexes = {name: index for index, name in enumerate([_COUNT, *self.names])}

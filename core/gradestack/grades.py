@@ -39,6 +39,7 @@ class Grades:
         rows: Sequence[int] | None = None,
         numbers: tuple[Sequence[Numbers | None], Sequence[int]] | None = None,
     ) -> None:
+        """Select a grader's grades in a table: all or some rows, with a metric's numbers."""
         self.table, self.key, self._rows = table, key, rows
         self._numbers = numbers or ((), ())
 
@@ -55,6 +56,7 @@ class Grades:
         return range(len(self.table)) if self._rows is None else self._rows
 
     def __iter__(self) -> Iterator[tuple[Key, Grade]]:
+        """Yield key and grade of each row, in the order of the rows."""
         grades = self.table.grades(self.key)
         verdicts = self.table.verdicts[self.key].codes
         columns = [self.table.keys[name] for name in _KEY_FIELDS]

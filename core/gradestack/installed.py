@@ -53,6 +53,7 @@ def _entries_of_folder(folder: str) -> Iterator[EntryPoint]:
 
 
 def _entries_of_distribution(folder: str) -> Iterator[EntryPoint]:
+    """Yield the plugins that a distribution's ``.dist-info`` folder declares as entry points."""
     targets = _targets(_read(f"{folder}/entry_points.txt"))
     if targets:
         headers = _headers(_read(f"{folder}/METADATA") or _read(f"{folder}/PKG-INFO"))

@@ -252,6 +252,7 @@ class Interruption:
         self._is_installed = self._is_deferring = self._has_deferred = False
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
+        """Handle SIGINT: note the first request, and raise or defer a second one."""
         is_second = self.requested
         self.requested = True  # first: the second one may come while the rest is being done
         if self._is_deferring:

@@ -131,6 +131,7 @@ def compare(
 
 
 def _check_options(confidence: float, failed: str, match: str, report_url: str | None) -> None:
+    """Refuse values of compare() that are out of range or no choice."""
     if not 0 < confidence < 1:
         raise ConfigError(f"confidence lies between 0 and 1, got {confidence!r}")
     if failed not in get_args(Failed):

@@ -320,6 +320,7 @@ class RecordReader(Reader):
     def _with_id(
         self, sample: Sample | BadRecord, record: Any, location: str
     ) -> Sample | BadRecord:
+        """Give a sample its task id; it becomes a bad record where no id can be made."""
         if isinstance(sample, BadRecord):
             return sample
         try:
@@ -372,14 +373,20 @@ def _id_at(record: Any, location: str) -> str | int | None:
 
 
 def _id_of_input(sample: Sample) -> str | None:
-    """Return a digest of the first user message and the tools; None without a question."""
+    """Make a task id of a sample's question and tools: "input-" and 16 hex digits of their SHA-256.
+
+    The question is the sample's input, the first one of several, or else the first message of the
+    user. Without a question the id is None.
+    """
     question: Any = sample.input
     if isinstance(question, tuple):
         question = next(iter(question), None)
-    messages = chain.from_iterable(sample.turns)
-    questions = (message.content for message in messages if message.role == "user")
-    question = next(questions, None) if question is None else question
+    if question is None:
+        messages = chain.from_iterable(sample.turns)
+        user_texts = (message.content for message in messages if message.role == "user")
+        question = next(user_texts, None)
     if question is None:
         return None
     text = dumps(json_data([question, sample.tools]))
-    return f"input-{hashlib.sha256(text.encode(errors='surrogatepass')).hexdigest()[:16]}"
+    digest = hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
+    return f"input-{digest[:16]}"

@@ -336,6 +336,7 @@ def _load(
     plugin: object,
     requires: str = "",
 ) -> Plugin:
+    """Register a plugin and collect its components; its errors end up in the Plugin's ``error``."""
     entry, key = Plugin(name, distribution, version), f"{distribution}:{name}"
     lacking = unmet(requires)
     if lacking:

@@ -62,6 +62,7 @@ def real_paths() -> Callable[[Path], Path]:
 
 
 def _opener(path: str, flags: int) -> int:
+    """Open a path for ``open()``; refuse whatever is no regular file or mostly holes."""
     try:
         opened = os.open(
             path, flags | _FLAGS, 0o666

@@ -473,6 +473,7 @@ class Report:
                 yield position + 1, place, whole_line(file)
 
     def _lines(self) -> Iterator[tuple[int, int, bytes]]:
+        """Yield (line number, position, text) of each row; check the number of rows."""
         number = position = rows = 0
         is_on_disk = self.path is not None and self.held is None
         with self.open_rows() as file:

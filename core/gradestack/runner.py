@@ -124,6 +124,7 @@ class _DirectoryRun:
     """A run that is written into a directory."""
 
     def __init__(self, suite: Suite, options: RunOptions) -> None:
+        """Choose and lock the report directory, and prepare baselines, recorder and loop."""
         self._suite, self._options, self._echo = suite, options, options.say
         self._progress = ProgressCount(options.progress)
         self._clock = _Clock()
@@ -143,6 +144,7 @@ class _DirectoryRun:
         self._loop = Loop(suite, self._recorder, self._progress, strict=strict)
 
     def _choose_place(self) -> Path:
+        """Return the directory of the run to resume, or a new one; mention an unfinished run."""
         name, is_resumed = self._suite.name, self._options.resume
         earlier = newest_unfinished(name, PATIENCE if is_resumed else 0)
         if earlier is not None and is_resumed:
@@ -224,6 +226,7 @@ class _DirectoryRun:
         return attrs.evolve(report, header=_read_header(path), summary=figures, pages=written)
 
     def _grade(self) -> None:
+        """Grade all samples, prepare the figures and print what users must know of the grading."""
         clock = _Clock()
         self._loop.execute(self._suite.engine.component)
         merged = self._loop.merged

@@ -125,6 +125,7 @@ class Columns:
     def __init__(
         self, wanted: Wanted, broken: Callable[[str, BaseException], None] | None = None
     ) -> None:
+        """Start empty columns for keys, verdicts and the numbers of metrics."""
         self._wanted, self._broken = wanted, broken
         self._keys = {name: Column() for name in (*_KEY_COLUMNS, _FACETS)}
         self._verdicts = {key: Column() for key in wanted.parts}
@@ -301,6 +302,7 @@ def _decoder(whole: tuple[str, ...], metadata: int) -> msgspec.msgpack.Decoder[A
 
 
 def _decode_verdicts(verdicts: Iterable[bytes], parts: Sequence[str]) -> Iterator[Grade]:
+    """Yield the grade of each encoded verdict, with the parts of a grade that were kept."""
     whole, names = _split_parts(parts)
     decoder = _decoder(tuple(whole), len(names))
     for data in verdicts:
@@ -362,6 +364,7 @@ class Table:
     """
 
     def __init__(self, graders: Iterable[str]) -> None:
+        """Start an empty table with a column of verdicts per grader."""
         self.keys = {name: Column() for name in (*_KEY_COLUMNS, _FACETS)}
         self.verdicts = {key: Column() for key in graders}
         self.numbers: dict[str, Column] = {}
@@ -487,6 +490,7 @@ class Table:
         return self._cells
 
     def _index_cells(self) -> TaskModelIndex:
+        """Number the pairs of task and model that have rows, and note the pair of each row."""
         column, (names, tasks) = self.keys["model"], self.tasks()
         models = list(dict.fromkeys(model or "" for model in column.values))
         if len(models) <= 1:

@@ -111,6 +111,7 @@ def _headline_lines(report: Report) -> Iterator[str]:
 
 
 def _letta_lines(report: Report) -> Iterator[str]:
+    """Yield the summary lines that letta-evals prints: counts, averages, passes, score band."""
     metrics = report.metrics
     attempted, passed = metrics["total_attempted"], metrics["passed_attempts"]
     average = metrics["avg_score_attempted"]
@@ -241,6 +242,7 @@ def _estimate(figure: Mapping[str, Any], meaning: Figure | None) -> str:
 
 
 def _row(values: Mapping[str, Any], intervals: Mapping[str, Any]) -> str:
+    """Join the figures of a row as "key: value (interval)"; shorten long rows to first and last."""
     cells = []
     for key, value in values.items():
         cell = f"{key}: {_number(value)}"
@@ -329,6 +331,7 @@ def _list_states(states: Mapping[str, int]) -> list[str]:
 
 
 def _model_lines(report: Report) -> list[str]:
+    """List the lines of the section "Results by model", one line per model; none without models."""
     rows = report.metrics["per_model"] or ()
     if not rows:
         return []
@@ -454,6 +457,7 @@ def _ends(low: float, high: float) -> str:
 
 
 def _bad_record_lines(bad: Mapping[str, Any]) -> Iterable[str]:
+    """Yield a line with the count of bad records, and for each its position and reason."""
     number = bad["count"]
     if number:
         yield f"{counted(number, 'bad record')} left out:"

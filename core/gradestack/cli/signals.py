@@ -43,6 +43,7 @@ class _Deadline:
         self._nudged = False
 
     def look(self) -> None:
+        """Interrupt again, then exit, when the time since the signal passes the two limits."""
         seconds = 0.0 if self.begun is None else time.monotonic() - self.begun
         if seconds >= _NUDGE and not self._nudged:
             self._nudged = True
@@ -78,6 +79,7 @@ def forward_termination() -> Iterator[None]:
     process, replaced, requests, deadline = os.getpid(), [], [], _Deadline()
 
     def forward(number: int, frame: FrameType | None) -> None:
+        """Pass a signal on to the handler of SIGINT; in other processes, use its default action."""
         handler = signal.getsignal(signal.SIGINT)
         if os.getpid() != process or not callable(handler):
             signal.signal(number, signal.SIG_DFL)
@@ -116,6 +118,7 @@ def install_excepthooks() -> None:
     ignored = sys.unraisablehook
 
     def unraisable(args: UnraisableHookArgs) -> None:
+        """Send SIGINT again for a lost KeyboardInterrupt; pass other errors to the earlier hook."""
         if args.exc_type is not KeyboardInterrupt:
             ignored(args)
             return

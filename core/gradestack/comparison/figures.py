@@ -222,6 +222,7 @@ def _find_entry(report: Report, path: str) -> Fields | None:
 
 
 def _entry_of(report: Report, name: str, path: str) -> Fields:
+    """Return the summary entry of the figure at a path; refuse paths that do not exist."""
     entry = _find_entry(report, path)
     if entry is None:
         known = []

@@ -86,6 +86,7 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         return [low, high]
 
     def _end_next_to_zero(self, level: float) -> float:
+        """Return how far the interval end nearest to 0 is from 0, for a test with p < level."""
         least = ulp(0.0)
         if self.signs is None:  # p and the ends of t differ by rounding
             return least
@@ -313,6 +314,7 @@ def detectable(spread: float, tasks: int, level: float = 0.05) -> float | None:
 
 @lru_cache(maxsize=256)  # the same for every figure of as many tasks
 def _detectable_effect(tasks: int, level: float) -> float | None:
+    """Search the least effect that the t test finds with the desired power; None for few tasks."""
     if tasks < 2:
         return None
     critical = t_quantile(1 - level / 2, tasks - 1)

@@ -65,6 +65,7 @@ def find_problems(a: Side, b: Side, only: str | None = None) -> Iterator[Problem
 
 
 def _different_graders(a: Side, b: Side, only: str | None) -> Iterator[Problem]:
+    """Yield a problem for each grader whose stamped parts differ between the two sides."""
     for key, entry in b.graders.items():
         if key not in a.graders or only not in (None, key):
             continue

@@ -153,6 +153,7 @@ def how_tested(pair: PairRows, pairs: int, alpha: float) -> str:
 
 
 def _name_tests(pair: PairRows, pairs: int, alpha: float) -> str:
+    """Return a sentence that names the level at which each figure of a pair is tested."""
     level = f"{_percentage(alpha):.6g} %"
     others, together = "the other figure", ""
     if pair.figures > 1:

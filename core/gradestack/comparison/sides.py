@@ -187,6 +187,7 @@ class Side(msgspec.Struct, frozen=True, eq=False, dict=True):
     def _verdicts_by_trial(
         self, rows: Sequence[int], passes: Sequence[bool | None]
     ) -> dict[Trial, bool]:
+        """Map each trial (run, number within the run) to its verdict; skip rows without one."""
         runs = self.samples.table.keys["run"]
         verdicts: dict[Trial, bool] = {}
         times = Counter[int | str | None]()
@@ -279,12 +280,14 @@ def _tasks_by_model(table: Table) -> dict[str, dict[str, array[int]]]:
 def _read_samples(
     report: Report, name: str, match: Match, metrics: Sequence[Metric], by: str | None
 ) -> Samples:
+    """Read the rows of a report into facts and a table of grades; refuse rows without task ids."""
     samples = Samples()
     facets_used = () if by is None else (by,)
     needs = needs_of_figures(_graders(report), metrics, facets_used)
     is_numbered = match == "id"
 
     def read_rows() -> Iterator[tuple[Key, GradedRow]]:
+        """Yield key and row of each decoded row, and note its facts and facets in the samples."""
         nonlocal is_numbered
         for first_byte, row in report.decoded(name):
             facets = row.facets or {}
@@ -369,6 +372,7 @@ def _digest(value: Any) -> int:
 
 
 def _task_of(row: GradedRow, match: Match, name: str) -> str:
+    """Return the text by which a row's task is matched: its id, or its input or ordinal as JSON."""
     if match == "id":
         return str(row.cluster or row.sample.id)
     source = row.source or {}

@@ -136,11 +136,11 @@ def list_notes(verdict: Verdict, decimals: int = 2) -> list[str]:
 
 
 def _lost_text(verdict: Verdict) -> str:
-    """Return the samples that ``max_failed`` counts."""
+    """Write the count of runs without a verdict: failed, missing and unreadable ones."""
     unreadable = verdict.unreadable or 0
     counts = (verdict.failed, verdict.missing, unreadable)
-    failed = sum(filter(None, counts))
-    text = f"{failed} of {verdict.of} for {verdict.grader}"
+    lost = sum(filter(None, counts))
+    text = f"{lost} of {verdict.of} for {verdict.grader}"
     if unreadable:
         return f"{text}, {unreadable} of them unreadable"
     return text
@@ -165,6 +165,7 @@ def coverage_texts(verdict: Verdict) -> list[str]:
 
 
 def _coverage_text(key: str, coverage: Coverage, graders: int) -> str:
+    """Write how many runs a grader graded and why it did not grade the others."""
     text = f"{coverage.graded} of {coverage.runs} graded"
     if graders > 1:
         text += f" by {key}"

@@ -255,15 +255,19 @@ def require_graded(verdict: Verdict, graders: Iterable[str], scores: Scores) -> 
 
 
 def judge_conditions(gate: LogicalGate, scores: Scores) -> Verdict:
-    """Return the verdict that a gate's conditions come to."""
-    parts = [judge_runs(part, scores) for part in gate.conditions]
-    verdict = begin_verdict(gate, conditions=parts)
-    verdict.conclude(combine(parts, needs_all=gate.operator == "and"))
-    if verdict.outcome == "undecided":
-        reasons = [part.reason for part in parts if part.outcome == "undecided"]
-        verdict.reason = next(filter(None, reasons), None)
-    uncalibrated = dict.fromkeys(part.uncalibrated for part in parts)
-    verdict.uncalibrated = "; ".join(filter(None, uncalibrated)) or None
+    """Judge each condition of a gate and combine their verdicts with the gate's "and" or "or".
+
+    The combined verdict names the reason of the first undecided condition, and in ``uncalibrated``
+    every text that says why a condition's score is not calibrated.
+    """
+    verdicts = [judge_runs(condition, scores) for condition in gate.conditions]
+    combined = begin_verdict(gate, conditions=verdicts)
+    combined.conclude(combine(verdicts, needs_all=gate.operator == "and"))
+    if combined.outcome == "undecided":
+        reasons = [verdict.reason for verdict in verdicts if verdict.outcome == "undecided"]
+        combined.reason = next(filter(None, reasons), None)
+    texts = dict.fromkeys(verdict.uncalibrated for verdict in verdicts)
+    combined.uncalibrated = "; ".join(filter(None, texts)) or None
     return verdict
 
 

@@ -144,14 +144,15 @@ class _Compiler:
         raise self._refusal(f"no field is called {name!r}{near}; {known}")
 
     def _compile_comparison(self, node: ast.Compare) -> Value:
+        """Compile a chain of comparisons, such as ``1 < x <= 5``, into a function of the fields."""
         values = [self.compile(part) for part in (node.left, *node.comparators)]
-        for kind, right in zip(node.ops, node.comparators, strict=True):
-            if isinstance(kind, ast.In | ast.NotIn) and _is_single(right):
+        for comparison, right in zip(node.ops, node.comparators, strict=True):
+            if isinstance(comparison, ast.In | ast.NotIn) and _is_single(right):
                 shown = ast.unparse(right)
                 raise ConfigError(f"filter: 'in' looks in a text or a list, got {shown}")
         steps = [*zip(values, node.ops, values[1:], strict=False)]
         return lambda fields: all(
-            _compare(kind, left(fields), right(fields)) for left, kind, right in steps
+            _compare(comparison, left(fields), right(fields)) for left, comparison, right in steps
         )
 
 
@@ -165,12 +166,13 @@ def _is_single(node: ast.expr) -> bool:
     return isinstance(node, ast.UnaryOp)
 
 
-def _compare(kind: ast.cmpop, left: Any, right: Any) -> bool:
-    """Return whether two values compare so.
+def _compare(comparison: ast.cmpop, left: Any, right: Any) -> bool:
+    """Apply a comparison operator of a filter, such as ``==`` or ``in``, to two values.
 
-    Numbers and texts of the same digits are equal, as ids are.
+    A number equals a text of the same digits, because ids may be either. Two values that have no
+    order are neither less nor greater.
     """
-    match kind:
+    match comparison:
         case ast.Eq() | ast.Is():
             return _same(left, right)
         case ast.NotEq() | ast.IsNot():
@@ -181,7 +183,7 @@ def _compare(kind: ast.cmpop, left: Any, right: Any) -> bool:
             return not _is_in(left, right)
     for types in (str, int | float):
         if isinstance(left, types) and isinstance(right, types):
-            return _ORDERS[type(kind)](left, right)
+            return _ORDERS[type(comparison)](left, right)
     return False
 
 

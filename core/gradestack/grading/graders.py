@@ -76,6 +76,7 @@ class Graders:
         explain: bool,
         strict: bool,
     ) -> None:
+        """Make a StageGrader per stage: gradestack's first, and those that combine grades last."""
         combined = {key for stage in stages for key in stage.combines}
         # ours see samples first; who combines grades of others comes last
         order = sorted(stages, key=lambda stage: (bool(stage.combines), stage.foreign))
@@ -116,6 +117,7 @@ class Graders:
                 os._exit(0)
 
     def _grade(self, samples: Sequence[Sample]) -> Graded:
+        """Grade samples with each grader into columns; cut interrupted columns to one length."""
         graded = Graded({key: [] for key in self._keys}, {}, {})
         for grader in self._graders:
             started, key = perf_counter(), grader.stage.key
@@ -210,6 +212,7 @@ class StageGrader:
     def _add_grades(
         self, method: Callable[[Sample], Any], samples: Sequence[Sample], column: Column
     ) -> None:
+        """Append the checked grade of each sample to a column; errors become grades."""
         for sample in samples:
             if _forked:  # by the grader, at the sample before
                 os._exit(0)
@@ -477,6 +480,7 @@ def _split_turns(sample: Sample, references: Sequence[str]) -> list[Sample]:
 
 
 def _turn_item(number: int, grade: Grade, text: str | None, reference: str) -> Item:
+    """Build the item of one turn from its grade, with submission and ground truth as metadata."""
     return Item(
         id=f"turn {number}",
         outcome=grade.outcome,

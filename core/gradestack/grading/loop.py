@@ -51,6 +51,7 @@ class Loop:
     def __init__(
         self, plan: Plan, recorder: Recorder, progress: ProgressCount, *, strict: bool = False
     ) -> None:
+        """Start with no shards, nothing merged and no files checked."""
         self.plan, self.recorder, self.progress, self.strict = plan, recorder, progress, strict
         self.merged = Merged.of(plan)
         self.files = InputFiles(Inputs(data=()))
@@ -87,6 +88,7 @@ class Loop:
         return bool(self.merged.table.repeated(named=True))
 
     def _execute(self, engine: Engine, worker: Worker) -> None:
+        """Grade the shards not yet recorded and merge their results, until interrupted."""
         rest = self.shards[self.resumed :]
         try:
             with contextlib.closing(_results(engine, worker, rest)) as results:
@@ -143,6 +145,7 @@ class Loop:
             self.resumed += 1
 
     def _merge(self, result: ShardResult, shard: Shard | None) -> None:
+        """Save a shard's result, add it to the merged results and report progress."""
         begun = time.perf_counter()
         if shard is not None:
             self.files.check([shard], [member.input.path for member in shards_in(shard)])
@@ -170,6 +173,7 @@ class Loop:
             self._merge(worker.process(shard, samples), None)
 
     def _list_duplicates(self) -> None:
+        """Count repeated records and list their places; raise where the plan forbids them."""
         rows = self.merged.table.repeated()
         if not rows:
             return

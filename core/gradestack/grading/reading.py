@@ -67,6 +67,7 @@ def bundle_shards(shards: Sequence[Shard]) -> list[Shard]:
 
 
 def _bundle(ordinal: int, members: Sequence[Shard]) -> Bundle:
+    """Join neighbouring shards into a bundle that begins where the first of them begins."""
     first, last = members[0], members[-1]
     shown = first.input.shown
     if last.input != first.input:

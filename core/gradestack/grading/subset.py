@@ -31,6 +31,7 @@ class Subset(msgspec.Struct, frozen=True, kw_only=True):
         return bool(self.filter or self.limit) or self.tasks is not None
 
     def __str__(self) -> str:
+        """Describe the choice in words: filter, task list, tags and limit."""
         parts = [f"filter {self.filter}"] if self.filter else []
         if self.tasks is not None:
             parts.append(f"tasks of a list of {len(self.tasks):,}")

@@ -121,6 +121,7 @@ class ShardGrader:
         result: ShardResult,
         interruption: Interruption | None = None,
     ) -> None:
+        """Prepare graders, table columns and the row writer for one shard."""
         begin_grading()
         self.worker, self.shard, self.result = worker, shard, result
         self._interruption = interruption or Interruption()
@@ -252,6 +253,7 @@ class ShardGrader:
             self._block_size = min(LARGEST_BLOCK, 2 * size) if is_quick else max(1, size // 2)
 
     def _grade_block(self, samples: list[Sample]) -> None:
+        """Grade and count a block of samples; if interrupted, those that all graders reached."""
         encoded, block = self._writer.encode_samples(samples)
         graded = self._graders.grade(block)
         if self._graders.interrupted:
@@ -282,6 +284,7 @@ class ShardGrader:
             self.partially_written = False
 
     def _take_bad(self, record: BadRecord) -> None:
+        """Count a bad record, list it with its position, and export it; raise in strict mode."""
         source, result = record.source, self.result
         if self._strict:
             raise DataError(f"{source}: {record.reason}")
@@ -293,6 +296,7 @@ class ShardGrader:
         self._export(record, {})
 
     def _export(self, record: Sample | BadRecord, grades: Grades) -> None:
+        """Write each exporter's rows of a record to its native files; note exporters that fail."""
         for stage in self._plan.exporters:
             exporter: Exporter = stage.component
             if stage.name in self.result.broken:

@@ -43,6 +43,7 @@ class Query:
     """
 
     def __init__(self, path: str, place: str) -> None:
+        """Compile a JSONPath with python-jsonpath; refuse a wrong path or a missing library."""
         self._place, self._timeouts = place[:_LONGEST], 0
         try:
             library = importlib.import_module("jsonpath")

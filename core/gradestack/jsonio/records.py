@@ -97,6 +97,7 @@ class Walk:
     """A place in JSON text, which is read on as it is walked through."""
 
     def __init__(self, file: BinaryIO, part: Range | None = None) -> None:
+        """Start reading a range of a file; skip a byte order mark at the start of the file."""
         part = part or Range()
         file.seek(part.start)
         self._file = file
@@ -213,15 +214,22 @@ class Walk:
             at = ahead
 
     def value(self) -> tuple[Any, str | None, bool]:
-        """Return the value here, or None with the problem, and whether it was passed."""
+        """Decode the value at this position and move past it.
+
+        Returns:
+            The value, or None; the problem with it, if any; whether this position is now behind the
+            value. It is not where the value has no end.
+        """
         text = self.take()
         # of a value without an end, what stands behind it may not be UTF-8
         rest = self.text[self.at :].decode(errors="surrogateescape") if text is None else ""
         try:
             return loads(rest if text is None else text), None, True
         except JsonProblem as error:
-            cut = " (the list is cut off here)" * rest.startswith(("[", "{"))
-            return None, f"{error}{cut}", text is not None
+            problem = str(error)
+            if rest.startswith(("[", "{")):
+                problem += " (the list is cut off here)"
+            return None, problem, text is not None
 
 
 def opened(walk: Walk, path: Path, bracket: bytes = b"[") -> Walk:
@@ -255,8 +263,8 @@ def elements(walk: Walk, row: int = 0, end: int = sys.maxsize) -> Iterator[Eleme
         problem = "the list is cut off here: no closing ']'"
         line = walk.line
         if char:
-            value, problem, passed = walk.value()
-        if not char or not passed:
+            value, problem, is_complete = walk.value()
+        if not char or not is_complete:
             yield from _unread(walk, row, problem)
             return
         yield Element(row, line, value, problem)

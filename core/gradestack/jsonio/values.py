@@ -166,6 +166,7 @@ def loads_long(text: bytes) -> Any:
 
 
 def _shared(text: Any, known: list[tuple[Any, Any]]) -> Any:
+    """Decode JSON so that long values of equal text become one object, kept in ``known``."""
     view = memoryview(text)
     if len(view) <= _LONG:
         return _decode(text)
@@ -212,6 +213,7 @@ def _refused(value: Any) -> Any:
 
 @cache
 def _defaults(kind: Any) -> dict[str, Any]:
+    """Map the fields of a struct class to the defaults that its JSON omits, or to UNSET."""
     if not kind.__struct_config__.omit_defaults:
         return dict.fromkeys(kind.__struct_fields__, msgspec.UNSET)
     empty: dict[Any, Any] = {dict: {}, list: []}

@@ -35,6 +35,7 @@ class RunFigures:
         return by_grader
 
     def _compute(self, metric: Metric, rows: Sequence[int] | None) -> dict[str, JSON]:
+        """Compute a metric's figures over rows; an error breaks only this metric."""
         name, aggregator, broken = metric.name, metric.stage.component, self.merged.broken
         if name not in broken:
             try:

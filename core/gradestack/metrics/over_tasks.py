@@ -89,6 +89,7 @@ class TaskFigures:
     def __init__(
         self, aggregator: Aggregator, grades: Grades, names: set[str] | None = None
     ) -> None:
+        """Collect each task's contributions to the aggregator's figures, in all and by model."""
         self.aggregator, self.grades = aggregator, grades
         self.confidence: float = getattr(aggregator, "confidence", 0.95)
         if makes_task_contributions(aggregator):
@@ -291,6 +292,7 @@ def _compute_figures(
 
 
 def _flatten(figures: Mapping[str, Any], above: Path = ()) -> Iterator[tuple[Path, float | None]]:
+    """Yield path and value of each figure in nested mappings; refuse infinities and NaN."""
     for name, value in figures.items():
         path = (*above, name)
         if isinstance(value, Mapping):

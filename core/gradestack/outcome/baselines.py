@@ -41,6 +41,7 @@ class Baselines:
     """
 
     def __init__(self, suite: Suite, out: Path | None) -> None:
+        """Find the reports that baseline gates name and the metrics that they compare."""
         self._reports: dict[str, Report | None] = {}
         figures = set()
         for gate in suite.gates:

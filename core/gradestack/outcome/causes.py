@@ -244,6 +244,7 @@ def find_causes(
 
 
 def _tree(samples: Mapping[CausePath, int]) -> tuple[Cause, ...]:
+    """Build the tree of causes from the sample count of each path, most frequent first."""
     paths_below: dict[CausePath, list[CausePath]] = {}
     for _, path in sorted((-count, path) for path, count in samples.items()):
         above = path[:-1]
@@ -325,6 +326,7 @@ def declared_presets(header: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
 
 
 def _row_failed(row: _Row, outcome: str | None) -> bool:
+    """Decide whether a row failed, by its main grade and the grade that decides the outcome."""
     main = row.grade
     main_state = _state_of(main)
     state = row.state or main_state
@@ -341,6 +343,7 @@ def _state_of(grade: _Grade) -> str:
 
 
 def _grade_kinds(key: str, grade: _Grade) -> list[CauseKind]:
+    """List the kinds of causes that a grade names, by itself or in its items."""
     reasons = grade.reasons
     of_items: tuple[_Reason, ...] = ()
     for item in grade.items:

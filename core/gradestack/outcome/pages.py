@@ -207,6 +207,7 @@ def rewrite_pages(
 
 
 def _make_reporter(registry: Registry, name: str, options: dict[str, Any]) -> Reporter:
+    """Make a reporter from the options that a run recorded; refuse options it does not take."""
     target = registry.load("reporter", name)
     try:
         reporter: Reporter = structure(options, target, folder_of_runs())

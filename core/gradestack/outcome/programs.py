@@ -80,6 +80,7 @@ def run_programs(
 
 
 def _program_input(suite: Suite, reader: Stage, given: Input, rows: _RowsOf) -> ProgramInput:
+    """Describe one input to a program: reader, graders, configuration and rows."""
     return ProgramInput(
         input=given,
         reader=reader.component,

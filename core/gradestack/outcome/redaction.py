@@ -107,6 +107,7 @@ class Redactor:
         return hidden
 
     def _redact_json(self, text: str) -> str:
+        """Redact the fields inside a text that is JSON; return other texts unchanged."""
         try:
             value = loads(text)
         except JsonProblem:
@@ -130,6 +131,7 @@ def _check_field(rule: str) -> str:
 
 
 def _check_pattern(rule: str) -> str:
+    """Return the regular expression of a rule or named pattern; refuse one that matches ""."""
     pattern = PATTERNS.get(rule, rule)
     try:
         matches_nothing = re.compile(pattern).match("") is not None
@@ -173,6 +175,7 @@ def write_redacted(report: Report, rules: Iterable[str], out: Path) -> None:
 
 
 def _write_files(redactor: Redactor, report: Report, out: Path) -> None:
+    """Write the redacted rows, summary and header of a report into a directory."""
     if report.has_rows:
         with (out / ROWS).open("xb") as file:
             for number, _, line in report.lines():

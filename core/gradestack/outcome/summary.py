@@ -229,6 +229,7 @@ def _write_metrics(
 def _write_model(
     suite: Suite, model: str, counts_by_model: Mapping[str, Mapping[str, Count]]
 ) -> dict[str, Any]:
+    """Write a model's row of the summary: its main figures and its pass rate by each grader."""
     main = grader_figures(counts_by_model[suite.main][model])
     pass_rates = {}
     for key, by_model in counts_by_model.items():

@@ -44,6 +44,7 @@ def list_warnings(
 
 
 def _duplicate_warnings(merged: Merged) -> Iterator[str]:
+    """Yield the warnings of repeated records: those that were replaced and those that were kept."""
     repeats = "record(s) repeat an (id, model, run)"
     if merged.superseded:
         first = f", the first at {merged.superseded_first}"

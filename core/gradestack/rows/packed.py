@@ -89,6 +89,7 @@ class _PackedReader(io.RawIOBase):
     """Reads the rows of a file of frames, one frame in memory at a time."""
 
     def __init__(self, path: Path) -> None:
+        """Open a compressed file of rows and index its frames."""
         self._path, self._library = path, importlib.import_module(ZSTD)
         self._file = open_regular(path)
         self._position = self._size = 0

@@ -157,6 +157,7 @@ def _expected_call(call: ExpectedCall, values: list[Any]) -> Any:
 
 
 def _expected(expected: Expectation, values: list[Any]) -> Any:
+    """Turn an expectation into its JSON form; append its free-form values to ``values``."""
     calls = alternatives = None
     if expected.calls is not None:
         calls = [_expected_call(call, values) for call in expected.calls]
@@ -470,6 +471,7 @@ class RowEncoder(msgspec.Struct, frozen=True, kw_only=True):
     def _verdicts(
         self, samples: Sequence[Sample], columns: GradeColumns, texts: JudgedTexts
     ) -> Iterator[Any]:
+        """Yield the verdict of each sample: passed, main outcome, submission and judged texts."""
         success, main = self.success, columns[self.main]
         for number, sample in enumerate(samples):
             judged = {key: column[number] for key, column in texts.items()}

@@ -88,6 +88,7 @@ def _stages(suite: Suite) -> Iterator[tuple[str, Stage]]:
 
 
 def _stamp_component(stage: Stage) -> dict[str, Any]:
+    """Describe a stage's component for the header, with stamps of the files its options name."""
     stamp = component_entry(stage)
     if attrs.has(type(stage.component)):
         stamp["files"] = [

@@ -74,6 +74,7 @@ class Journal:
     def __init__(
         self, staging: Staging, fingerprint: Mapping[str, Any], started: str, rows_name: str
     ) -> None:
+        """Begin a journal with nothing recorded and no files open."""
         self.recorded, self.rows, self.started, self.damaged = 0, 0, started, False
         self._staging, self._fingerprint, self._rows_name = staging, fingerprint, rows_name
         self._size = 0

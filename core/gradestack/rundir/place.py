@@ -371,6 +371,7 @@ class Staging:
     """
 
     def __init__(self, run_folder: Path, *, resume: bool = False) -> None:
+        """Lock the place of a report directory; create or resume its unfinished directory."""
         self.replaced = self.committed = False
         self._lock: int | None = None
         with writing(run_folder):

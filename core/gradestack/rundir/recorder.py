@@ -161,6 +161,7 @@ class DirectoryRecorder(Recorder):
     def __init__(
         self, suite: Suite, staging: Staging, started: str, *, strict: bool, resume: bool
     ) -> None:
+        """Prepare the writers of rows for a suite's report directory, with no journal yet."""
         self._suite, self._staging, self.started = suite, staging, started
         self._strict, self._keep_rows, self._resume = strict, suite.rows != "none", resume
         self._rows_name = PACKED_ROWS if suite.rows == "compressed" else ROWS

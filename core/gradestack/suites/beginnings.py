@@ -71,6 +71,7 @@ class Beginning:
     """The first 64 KiB of a file, and the records in them, decoded once."""
 
     def __init__(self, path: Path) -> None:
+        """Read the first bytes of a file, without a byte order mark; a directory has none."""
         self.path = path
         self.head = Head(b"")
         if not path.is_dir():

@@ -158,10 +158,12 @@ def load_file(path: Path) -> ModuleType:
 
 @contextmanager
 def _script_folder(folder: Path) -> Iterator[None]:
-    """Have a folder on ``sys.path``, as a script's is; write no bytecode, which is told from newer
-    code by the second only.
+    """Put a folder first on ``sys.path`` and write no bytecode while the ``with`` block runs.
+
+    Python puts the folder of a script there, too. Bytecode files would hide changes of the code
+    that happen within one second.
     """
-    bytecode = sys.dont_write_bytecode
+    wrote_no_bytecode = sys.dont_write_bytecode
     sys.path.insert(0, str(folder))
     sys.dont_write_bytecode = True
     importlib.invalidate_caches()
@@ -169,7 +171,7 @@ def _script_folder(folder: Path) -> Iterator[None]:
         yield
     finally:
         sys.path.remove(str(folder))
-        sys.dont_write_bytecode = bytecode
+        sys.dont_write_bytecode = wrote_no_bytecode
 
 
 def code_of_component(component: Any, path: Path | None) -> dict[str, str]:

@@ -36,6 +36,7 @@ class _Loader(yaml.SafeLoader):
     """The safe loader, whose mistakes all say where they are."""
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
+        """Build the Python value of a YAML node; refuse values that no suite may hold."""
         try:
             value = super().construct_object(node, deep=deep)
         except (yaml.YAMLError, RecursionError):

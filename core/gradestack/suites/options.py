@@ -205,6 +205,7 @@ def _is_of_type(value: Any, schema: Schema) -> bool:
 def _problems_below(
     value: Any, schema: Schema, location: Location
 ) -> Iterator[tuple[Location, str]]:
+    """Yield location and problem for the entries of a mapping or the items of a list."""
     if isinstance(value, Mapping):
         yield from _problems_of_entries(value, schema, location)
     if isinstance(value, list | tuple):
@@ -216,6 +217,7 @@ def _problems_below(
 def _problems_of_entries(
     mapping: Mapping[Any, Any], schema: Schema, location: Location
 ) -> Iterator[tuple[Location, str]]:
+    """Yield location and problem for missing, wrong and unknown keys of a mapping."""
     known = schema.get("properties", {})
     others = schema.get("additionalProperties", {})
     for key in schema.get("required", ()):
@@ -254,6 +256,7 @@ def _mismatch(value: Any, schema: Schema) -> str:
 
 
 def _describe(schema: Schema) -> str:
+    """Return the values that a schema allows in words, such as "a number of at least 1"."""
     if "anyOf" in schema:
         null = {"type": "null"}
         choices = [choice for choice in schema["anyOf"] if choice != null]
@@ -316,6 +319,7 @@ class _Conversion:
             return None
 
     def _convert_one(self, value: Any, kind: Any, location: Location) -> Any:
+        """Convert a value to a type, paths relative to the base folder; None after problems."""
         if kind is Path:
             return local_path_of(value, self.base)
         if kind is float:
@@ -411,6 +415,7 @@ def jsonable(value: Any) -> JSON:
 
 
 def _json_of(value: Any) -> JSON:
+    """Turn a value that JSON lacks into one that it has: a name, an ISO date, a sorted list."""
     if isinstance(value, Path):
         return value.name
     if isinstance(value, dt.date | dt.time):

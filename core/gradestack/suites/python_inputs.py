@@ -101,6 +101,7 @@ def as_samples(
 def _samples(
     samples: Any, registry: Registry, columns: Mapping[str, str] | None
 ) -> Iterator[Sample | BadRecord]:
+    """Yield a sample per object given in Python: tables by their columns, other records as JSON."""
     if columns or hasattr(samples, "columns"):
         try:
             kind = registry.load("reader", RECORDS)

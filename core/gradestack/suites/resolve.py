@@ -155,6 +155,7 @@ def _resolve(
     *,
     in_memory: bool,
 ) -> Suite:
+    """Turn a suite's document and target into a Suite; raise its problems all together."""
     document, reader = resolver.document, target.reader
     spec = resolver.structure(document.data, SuiteSpec, ()) or SuiteSpec()
     resolver.num_runs = spec.num_runs

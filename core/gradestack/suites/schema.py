@@ -27,6 +27,7 @@ DRAFT = "https://json-schema.org/draft/2020-12/schema"
 def _component(
     registry: Registry, kind: Kind, more: Mapping[str, Any] | None = None, *others: dict[str, Any]
 ) -> dict[str, Any]:
+    """Return the schema of a component in a suite: its name, or its kind with its options."""
     choices: list[dict[str, Any]] = [{"enum": registry.names(kind)}, _IN_FILE, _OF_FILE, *others]
     for name, component in registry.sound(kind).items():
         schema = class_schema(component, "kind")

@@ -47,7 +47,10 @@ _NEEDED = ("calls", "recorded", "state", "plan", "usage")
 
 
 def check_component(component: Component) -> None:
-    """Check that a component is of its kind and documented, and that its options are plain."""
+    """Check summary, docstring, interface and options of a component; make and pickle it.
+
+    It is made without options. If it refuses that, it has to say why.
+    """
     is_one_line = len(component.summary.splitlines()) == 1
     assert is_one_line, f"{component.name}: its summary is not one line"
     module, _, attribute = component.target.partition(":")
@@ -65,11 +68,11 @@ def check_component(component: Component) -> None:
     is_frozen = target.__setattr__ is not object.__setattr__
     assert is_frozen, f"{shown}: its options can be changed; write @attrs.frozen(kw_only=True)"
     try:
-        made = structure({}, target)
+        instance = structure({}, target)
     except Problems as problems:
         assert problems.listed, f"{shown}: refuses no options without saying why"
     else:
-        assert _pickled(made) == made, f"{shown}: does not survive pickling"
+        assert _pickled(instance) == instance, f"{shown}: does not survive pickling"
 
 
 def _pickled(component: Any) -> Any:
@@ -349,6 +352,7 @@ def _order_problem(aggregator: Aggregator, graded: GradedKeys) -> str | None:
 def _table(
     aggregator: Aggregator, pieces: Sequence[GradedKeys], kind: type[Table] = Table
 ) -> Table:
+    """Build a table of the keys and grades of several pieces, as an aggregator would receive it."""
     keys = ["grader", *getattr(aggregator, "raters", ())]
     need = needs_of_figures(
         keys, [Metric(of="grader", stage=_stage("aggregator", "metric", aggregator))]
@@ -382,6 +386,7 @@ def inputs_of(path: Path) -> Inputs:
 
 
 def _read(reader: Reader, path: Path) -> list[Sample | BadRecord]:
+    """Read the records of a file shard by shard; check the order of the shards."""
     shards, index = shards_of(reader, inputs_of(path))
     ordinals = [shard.ordinal for shard in shards]
     assert ordinals == list(range(len(shards))), "shards must be numbered from 0"

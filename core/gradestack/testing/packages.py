@@ -289,6 +289,7 @@ class _Context:
         files: Mapping[str, Path],
         parts: Sequence[_Part],
     ) -> None:
+        """Read the samples of the files by which the parts of a package are checked."""
         self.registry = registry
         self.plugins = plugins
         self.file = file
@@ -313,6 +314,7 @@ class _Context:
             yield ": resolves", partial(self._check_stack, part.name)
 
     def _laws(self, part: _Part, component: Any) -> Iterator[tuple[str, Steps]]:
+        """Yield name and check of each law that applies to the kind of a component."""
         path = None
         if part.component.kind == "reader":
             reader = self.registry.find("reader", part.component.name)

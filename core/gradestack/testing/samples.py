@@ -49,6 +49,7 @@ def _random_key(rng: random.Random, ordinal: int) -> Key:
 
 
 def _random_grade(rng: random.Random) -> Grade:
+    """Make a random grade of any outcome; a graded one has score, parts, an item and reasons."""
     outcome = rng.choice(_OUTCOMES)
     expected_calls = rng.randrange(3)
     called = min(expected_calls, rng.randrange(3))

@@ -69,6 +69,7 @@ def upgrade(path: Path, *, dry_run: bool = False) -> tuple[list[str], list[str]]
 
 
 def _list_files(path: Path) -> list[Path]:
+    """List the Python files of a path, except hidden ones and installed packages."""
     if path.is_file():
         return [path]
     files = []
@@ -122,6 +123,7 @@ def _kinds_of(nodes: Iterable[ast.AST]) -> dict[str, str]:
 
 
 def _list_changes(source: _Source, kinds: Mapping[str, str]) -> Iterator[Change]:
+    """Yield the changes that a source needs in its imports and in members of classes."""
     for node in ast.walk(source.tree):
         if isinstance(node, ast.ImportFrom) and node.module == "gradestack":
             for alias in node.names:
@@ -135,6 +137,7 @@ def _list_changes(source: _Source, kinds: Mapping[str, str]) -> Iterator[Change]
 def _changes_of_class(
     source: _Source, node: ast.ClassDef, words: Mapping[str, str]
 ) -> Iterator[Change]:
+    """Yield a change for each renamed member that a class defines and for each use of one."""
     uses = [
         use
         for use in ast.walk(node)

@@ -23,6 +23,8 @@ class WatchedTable(Table):
 
 
 def _watched(grade: Grade, lacking: Container[str]) -> Grade:
+    """Copy a grade into one that raises when a field that is not kept is read."""
+
     class Watched(Grade, frozen=True, kw_only=True, gc=False):
         def __getattribute__(self, name: str) -> Any:
             if name in lacking:

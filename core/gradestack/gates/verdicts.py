@@ -268,7 +268,7 @@ def judge_conditions(gate: LogicalGate, scores: Scores) -> Verdict:
         combined.reason = next(filter(None, reasons), None)
     texts = dict.fromkeys(verdict.uncalibrated for verdict in verdicts)
     combined.uncalibrated = "; ".join(filter(None, texts)) or None
-    return verdict
+    return combined
 
 
 def judge_tasks(gate: TaskGate, scores: Scores) -> Verdict:

@@ -101,14 +101,18 @@ TOO_DEEP: Final = "the parameters are nested too deeply to be written"
 
 
 def render_prediction(result: Prediction) -> str:
-    """Return a result record as it stands in the file, without parameters nested too deeply."""
+    """Render a result record as an indented JSON object of the file's list of predictions.
+
+    Parameters that are nested too deeply for that are left out: the record is changed to have
+    empty ones, and ``TOO_DEEP`` as its error.
+    """
     try:
-        text = render(asdict(result), 2)
+        record_text = render(asdict(result), 2)
     except RecursionError:
         result.expected_parameters = result.predicted_parameters = {}
         result.error = TOO_DEEP
-        text = render(asdict(result), 2)
-    return f"    {text}"
+        record_text = render(asdict(result), 2)
+    return f"    {record_text}"
 
 
 class DeepFabricExporter(Exporter):

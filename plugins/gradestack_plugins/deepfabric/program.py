@@ -128,48 +128,54 @@ def convert_tool(entry: Mapping[str, Any]) -> Tool:
 
 
 def read_response(reply: JSON, *, has_tools: bool, multi_turn: bool) -> Response:
-    """Return the text and the calls of one reply.
+    """Read the text and the calls of one reply, which is a text or an object.
+
+    Calls in a text are parsed, if the record has tools. An object is either a chat message with
+    calls in OpenAI's form, or it holds calls as DeepFabric records them: ``tool_call`` is then the
+    one that counts in a single turn, ``tool_calls`` are all of several turns.
 
     Raises:
-        ReplyProblem: It cannot be processed.
+        ReplyProblem: The reply cannot be processed.
     """
-    kind, parts = split_kind(reply)
+    kind, text_or_fields = split_kind(reply)
     if kind == "text":
-        calls = parse_calls(parts) if has_tools else []
-        return Response(parts, calls)
-    content, call, listed = (
-        parts.get("content"),
-        parts.get("tool_call"),
-        parts.get("tool_calls") or [],
-    )
-    require(isinstance(listed, list), "tool_calls must be a list", listed)
-    if kind == "chat" and "tool_call" not in parts:
+        calls = parse_calls(text_or_fields) if has_tools else []
+        return Response(text_or_fields, calls)
+    fields = text_or_fields
+    content = fields.get("content")
+    call_entries = fields.get("tool_calls") or []
+    require(isinstance(call_entries, list), "tool_calls must be a list", call_entries)
+    if kind == "chat" and "tool_call" not in fields:
         content = content or ""
-        if None in listed or ({} in listed and not multi_turn):
+        if None in call_entries or ({} in call_entries and not multi_turn):
             raise ReplyProblem("one of the tool_calls names no tool")
-        calls = [decode_call(entry) for entry in listed]
+        calls = [read_chat_call(entry) for entry in call_entries]
     else:
-        calls = [recorded_call(entry) for entry in listed]
-        single = [] if call in NO_TOOL else [recorded_call(call)]
-        calls = calls if multi_turn else single
+        all_calls = [read_plain_call(entry) for entry in call_entries]
+        counted_entry = fields.get("tool_call")
+        counted_calls = [] if counted_entry in NO_TOOL else [read_plain_call(counted_entry)]
+        calls = all_calls if multi_turn else counted_calls
     require(isinstance(content, str), "the content of a reply must be text", content)
     return Response(content, calls)
 
 
-def recorded_call(call: Any) -> Call:
-    """Return a call as it stands."""
-    require(isinstance(call, dict), "a tool call must be an object or null", call)
-    return Call(call.get("name"), call.get("arguments", {}))
+def read_plain_call(fields: Any) -> Call:
+    """Read a call from an object with name and arguments, neither of which is decoded."""
+    require(isinstance(fields, dict), "a tool call must be an object or null", fields)
+    return Call(fields.get("name"), fields.get("arguments", {}))
 
 
-def decode_call(entry: Any) -> Call:
-    """Return a call of a chat reply; argument text that is no JSON stands for no arguments."""
+def read_chat_call(entry: Any) -> Call:
+    """Read a call of a chat message, decoding arguments in JSON text where it has OpenAI's form.
+
+    Text that is no JSON stands for no arguments.
+    """
     function, is_openai = function_of(entry)
-    call = recorded_call(function)
+    call = read_plain_call(function)
     if not is_openai or isinstance(call.arguments, dict):
         return call
-    what = "the arguments of a call must be JSON text or an object"
-    require(isinstance(call.arguments, str), what, call.arguments)
+    requirement = "the arguments of a call must be JSON text or an object"
+    require(isinstance(call.arguments, str), requirement, call.arguments)
     arguments = parse_json(call.arguments)
     return call._replace(arguments={} if arguments is ABSENT else arguments)
 

@@ -78,9 +78,11 @@ class Dask(Engine):
 
 
 class _Run(InOrder):
+    """A run of work over shards on the workers of a cluster."""
+
     def __init__(self, work: Any, shards: Sequence[Shard], cluster: Any) -> None:
         super().__init__(work, [shard.absolute() for shard in shards])
-        self.cluster, self.order = cluster, cluster.order(work)
+        self.cluster, self.packed_work = cluster, cluster.order(work)
         self.futures: dict[Any, int] = {}
 
     @override
@@ -88,24 +90,29 @@ class _Run(InOrder):
         threads = self.cluster.threads()
         room = max(0, 2 * threads - len(self.futures))
         for index in self.waiting(turn, threads, self.futures.values())[:room]:
-            self.futures[self.cluster.submit(self.shards[index], self.order)] = index
+            self.futures[self.cluster.submit(self.shards[index], self.packed_work)] = index
 
     @override
     def take(self) -> None:
         for future in self.cluster.wait(list(self.futures)):
             index = self.futures.pop(future)
-            attempt = self.cluster.result_of(future)
-            if attempt is not None:
-                survived, result = attempt
+            outcome = self.cluster.result_of(future)
+            if outcome is not None:
+                survived, result = outcome
                 self.done[index] = result if survived else self.grade_lost(index)
 
     @override
     def attempt(self, work: Any, shard: Shard) -> tuple[bool, Any]:
-        order = self.cluster.order(work)
+        """Apply work to a shard on a worker until the cluster has an outcome of it.
+
+        Returns:
+            Whether the workers survived it, and the result; None where they did not.
+        """
+        packed_work = self.cluster.order(work)
         while True:
-            future = self.cluster.submit(shard, order)
+            future = self.cluster.submit(shard, packed_work)
             while not self.cluster.wait([future]):
                 pass
-            attempt = self.cluster.result_of(future)
-            if attempt is not None:
-                return attempt  # type: ignore[no-any-return]
+            outcome = self.cluster.result_of(future)
+            if outcome is not None:
+                return outcome  # type: ignore[no-any-return]

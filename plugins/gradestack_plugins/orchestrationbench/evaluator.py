@@ -270,15 +270,19 @@ def graphs_of(workflows: Mapping[Any, Any]) -> tuple[Graph, Graph]:
 
 
 def compare_plans(predicted: Any, gold: Any, settings: SideFiles) -> Scores:
-    """Return the score of a plan, and its structural and component similarity."""
-    ours, theirs = [
-        {name: fields for name, fields in plan.items() if "workflow" in name}
+    """Compare a predicted plan with the gold one, by their structural and component graphs.
+
+    Returns:
+        The mean of both similarities, the structural similarity, the component similarity.
+    """
+    predicted_graphs, gold_graphs = (
+        graphs_of({name: fields for name, fields in plan.items() if "workflow" in name})
         for plan in (predicted, gold)
-    ]
+    )
     similarities = []
-    for left, right in zip(graphs_of(ours), graphs_of(theirs), strict=True):
-        distance = usual_distance(left, right, settings.setting.weights)
-        similarities.append(similarity(distance, left, right))
+    for predicted_graph, gold_graph in zip(predicted_graphs, gold_graphs, strict=True):
+        distance = usual_distance(predicted_graph, gold_graph, settings.setting.weights)
+        similarities.append(similarity(distance, predicted_graph, gold_graph))
     structural, component = similarities
     return structural * 0.5 + component * 0.5, structural, component
 

@@ -233,20 +233,25 @@ class Agreement(IntervalAggregator):
     def _estimated(
         self, name: str, tasks: Tasks, coefficient: Callable[[Mapping[Any, int]], float | None]
     ) -> dict[str, JSON]:
-        """Return a coefficient of all units and its interval, which leaves out one task
-        at a time.
+        """Return a coefficient over all samples, and its interval by a jackknife over tasks.
+
+        The jackknife computes the coefficient once more without each task, for tasks with equal
+        counts only once. With more distinct labels than ``_MOST_DISTINCT`` there is no interval.
         """
-        units = sum(tasks.values(), Counter[Any]())
-        value = coefficient(units)
-        if len({value for unit in units for value in unit}) > _MANY:
-            return {name: value, **no_intervals({name: f"more than {_MANY} distinct values"})}
-        kinds = Counter(frozenset(cells.items()) for cells in tasks.values())
-        without = [
-            (coefficient(units - Counter(dict(cells))), times) for cells, times in kinds.items()
+        all_counts = sum(tasks.values(), Counter[Any]())
+        value = coefficient(all_counts)
+        distinct_labels = {label for labels in all_counts for label in labels}
+        if len(distinct_labels) > _MOST_DISTINCT:
+            reason = f"more than {_MOST_DISTINCT} distinct values"
+            return {name: value, **no_intervals({name: reason})}
+        equal_tasks = Counter(frozenset(counts.items()) for counts in tasks.values())
+        leave_one_out = [
+            (coefficient(all_counts - Counter(dict(counts))), number_of_tasks)
+            for counts, number_of_tasks in equal_tasks.items()
         ]
         of_value = interval(
-            estimate(value, without, len(tasks)),
-            units.total(),
+            estimate(value, leave_one_out, len(tasks)),
+            all_counts.total(),
             confidence=self.confidence,
             share=False,
             least=-1.0,
@@ -303,7 +308,7 @@ _COEFFICIENTS: Final[Mapping[str, Callable[[Mapping[Any, int]], float | None]]] 
     "ac1": ac1,
     "alpha": _NOMINAL,
 }
-_MANY: Final = 32
+_MOST_DISTINCT: Final = 32
 """Distinct values beyond which no coefficient is computed once more without each task."""
 
 

@@ -102,15 +102,18 @@ MOST_TURNS = 10_000
 
 
 def by_turn(calls: Sequence[Call]) -> list[list[Call]]:
-    """Return calls by turn, from the first to the last one that has a call.
+    """Group calls by turn: one list for each turn from 0 to the last that has a call.
 
-    Those without a turn are in the first.
+    Calls without a turn are in turn 0.
+
+    Raises:
+        Raised: A turn is negative, or not below ``MOST_TURNS``.
     """
-    numbers = [call.turn or 0 for call in calls]
-    last = max(numbers, default=0)
-    if last >= MOST_TURNS or min(numbers, default=0) < 0:
-        raise Raised("odd_turns", f"turns must lie between 0 and {MOST_TURNS}")
-    turns: list[list[Call]] = [[] for _ in range(last + 1)]
-    for number, call in zip(numbers, calls, strict=True):
-        turns[number].append(call)
+    turn_numbers = [call.turn or 0 for call in calls]
+    last_turn = max(turn_numbers, default=0)
+    if last_turn >= MOST_TURNS or min(turn_numbers, default=0) < 0:
+        raise Raised("odd_turns", f"turns must lie between 0 and {MOST_TURNS - 1}")
+    turns: list[list[Call]] = [[] for _ in range(last_turn + 1)]
+    for turn, call in zip(turn_numbers, calls, strict=True):
+        turns[turn].append(call)
     return turns

@@ -151,6 +151,7 @@ class DeepFabricExporter(Exporter):
 
 
 def _figures(summary: ExportSummary) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the metrics of the result file, and its configuration with the grader's options."""
     graded = summary.graders["deepfabric"]
     grader: Any = graded.grader
     dataset = summary.dataset or summary.input

@@ -200,6 +200,7 @@ class DeepFabric(Grader):
     def _grade_processed(
         self, sample: Sample, expected: tuple[ExpectedCall, ...], tools: tuple[ToolSpec, ...]
     ) -> Grade:
+        """Grade a sample that the original would process; skip it if it cannot be compared."""
         if has_unread_calls(sample):
             return calls_unknown(sample)
         if sample.calls is None:
@@ -223,6 +224,11 @@ class DeepFabric(Grader):
     def _judge_call(
         self, wanted: ExpectedCall | None, made: ToolCall | None, tools: tuple[ToolSpec, ...]
     ) -> tuple[list[Reason], Verdict]:
+        """Compare a call with the expected one.
+
+        Returns:
+            Reasons against it; the verdict: whether tool, parameters, and both are right.
+        """
         if wanted is None:
             if made is None:
                 return [], RIGHT
@@ -287,6 +293,7 @@ class DeepFabric(Grader):
         reasons: Sequence[Reason],
         quality: float = 0.0,
     ) -> Grade:
+        """Build the grade of a verdict, with the names of the expected call and the one made."""
         score, parts, counts = _parts(verdict, self.weights, quality)
         return Grade(
             score=score,
@@ -299,6 +306,7 @@ class DeepFabric(Grader):
         )
 
     def _error(self, fault: Fault, expected: Sequence[ExpectedCall] | None) -> Grade:
+        """Build the grade of a processing error, which counts as wrong in every figure."""
         _, parts, counts = _parts(WRONG, self.weights, processed=False)
         tip = TIPS.get(fault.category)
         return Grade(

@@ -21,6 +21,7 @@ def readiness(about: Report) -> Iterable[blocks.Block] | None:
 
 
 def _blocks(metrics: Mapping[str, Any]) -> Iterable[blocks.Block]:
+    """Yield the band of the overall score, and advice on the metrics that have some."""
     interpretation = as_map(metrics.get("interpretation"))
     bands = [
         f"{as_text(each.get('band'))} from {100 * (as_number(each.get('from')) or 0):.0f}%"

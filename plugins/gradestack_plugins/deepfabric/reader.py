@@ -209,6 +209,7 @@ def _read_joined(model: str | None, line: Any, source: Source) -> Iterator[Sampl
 def _read_row(
     shard: Shard, index: Joined, file: BinaryIO, line: Any, at_row: Source
 ) -> Iterator[Sample | BadRecord]:
+    """Yield a sample for each reply to a row of the dataset, one without reply if it has none."""
     entry, number = split_entry(line), at_row.ordinal + 1
     if number in index.repeated:
         reason = (

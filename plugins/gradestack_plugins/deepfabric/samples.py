@@ -150,6 +150,7 @@ def build(entry: Entry, *, row: int, source: Source, model: str | None = None) -
 
 
 def _fields_of_record(record: Record) -> dict[str, Any]:
+    """Return the fields of a sample that a dataset's record holds, whatever the reply."""
     truth = read_truth(record, read_calls(record))
     metadata = record.metadata or {}
     facets: dict[str, JSON] = {
@@ -170,6 +171,7 @@ def _fields_of_record(record: Record) -> dict[str, Any]:
 
 
 def _fields_of_replies(record: Record, reply: JSON) -> dict[str, Any]:
+    """Return the fields of a sample that its replies hold: messages, calls, text, remarks."""
     responses = [read_reply(one) for one in replies_of(reply)]
     for message in record.prompt:
         if message.text is None:

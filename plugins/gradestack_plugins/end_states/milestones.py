@@ -343,6 +343,10 @@ def _map_nodes(
 
 
 def _grade_of(reached: Sequence[tuple[int, float]], stepped: Sequence[tuple[int, float]]) -> Grade:
+    """Grade a run by similarity to its milestones; 0 where it steps on a minefield.
+
+    Both lists have the snapshot and the similarity of each node.
+    """
     similarities, dangers = ([value for _, value in nodes] for nodes in (reached, stepped))
     similarity = sum(similarities) / len(reached) if reached else 1.0
     danger = sum(dangers) / len(stepped) if stepped else 0.0

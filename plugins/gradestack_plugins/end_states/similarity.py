@@ -46,6 +46,7 @@ def table_similarity(rows: Rows, target: Rows, columns: Columns) -> float:
 
 
 def _row_cost(row: Row, wanted: Row, columns: Columns) -> float:
+    """Return the mean negative logarithm of the columns' similarities, ``_FAR`` if one is zero."""
     similarities = [
         _similarity(row.get(name), value, columns.get(name, "exact"))
         for name, value in wanted.items()
@@ -123,6 +124,7 @@ def _traces(value: Any) -> list[Mapping[str, Any]]:
 def _is_traced(
     made: Mapping[str, Any], gold: Mapping[str, Any], tolerances: Mapping[str, Any]
 ) -> bool:
+    """Check that a traced call has the tool and arguments of the gold one, within tolerances."""
     if made.get("tool_name") != gold.get("tool_name"):
         return False
     arguments = as_map(made.get("arguments"))

@@ -123,6 +123,11 @@ def matches(value: Any, predicate: Any) -> bool:
 
 
 def _holds(value: Any, name: str, operand: Any) -> bool:
+    """Test a value with the operator of a predicate; some join a list of predicates.
+
+    Raises:
+        Unusable: The operator is unknown, or its operand no list of predicates.
+    """
     if name in _TESTS:
         return _TESTS[name](value, operand)
     if name not in _JOINED:
@@ -226,6 +231,7 @@ def _by_table(rows: Rows) -> dict[str, list[Row]]:
 def _compare_tables(
     before: Mapping[str, list[Row]], after: Mapping[str, list[Row]], key: str
 ) -> Difference:
+    """Compare the rows of all tables before and after a run, matched by their key column."""
     added: dict[str, list[Row]] = {}
     removed: dict[str, list[Row]] = {}
     changed: dict[str, list[Change]] = {}
@@ -299,6 +305,7 @@ def find_problems(assertion: Assertion, difference: Difference, policy: Policy) 
 
 
 def _check_changes(assertion: Assertion, changes: Iterable[Change], policy: Policy) -> list[str]:
+    """List the problems of changed rows: unexpected fields, or a wrong number of expected ones."""
     expected = assertion.expected_changes or {}
     strict = policy.strict if assertion.strict is None else assertion.strict
     ignored = set(assertion.ignore or assertion.ignore_fields or ())
@@ -327,6 +334,7 @@ def _changed_as_expected(before: Any, after: Any, expected: Any) -> bool:
 
 
 def _check_count(expected: int | Count | None, number: int) -> list[str]:
+    """Return one message where a number of rows is not the expected one, else none."""
     if expected is None:
         return [] if number else ["expected at least 1 row, found 0"]
     if isinstance(expected, int):
@@ -415,6 +423,7 @@ class StateDiff(Grader):
 
 
 def _grade_of(assertions: list[Assertion], difference: Difference, policy: Policy) -> Grade:
+    """Grade a difference of states by the share of assertions that hold."""
     items, reasons = list[Item](), list[Reason]()
     for number, assertion in enumerate(assertions):
         problems = find_problems(assertion, difference, policy)

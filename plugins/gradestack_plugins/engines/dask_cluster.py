@@ -74,6 +74,7 @@ class Cluster:
         silence: float | None,
         name: str,
     ) -> None:
+        """Wrap a client of a cluster; ``local`` are its workers where they are on this machine."""
         self._client, self._local, self._patience, self._name = client, local, patience, name
         self._silence = silence
         self._wake = threading.Event()
@@ -228,6 +229,11 @@ def connected(engine: Any, work: Any, workers: int) -> Iterator[Cluster]:
 
 
 def _client(address: str, patience: float, silence: float | None) -> Client:
+    """Connect to the scheduler at an address, waiting at most ``patience`` seconds.
+
+    Raises:
+        ConfigError: None answers there.
+    """
     try:
         # Before a client is made: one that is not finished waits and complains when it is thrown
         # away.
@@ -287,6 +293,7 @@ def _check_alive(scheme: str, host_port: tuple[str, int], silence: float) -> Non
 
 @contextlib.contextmanager
 def _scheduler() -> Iterator[str]:
+    """Run a scheduler on this machine, and yield its address."""
     options = {
         "host": "127.0.0.1",
         "port": 0,

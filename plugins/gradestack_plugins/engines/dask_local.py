@@ -32,6 +32,7 @@ class LocalWorkers:
     """A number of worker processes of one scheduler."""
 
     def __init__(self, address: str, count: int, memory: int | None, directory: Path) -> None:
+        """Prepare the command that starts a worker; none is started yet."""
         self.count = count
         self.processes: list[subprocess.Popen[bytes]] = []
         self._stillborn = 0
@@ -65,6 +66,7 @@ class LocalWorkers:
             self.processes.append(self._start())
 
     def _start(self) -> subprocess.Popen[bytes]:
+        """Start a worker's process, whose output goes to the log."""
         # a text is wanted
         path = os.pathsep.join(dict.fromkeys(entry or os.getcwd() for entry in sys.path))  # noqa: PTH109
         with self._log.open("ab") as log:
@@ -92,6 +94,7 @@ def _mark(directory: Path, process: int) -> Path:
 
 
 async def _serve(address: str, directory: Path, memory: int) -> None:
+    """Work for the scheduler at an address, until it has no more work."""
     import dask.config  # noqa: PLC0415 - of the worker process only
     from distributed import Worker  # noqa: PLC0415
 

@@ -68,6 +68,12 @@ def work_on(content: bytes, shard: Shard, size: int, version: str) -> Any:
 
 
 def _work(content: bytes, version: str) -> Any:
+    """Unpickle the work of a run, once for each process.
+
+    Raises:
+        ConfigError: Versions differ.
+        DataError: The worker cannot see the work's folder.
+    """
     global _loaded  # noqa: PLW0603 - of this process
     if version != __version__:
         raise ConfigError(
@@ -84,6 +90,11 @@ def _work(content: bytes, version: str) -> Any:
 
 
 def _check(file: Path, size: int) -> None:
+    """Check that this worker sees a shard's file, at least as long as it was.
+
+    Raises:
+        DataError: It does not.
+    """
     bytes_here = file.stat().st_size if file.is_file() else 0
     if size and not file.is_file():
         raise DataError(f"{file}: the dask worker on {_here()} cannot see it", _HINT)

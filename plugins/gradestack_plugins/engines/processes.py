@@ -255,6 +255,10 @@ def _serve(
     forker: int | None,
     safe_path: str | None,
 ) -> None:
+    """Serve a worker process: receive numbers of shards, and send their pickled results back.
+
+    It ends with the run, or with exit code ``RETIRED`` once it uses more than half of its memory.
+    """
     _set_safe_path(safe_path)  # what a grader starts finds its modules as under any other engine
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what an interruption means
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
@@ -313,6 +317,7 @@ class Member:
     """A worker process and the places of the shards it was given."""
 
     def __init__(self, work: Any, shards: Sequence[Shard], memory: int | None) -> None:
+        """Start a worker process, with a line of messages to it."""
         self.indexes: deque[int] = deque()
         self.ready = False
         way = context()

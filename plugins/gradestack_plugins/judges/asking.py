@@ -209,6 +209,7 @@ class Asker:
         return f"given up, the last for {self.last}{advice}"
 
     async def _all(self, todo: Iterator[tuple[Request, int]]) -> None:
+        """Ask everything: one request at a time until one has succeeded, then several at once."""
         httpx = self._httpx
         async with httpx.AsyncClient(
             headers={**self._connection.headers, "Content-Type": "application/json"},

@@ -203,6 +203,7 @@ class JudgeModel(Endpoint, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 def _check_judgements(of: Judged, _: Any, path: Path | None) -> None:
+    """Refuse a grader without a file of judgements, unless only a part of it is judged."""
     if path is None and not isinstance(of, PartlyJudged):
         problem = (
             "`judgements` is missing: the file in which `gradestack judge` keeps what a model says"
@@ -272,6 +273,7 @@ class Judged(Grader):
 
 
 def _one_vote(_: PartlyJudged, __: Any, judge: JudgeModel) -> None:
+    """Refuse a judge whose settings are out of range, or that votes more than once."""
     try:
         msgspec.convert(
             msgspec.to_builtins(judge), JudgeModel

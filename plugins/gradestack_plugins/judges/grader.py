@@ -314,6 +314,7 @@ class JudgedByRubric(LabelledJudge):
         return self._verdict(sample, self.requests(sample)[0], replies)
 
     def _verdict(self, sample: Sample, request: Request, replies: Sequence[Reply | None]) -> Grade:
+        """Grade a sample by the votes that can be read, which must be more than half of them."""
         check = _check_of(request)
         read = [self._read(reply, check) for reply in replies]
         votes = [verdicts for verdicts, code in read if code is None]
@@ -498,6 +499,7 @@ class LettaJudge(LabelledJudge):
     judge: JudgeModel = attrs.field(init=False, eq=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
+        """Refuse options that make no sense here, read the prompt, and set the judge."""
         if self.api_key is not None:
             problem = "a key is never written to a file"
             raise ValueError(f"api_key: {problem}; name the variable: --api-key-env NAME")

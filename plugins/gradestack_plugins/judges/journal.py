@@ -83,6 +83,13 @@ _vote: Any = msgspec.json.Decoder(
 
 
 def _lines(path: Path, *, part: bool = False) -> Iterator[tuple[str, Line, bytes]]:
+    """Yield (file and line number, judgement, bytes) of each line of a journal.
+
+    ``part``: lines that cannot be read are left out.
+
+    Raises:
+        DataError: A line is no judgement.
+    """
     with reading(path), open_regular(path) as file:
         for number, raw in enumerate(file, 1):
             try:

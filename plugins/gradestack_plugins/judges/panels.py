@@ -32,6 +32,7 @@ def judges(about: Report) -> Iterable[blocks.Block] | None:
 
 
 def _judge(about: Report, key: str, metrics: Mapping[str, Any]) -> Iterator[blocks.Block]:
+    """Yield the blocks of a judge: its pass rate, and how far it agrees with people's labels."""
     if "error" in metrics:
         yield blocks.Words(f"Not computed: {as_text(metrics['error'])}.")
         return
@@ -59,6 +60,7 @@ def _judge(about: Report, key: str, metrics: Mapping[str, Any]) -> Iterator[bloc
 
 
 def _summary(metrics: Mapping[str, Any]) -> str:
+    """Write the sentences on how many labels there are, and whether the judge is calibrated."""
     where = " in another run" if "labels_of" in metrics else ""
     labels = f"{counted(metrics['labels'], 'samples')} labelled by people{where}"
     why, state = as_text(metrics.get("uncalibrated")), "the judge is calibrated."
@@ -72,6 +74,7 @@ def _summary(metrics: Mapping[str, Any]) -> str:
 
 
 def _disagreements(about: Report, key: str) -> Iterator[tuple[str, list[blocks.Cell]]]:
+    """Yield (sample, cells of its table row) where the judge's verdict differs from people's."""
     for position, (number, _, line) in enumerate(about.lines()):
         if b'"gold"' not in line:
             continue

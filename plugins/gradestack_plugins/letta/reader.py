@@ -165,6 +165,7 @@ class Letta(RecordReader):
         return iter(())
 
     def _keys(self, source: Input) -> Iterator[Key]:
+        """Yield the keys of all records of an input that have an id."""
         for file in _files(source):
             context = Context(run=file.run, model=file.model, unnamed=self.model)
             for element in read_records(source.below(file.relative), layout=self.layout):

@@ -35,6 +35,7 @@ def value_text(value: JSON) -> str:
 
 
 def _text(value: JSON) -> str:
+    """Write a value as text that does not depend on the order of lists and keys."""
     if isinstance(value, list | tuple):
         return _short(str(sorted(_text(item) for item in value)))
     if isinstance(value, Mapping):
@@ -238,6 +239,7 @@ def compare_calls(sample: Sample, steps: Iterable[Step]) -> list[Pair]:
 
 
 def _compare_bags(step: Step, schemas: Sequence[Mapping[str, Any]]) -> list[KeyResult]:
+    """Compare the arguments of a step with the gold ones, key by key, in the order of keys."""
     ours, theirs = step.bag.arguments, step.gold_bag.arguments
     results = []
     for key in sorted({*ours, *theirs}):

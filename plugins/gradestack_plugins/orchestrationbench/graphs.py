@@ -115,6 +115,7 @@ class _Search:
     """
 
     def __init__(self, left: Graph, right: Graph, weights: Weights, budget: float) -> None:
+        """Search the cheapest mapping of nodes between two graphs, within a budget of steps."""
         n = max(left.nodes, right.nodes)
         self.left, self.right = _adjacency(left, n), _adjacency(right, n)
         self.costs = [[0.0] * n for _ in range(n)]

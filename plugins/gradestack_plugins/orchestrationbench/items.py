@@ -27,6 +27,7 @@ def step_items(steps: Iterable[Step], pairs: Iterable[Pair]) -> Iterator[Item]:
 
 
 def _decision_item(name: str, step: Step) -> Item:
+    """Build the item of a step: whether it was right to call, and both sides' calls or texts."""
     gold, predicted = _cut(step.gold_text), _cut(step.text)
     if step.gold == CALL:
         gold = msgspec.to_builtins(step.gold_bag)

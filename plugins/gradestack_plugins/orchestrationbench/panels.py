@@ -45,6 +45,7 @@ def _head(metrics: Mapping[str, Any]) -> Iterator[blocks.Block]:
 
 
 def _decisions(matrix: Mapping[str, Any]) -> blocks.Matrix:
+    """Build the matrix of right and taken decisions; columns without a row come last."""
     rows = {name: as_map(row) for name, row in matrix.items()}
     columns = list(dict.fromkeys(name for row in rows.values() for name in row))
     columns.sort(key=lambda name: name not in rows)

@@ -114,6 +114,7 @@ def _flat_object(text: str) -> str | None:
 
 
 def _balanced_object(text: str) -> str | None:
+    """Cut the object around the first workflow out of a text, None without closing brace."""
     named = _NAMED_WORKFLOW.search(text)
     begin = text.rfind("{", 0, max(text.find('"workflow_'), 0))
     if named is None or begin < 0 or text.rfind("}") < named.end():
@@ -133,6 +134,7 @@ def _fenced_yaml(text: str) -> str | None:
 
 
 def _repaired_yaml(text: str) -> str | None:
+    """Indent the lines of a plan anew by what each begins with; None where it is no plan."""
     lines = text.strip().split("\n")
     if not lines[0].startswith(PLAN_MARK):
         return None
@@ -285,6 +287,11 @@ def compare_plans(sample: Sample) -> tuple[list[PlanStep], list[str]]:
 
 
 def _trial_plans(trial: Trial) -> tuple[list[PlanStep], list[str]]:
+    """Compare the plans of a trial with the gold ones.
+
+    Returns:
+        A step for each gold plan; the names of steps whose plan has no gold one.
+    """
     predicted: dict[str, Plan] = {}
     for answer in trial.plans:
         step, plan = str(answer.step_id), _as_plan(answer.content)
@@ -327,6 +334,7 @@ def _as_plan(plan: JSON) -> Plan:
 
 
 def _plan_step(name: str, gold: Plan, plan: Plan | None, weights: Weights) -> PlanStep:
+    """Compare a plan with the gold one by their graphs, or record why it cannot be compared."""
     if not gold.workflows:
         fault = data_fault("gold_unreadable", f"plan {name}: {gold.problem}")
         return PlanStep(id=name, gold=gold.content, fault=fault)

@@ -69,6 +69,7 @@ def _type_name(schema: Mapping[str, Any]) -> str:
 
 
 def _option_lines(schema: Mapping[str, Any], indent: str) -> Iterator[str]:
+    """Yield a line for each option: name, type, default; those nested in it are indented below."""
     for option, of_option in schema["properties"].items():
         default = f"default {json.dumps(of_option.get('default'))}"
         if option in schema.get("required", ()):

@@ -64,6 +64,7 @@ def gate_verdict(gate: Mapping[str, Any]) -> str:
 
 
 def _sample_lines(report: Report, most: int) -> Iterator[str]:
+    """Yield a GitHub error annotation for each of the worst failed samples, ``most`` at most."""
     failed = [entry for entry in index_of(report).entries if verdict(entry) not in _NO_FAILURES]
     chosen = worst(failed, most) if most > 0 else []
     rows = rows_at(report, [entry.position for entry in chosen]) if chosen else ()

@@ -99,6 +99,7 @@ def _cases(report: Report) -> Iterator[tuple[str, _Case]]:
 def _case_of(
     name: str, model: str, grade: Mapping[str, Any], verdict: object, better: str
 ) -> _Case:
+    """Build the test case of a grade: result, a short message, and the reasons."""
     state, rationale = as_text(grade.get("state")), as_text(grade.get("rationale"))
     fault, reasons = as_map(grade.get("fault")), reason_texts(grade)
     why = as_text(fault.get("message")) or as_text(fault.get("code")) or rationale
@@ -168,6 +169,7 @@ def _properties(figures: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _case(key: str, case: _Case) -> str:
+    """Write a test case as a JUnit ``testcase`` element."""
     group = f"{key}.{case.model}" if case.model else key
     head = (
         f'<testcase classname="{xml_text(brief(group, 200))}" '

@@ -71,6 +71,7 @@ def _check_parts(name: str, parts: Collection[str], known: Collection[str]) -> N
 
 
 def _check_name(name: str, path: Path, stem: str) -> None:
+    """Refuse a plugin's name that is malformed, or that a folder or Python has already."""
     if not _NAME.fullmatch(stem):
         rule = "name it in lower case letters, digits and single hyphens"
         raise ConfigError(f"{name}: {rule}, such as gradestack-acme")
@@ -89,6 +90,10 @@ def _check_key(name: str, key: str, kinds: Iterable[Any], registry: Registry) ->
 
 
 def _write(file: Path, template: str, words: Mapping[str, str], parts: Collection[str]) -> Path:
+    """Write a file of the new plugin from its template, and return its path.
+
+    ``words`` are substituted in it; ``parts`` are the conditions whose lines are written.
+    """
     suffix = "" if "." in template else ".py"
     source = files("gradestack_templates") / "new" / f"{template}{suffix}.txt"
     text = Template(source.read_text(encoding="utf-8")).substitute(words)

@@ -77,6 +77,7 @@ class StabilityLabel(Grader):
 
 
 def _compare(sample: Sample, label: str | None) -> Grade:
+    """Grade a run by whether its label is the gold one; skip it where either is missing."""
     gold = sample.expected.label
     if sample.status is Status.MISSING:
         return Grade(outcome=Outcome.MISSING, gold=gold, rationale="this run was not recorded")
@@ -129,6 +130,7 @@ MEANS: dict[str, tuple[str, str]] = {
 
 
 def _declare(metric: str, suffix: str = "") -> Figure:
+    """Declare the figure of a mean over tasks, whose name ends in ``suffix``."""
     label, about = MEANS[metric]
     undefined = "no task has two runs" if metric == "mean_flip_rate" else "no task"
     return Figure(
@@ -321,6 +323,7 @@ class Stability(IntervalAggregator):
     def _figures(
         self, inside: Sequence[Task], classes: Sequence[str], n_labels: int
     ) -> dict[str, JSON]:
+        """Compute the numbers of items, the coverage, and the means over all tasks and by class."""
         processed = [task for task in inside if task.measures]
         total = sum(task.rows for task in inside)
         most_runs = max((len(task.runs) for task in processed), default=1)

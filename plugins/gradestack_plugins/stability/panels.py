@@ -58,6 +58,7 @@ def stability(about: Report) -> Iterable[blocks.Block] | None:
 
 
 def _questions_blocks(about: Report, k: int) -> Iterable[blocks.Block]:
+    """Yield how many questions get the same answer every time, and strips of the least stable."""
     total = as_count(as_map(about.summary.get("metrics")).get("total"))
     if not about.has_rows or total > _MOST_READ:
         return
@@ -86,6 +87,7 @@ def _is_same(question: _Question, k: int) -> bool:
 
 
 def _read_questions(about: Report) -> dict[str, _Question]:
+    """Read labels and positions of all runs, grouped by question."""
     questions: dict[str, _Question] = {}
     for position, row in enumerate(about.rows()):
         grade = as_map(row.get("grade"))
@@ -109,6 +111,7 @@ def _letters(questions: Mapping[str, _Question]) -> dict[str, str]:
 
 
 def _strip(name: str, question: _Question, letters: Mapping[str, str], k: int) -> blocks.RunStrip:
+    """Build the row of a question: a mark for each of its ``k`` runs, and its verdict."""
     marks = []
     for label, position in zip(question.labels, question.positions, strict=True):
         right = None if label is None else label == question.expected
@@ -139,6 +142,7 @@ def _verdict(question: _Question, missing: int) -> tuple[str, blocks.Tone]:
 
 
 def _by_class(metrics: Mapping[str, Any]) -> Iterable[blocks.Block]:
+    """Yield the table of figures by expected label, if there are two labels or more."""
     labels = map(as_text, as_list(metrics.get("labels")))
     names = [name for name in labels if metrics.get(f"n_items_gold_{name}")]
     if len(names) < 2:

@@ -168,6 +168,7 @@ class Agreement(IntervalAggregator):
         return metrics if warning is None else {**metrics, "warnings": [warning]}
 
     def _collect(self, grades: Grades) -> _Ratings:
+        """Count labels and scores of all samples by task and rater."""
         names, columns = [GRADER], [grades]
         if self.raters:
             names = [grades.key, *(name for name in self.raters if name != grades.key)]

@@ -68,6 +68,10 @@ def agreements_of(report: Report) -> list[Agreement]:
 def _compare(
     a: str, b: str, verdicts: Mapping[str, str], tasks: Sequence[int]
 ) -> Iterator[Agreement]:
+    """Yield how raters ``a`` and ``b`` agree; nothing where no sample has both their verdicts.
+
+    ``verdicts`` has a text for each rater, one letter a sample: P, F, or a space without verdict.
+    """
     times = Counter(zip(verdicts[a], verdicts[b], strict=True))
     table = {pair: count for pair, count in times.items() if " " not in pair}
     both = sum(table.values())

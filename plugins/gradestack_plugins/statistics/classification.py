@@ -86,6 +86,7 @@ class Counted:
     def __init__(
         self, tasks: Mapping[Cells, int], labels: Sequence[str], confidence: float
     ) -> None:
+        """Count the tasks into a confusion matrix and tallies by class; equal tasks come once."""
         self.labels, self.confidence = labels, confidence
         self.matrix = {gold: dict.fromkeys(labels, 0) for gold in labels}
         self.outside = dict.fromkeys(labels, 0)
@@ -102,6 +103,7 @@ class Counted:
         self.correct = sum(tally.hits for tally in self.totals.values())
 
     def _add_task(self, cells: Cells, times: int) -> None:
+        """Add the samples of a task, ``times`` over, to the matrix and the tallies of classes."""
         classes = defaultdict[str, Tally](Tally)
         for (gold, predicted), count in cells:
             if gold not in self.matrix:
@@ -336,6 +338,7 @@ class Classification(IntervalAggregator):
     """
 
     def __attrs_post_init__(self) -> None:
+        """Refuse labels that are empty or repeated, and excluded labels that are none of them."""
         labels = self.labels
         if labels is None:
             return
@@ -417,6 +420,10 @@ class Classification(IntervalAggregator):
         tasks: Mapping[Cells, int],
         counts: Counts | None,
     ) -> dict[str, JSON]:
+        """Compute averages, figures by class and the confusion matrix.
+
+        ``undefined`` among them has the reason for each figure that is null.
+        """
         counted = Counted(tasks, labels, self.confidence)
         undefined: dict[str, JSON] = {}
         metrics = self._averages(counted, exclude, undefined)

@@ -90,6 +90,7 @@ class Mean(IntervalAggregator):
     def _figures(
         self, cells: Mapping[tuple[Any, ...], int], unit: int, *, share: bool
     ) -> dict[str, JSON]:
+        """Compute the mean with standard error and interval; scores are integers over ``unit``."""
         (n, mean, stderr), clusters = _exact_mean(cells, unit), sum(cells.values())
         rounded = Counter[tuple[float, ...]]()
         for (samples, score), times in cells.items():

@@ -27,6 +27,7 @@ def classes(about: Report) -> Iterable[blocks.Block] | None:
 
 
 def _confusion(names: Sequence[str], matrix: Mapping[str, Any]) -> Iterable[blocks.Block]:
+    """Yield the share of right labels and the confusion matrix of the labels that occur."""
     counts = {name: as_map(matrix[name]) for name in names}
     shown = [name for name in names if any(counts[name].values())]
     found = [*names, *(str(name) for row in counts.values() for name in row)]
@@ -68,6 +69,7 @@ def _share(part: int, whole: int) -> blocks.Part:
 
 
 def _by_class(names: Iterable[str], by_class: Mapping[str, Any]) -> Iterable[blocks.Block]:
+    """Yield the table of recall, precision and F1 by expected label."""
     rates = {"found": "recall", "right when chosen": "precision", "F1": "f1"}
     rows: dict[str, list[blocks.Cell]] = {}
     for name in names:
@@ -97,6 +99,7 @@ def reliability(about: Report) -> Iterable[blocks.Block] | None:
 
 
 def _curve(hat: Mapping[str, Any], at: Mapping[str, Any]) -> list[blocks.Block]:
+    """Draw pass^k and pass@k over the number of trials, if a curve has more than two points."""
     lines = {
         "every time": _points(hat, "pass_hat_k"),
         "at least once": _points(at, "pass_at_k"),

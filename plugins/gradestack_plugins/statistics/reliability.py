@@ -51,6 +51,7 @@ class Task(msgspec.Struct, frozen=True):
 
 
 def _figure(name: str, label: str, about: str, course: Literal["falls", "rises"]) -> Figure:
+    """Declare a figure for each number of trials ``k``, which falls or rises with it."""
     return Figure(
         f"{name}.{{k}}",
         label,
@@ -194,6 +195,7 @@ class Trials(IntervalAggregator):
         return [task for task in tasks if not task.is_left_out]
 
     def _overview(self, tasks: Sequence[Task]) -> dict[str, Any]:
+        """Count tasks, trials, records and successes; with a reason where no task has a trial."""
         trials = [task.trials for task in tasks if task.trials]
         least = min(trials, default=0)
         nothing = {self._name: None, f"{self._name}_reason": "no task has a trial"}

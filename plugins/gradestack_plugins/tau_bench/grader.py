@@ -145,6 +145,7 @@ class TauPartial(Grader):
         made: Sequence[ToolCall],
         parts: Mapping[str, float],
     ) -> Grade:
+        """Grade the calls made by the credit of each expected call's best match."""
         budget = Budget()
         try:
             matches = [_best_match(call, made, budget) for call in expected]
@@ -180,6 +181,7 @@ class TauPartial(Grader):
         made: Sequence[ToolCall],
         matches: Sequence[Match],
     ) -> Explanation:
+        """Build the items of expected calls, and the reasons for which they lose credit."""
         budget, losses = Budget(), Losses()
         items: list[Item] = []
         for call, match in zip(expected, matches, strict=True):
@@ -320,6 +322,7 @@ def _unusable(message: str) -> Grade:
 
 
 def _reward_reasons(sample: Sample) -> Iterator[Reason]:
+    """Yield why a recorded reward is not full: error, step limit, database, or outputs."""
     recorded = sample.recorded
     if sample.status is Status.FAILED:
         yield _run_error(sample)

@@ -149,6 +149,7 @@ def _item_differences(
     pointer: str,
     depth: int,
 ) -> Iterator[Reason]:
+    """Yield why the expected list item at ``index`` is not fully in the actual list."""
     value = expected[index]
     best, index_of_best = best_partner(value, actual, budget, depth)
     if best == 1.0:

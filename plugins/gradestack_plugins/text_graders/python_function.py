@@ -117,6 +117,11 @@ def _imported(file: Path | None, module: str | None) -> ModuleType:
 
 
 def _function(module: ModuleType, name: str, source: object) -> Callable[..., Any]:
+    """Get a function of a module by name.
+
+    Raises:
+        ValueError: There is none, or it cannot be called, or it is asynchronous.
+    """
     function = getattr(module, name, None)
     if function is None:
         callables = [key for key, value in vars(module).items() if callable(value)]

@@ -51,6 +51,7 @@ def _right(rationale: str) -> Grade:
 def _wrong(
     code: str, rationale: str, expected: JSON = ABSENT, actual: JSON = ABSENT, pointer: str = ""
 ) -> Grade:
+    """Build the grade 0 of a wrong text, with its only reason."""
     reason = Reason(
         code=code,
         pointer=pointer,
@@ -357,6 +358,11 @@ class OneOf(TextGrader):
         return text.strip().lower() if self.ignore_case else text.strip()
 
     def _accepted(self, truth: str | tuple[str, ...] | None) -> tuple[str, ...] | None:
+        """Split a truth into accepted texts: by the separator, as a JSON list, or not at all.
+
+        Returns:
+            The accepted texts; None where there is no truth.
+        """
         if truth is None or isinstance(truth, tuple):
             return truth
         if self.separator is not None:
@@ -431,6 +437,7 @@ class Tool(TextGrader):
     function: str
 
     def __attrs_post_init__(self) -> None:
+        """Refuse a function that is not built in."""
         if self.function in BUILT_IN:
             return
         if ":" in self.function:

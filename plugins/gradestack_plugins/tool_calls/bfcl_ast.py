@@ -98,6 +98,7 @@ def _is_of_relevance(category: str) -> bool:
 
 
 def _grade_without_reference(sample: Sample, category: str) -> Grade:
+    """Grade a sample without expected calls: by whether it calls, as unusable, or skip it."""
     if _is_of_relevance(category):
         return _grade_by_calling(sample, True, "relevance_error:decoder_failed")
     if not _RULED.match(category) or _UNUSABLE.code not in sample.remarks:
@@ -164,6 +165,7 @@ def _grade_by_calling(sample: Sample, is_right: bool, problem: str) -> Grade:
 
 
 def _grade_by_rules(sample: Sample) -> Grade:
+    """Grade a sample's calls by BFCL's rules, with the best assignment of calls."""
     try:
         grade = grade_as_published(_OPTIMAL, sample, sample.calls or (), _MOST_PAIRS)
     except TooManyCalls as error:
@@ -178,6 +180,7 @@ def _grade_by_rules(sample: Sample) -> Grade:
 
 
 def _wrong(problem: str, counts: Mapping[str, int] | None = None) -> Grade:
+    """Build the grade of a sample that breaks a rule; ``problem`` is BFCL's name of the error."""
     reason = Reason(code=problem, message="by BFCL's rules for calls")
     return Grade(
         score=0.0,

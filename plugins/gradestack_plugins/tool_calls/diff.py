@@ -28,6 +28,13 @@ class Expected:
     def __init__(
         self, index: int, call: ExpectedCall, *, rules: bool = False, requestor: bool = False
     ) -> None:
+        """Prepare an expected call for comparison.
+
+        ``rules`` and ``requestor`` say whether those of the call are heeded.
+
+        Raises:
+            UnusableRule: A rule of an argument cannot be applied.
+        """
         self.index, self.optional, self.group = index, call.optional, call.group
         self.turn = call.turn
         self.names = call.names or (name_of(call.name),)
@@ -131,6 +138,7 @@ class ToolTerms:
     """
 
     def __attrs_post_init__(self) -> None:
+        """Refuse options that contradict each other."""
         has_places = self.keys is not None or bool(self.ignore)
         if self.arguments == "ignore" and (has_places or self.defaults):
             problem = "keys, ignore and defaults have no meaning beside arguments: ignore"
@@ -245,6 +253,7 @@ def diff_of(expected: Expected, made: Made, terms: Terms) -> Diff:
 
 
 def _compare(left: Leaves, right: Leaves, mode: Mode) -> Diff:
+    """Sort the pointers of two sides' leaves into right, wrong, missing and unknown ones."""
     diff = Diff([], [], [], [], (left, right))
     made = right.marks
     for pointer, mark in left.marks.items():

@@ -148,6 +148,7 @@ class ToolCalls(Grader):
     _options: Options = attrs.field(init=False, eq=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
+        """Set preset and options from the fields, and refuse fields that contradict each other."""
         fields = [field.name for field in attrs.fields(type(self)) if field.init]
         values = {name: getattr(self, name) for name in fields if name not in _NOT_OPTIONS}
         stated = {name: value for name, value in values.items() if value is not None}
@@ -229,6 +230,7 @@ class ToolCalls(Grader):
         tools: Tools,
         metadata: Mapping[str, Any],
     ) -> Grade:
+        """Grade the calls made against the expected ones, with items and reasons."""
         turns = self._scored(expected, made, tools)
         if isinstance(turns, Grade):
             return replace(turns, metadata=metadata)

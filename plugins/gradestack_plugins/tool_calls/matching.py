@@ -122,6 +122,10 @@ def in_groups(weights: Weights, groups: Sequence[Rows]) -> Columns:
 
 
 def _best_stretch(weights: Weights, rows: Rows, start: int, later: Sequence[_Stretch]) -> _Stretch:
+    """Choose where the stretch of calls ends that a group of rows is assigned, by weight of all.
+
+    ``later`` are the best stretches that begin at each column, for the groups behind this one.
+    """
     columns = len(later) - 1
     stretches = []
     for end in range(start, columns + 1):
@@ -324,6 +328,7 @@ class Matching:
         return [block for block in blocks.values() if block[1]]
 
     def _match_block(self, expected: list[Expected], made: list[Made]) -> list[Calls]:
+        """Pair a block's expected calls with calls made; if there are many, equal ones first."""
         if len(expected) == len(made) == 1:
             return [(expected[0], made[0])]
         equal: dict[int, Made] = {}
@@ -339,6 +344,7 @@ class Matching:
         return exact + self._chosen(rest, free, heaviest)
 
     def _match_in_order(self) -> list[Calls]:
+        """Pair expected calls with calls made so that both are in the same order."""
         expected, made = list(self._expected), list(self._made)
         if any(call.group is not None for call in expected):
             groups = rows_by_group(call.group for call in expected)

@@ -254,6 +254,7 @@ def _text_of(reason: Reason) -> str:
 
 
 def _item(outcome: Outcome, reasons: Sequence[Reason], turn: int | None) -> Item:
+    """Build the item of an expected call, or of an extra call, whose id begins with a plus sign."""
     call, made, diff, (right, leaves), _ = outcome
     index, label = (None, None) if made is None else (made.index, made.name)
     if call is None:
@@ -283,6 +284,7 @@ def _item(outcome: Outcome, reasons: Sequence[Reason], turn: int | None) -> Item
 
 
 def _reasons(outcome: Outcome, tools: Tools, options: Options, message: str) -> list[Reason]:
+    """List the reasons why the outcome of a call is not fully right, none where it is."""
     call, made, diff, share, code = outcome
     if made is None:
         expected = ABSENT if call is None else call.arguments
@@ -312,6 +314,7 @@ def _wrong_value(pointer: str, wanted: Any, actual: Any, reason: partial[Reason]
 def _reasons_of_extra(
     made: Made, code: str, tools: Tools, options: Options, reason: partial[Reason]
 ) -> list[Reason]:
+    """List the reasons against a call that is not expected: unknown tool, arguments, surplus."""
     reasons = []
     if tools is not None and made.name not in tools:
         reasons.append(reason(code="unknown_tool"))

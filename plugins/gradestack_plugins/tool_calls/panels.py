@@ -83,6 +83,7 @@ class Presets(msgspec.Struct, frozen=True):
 
 
 def _blocks(presets: Presets) -> Iterator[blocks.Block]:
+    """Yield the blocks of the panel that compares the verdicts of all rules on the same samples."""
     differences, kinds = presets.differences, presets.kinds
     samples, sets = _counted(presets.samples, "sample"), _counted(len(kinds), "different set")
     compared = f", compared here with {presets.outcome}" if presets.outcome else ""
@@ -108,6 +109,7 @@ def _blocks(presets: Presets) -> Iterator[blocks.Block]:
 
 
 def _agreement_blocks(presets: Presets) -> list[blocks.Block]:
+    """Build a table of rules with equal verdicts, and a matrix of their pairwise agreement."""
     numbers = [str(number) for number in range(1, len(presets.kinds) + 1)]
     rules: dict[str, list[blocks.Cell]] = {
         number: [", ".join(names)] for number, names in zip(numbers, presets.kinds, strict=True)
@@ -306,6 +308,10 @@ def _sorted(differences: Found, masks: _Masks, index: RowIndex) -> list[Differen
 
 
 def _agreement(kinds: Sequence[tuple[int, int]]) -> list[Shares]:
+    """Compute the percentage of equal verdicts for each pair of rules, as a lower triangle.
+
+    Each rule's verdicts are two bit sets over the samples: those it passes, those it grades.
+    """
     rows = []
     for number, (passed, graded) in enumerate(kinds):
         row: Shares = []
@@ -365,6 +371,7 @@ def _softer(code: str, options: Mapping[str, Any], *, part: bool) -> str:
 
 
 def _softer_arguments(code: str, options: Mapping[str, Any], *, part: bool) -> str:
+    """Name the cause why a rule forgives an error of the arguments that another one counts."""
     if options.get("arguments") == "ignore":
         return _NAMES_ONLY
     if part:

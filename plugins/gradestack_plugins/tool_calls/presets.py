@@ -122,6 +122,12 @@ def grade_as_published(
 
 
 def _verdict(preset: Preset, sample: Sample, made: Sequence[ToolCall], max_pairs: int) -> Verdict:
+    """Apply a published rule to a sample, after the checks that it can be expressed there.
+
+    Raises:
+        NotExpressible: It cannot.
+        Raised: The original program raises on the sample.
+    """
     if preset.rule is None:
         problem = f"{preset.name} asks a model, and this program asks none"
         raise NotExpressible(problem, "needs_judge")

@@ -36,6 +36,7 @@ def rule_problem(rule: Rule) -> str:
 
 
 def _schema_problem(schema: Any) -> str:
+    """Explain why a value cannot be used as a JSON schema; an empty text where it can."""
     text = compact(schema)
     if any(reference in text for reference in _REFERENCES):  # a check could then take any time
         return "references in a schema are not followed; write out what they stand for"
@@ -71,6 +72,7 @@ def is_met(rule: Rule, value: Any, allowed: Sequence[Any], equality: Equality) -
 
 
 def _agrees(rule: Rule, value: Any, wanted: Any, equality: Equality) -> bool:
+    """Compare an argument with the expected value in the way that its rule names."""
     compare, tolerance = rule.compare, rule.tolerance
     if compare == "text":
         return equal(value, wanted, "text")

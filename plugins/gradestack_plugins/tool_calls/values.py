@@ -19,6 +19,7 @@ class Leaves:
     __slots__ = ("_arguments", "marks")
 
     def __init__(self, arguments: Mapping[str, Any], equality: Equality) -> None:
+        """Mark every leaf of the arguments, so that equal marks mean equal leaves."""
         mark = _MARKS[equality]
         self._arguments = arguments
         self.marks: dict[str, Any] = {}

@@ -32,6 +32,7 @@ def tool_errors(about: Report) -> Iterable[blocks.Block] | None:
 
 
 def _head(about: Report, failed: int, total: int) -> blocks.Head:
+    """Build the headline: how many runs had a failing tool call, and how many calls recovered."""
     held = as_map(as_map(about.aggregates.get(_GRADER)).get("tool_outcomes"))
     errors, recovered = as_count(held.get("error")), as_count(held.get("recovered"))
     sentence: list[str | blocks.Part] = [

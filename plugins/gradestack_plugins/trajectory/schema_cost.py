@@ -112,6 +112,11 @@ class SchemaCost:
     """The cost of checks by a schema, known before it is used."""
 
     def __init__(self, schema: Any, length: int) -> None:
+        """Collect the references and the size of a schema; ``length`` is that of its text.
+
+        Raises:
+            Unusable: It is too large.
+        """
         if length > _LARGEST_SCHEMA:
             raise _too_large(f"the schema is longer than {_LARGEST_SCHEMA >> 20} MB")
         self._schema = schema
@@ -138,6 +143,7 @@ class SchemaCost:
         self._count(copied, None, _MOST // 2)
 
     def _add_names(self, node: dict[str, Any]) -> None:
+        """Record the names by which a subschema may be referenced, and whether it is a base."""
         for key in _NAMES:
             name = node.get(key)
             if isinstance(name, str) and name:
@@ -196,6 +202,7 @@ class SchemaCost:
                 yield from self._targets_of(reference)
 
     def _targets_of(self, reference: str) -> Iterable[Any]:
+        """Find all subschemas that a reference may stand for; [None] for a meta-schema."""
         address, _, quoted = reference.partition("#")
         fragment = unquote(quoted)
         is_pointer = fragment.startswith("/")
@@ -253,6 +260,7 @@ def _applied(schema: Mapping[str, Any], value: Any) -> Iterator[tuple[Any, Any]]
 def _applied_to_members(
     key: str, inner: dict[str, Any], schema: Mapping[str, Any], value: Mapping[str, Any]
 ) -> Iterator[tuple[Any, Any]]:
+    """Yield (schema, part of the object) for each schema that a keyword applies to members."""
     if key == "properties":
         first, second = (inner, value) if len(inner) < len(value) else (value, inner)
         yield from [(inner[name], value[name]) for name in first if name in second]

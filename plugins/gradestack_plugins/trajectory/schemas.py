@@ -87,6 +87,7 @@ _LIBRARY_ERRORS: Final = (TypeError, ValueError, RecursionError, OverflowError)
 
 
 def _violated(validator: Any, value: Any) -> Iterator[Reason]:
+    """Yield a reason for each violation, whose code is the keyword of the schema."""
     for error in validator.iter_errors(value):
         keyword = error.kind.name
         if keyword == "falseSchema":
@@ -107,6 +108,11 @@ _memory = [0]
 
 
 def _validator(text: bytes, *, strict_integers: bool, mapped: bool) -> Validator:
+    """Return the validator of a schema's text from the cache, compiled where it is not in there.
+
+    Raises:
+        Unusable: The schema cannot be used, which is cached as well.
+    """
     key = (text, strict_integers, mapped)
     if key not in _validators:
         validator: Validator | Unusable
@@ -129,6 +135,13 @@ def _validator(text: bytes, *, strict_integers: bool, mapped: bool) -> Validator
 
 
 def _compiled(text: bytes, *, strict_integers: bool, mapped: bool) -> Validator:
+    """Compile the validator of a schema's text, with its cost.
+
+    ``mapped``: types that are not JSON's are replaced where the schema is unusable with them.
+
+    Raises:
+        Unusable: The schema cannot be used.
+    """
     try:
         schema = loads(text)
     except JsonProblem as problem:

@@ -261,6 +261,7 @@ class ToolPolicy(Grader):
     preset: str | None = attrs.field(default=None, converter=_with_version)
 
     def __attrs_post_init__(self) -> None:
+        """Refuse patterns that cannot be read and options that contradict each other."""
         program = (self.preset or "").partition("/")[0]
         orders = (*self.forbidden_order, *self.required_order)
         if program != "deepeval":
@@ -337,6 +338,7 @@ class ToolPolicy(Grader):
     def _checks_of_calls(
         self, calls: Sequence[ToolCall], forbidden: Iterable[str]
     ) -> Iterator[Check]:
+        """Yield the checks of allowed, denied and expected calls, and of their numbers."""
         if self.allow is not None:
             patterns = _call_patterns(self.allow)
             others = [call for call in calls if not any(one.matches(call) for one in patterns)]
@@ -357,6 +359,7 @@ class ToolPolicy(Grader):
     def _checks_of_order(
         self, calls: Sequence[ToolCall], turns: Sequence[Sequence[Message]]
     ) -> Iterator[Check]:
+        """Yield the checks of forbidden and required orders, repeats, and late calls."""
         for patterns in map(_call_patterns, self.forbidden_order):
             fitting = _first_in_order(patterns, calls)
             message = f"called in this order: {', '.join(call.name for call in fitting)}"
@@ -376,6 +379,7 @@ class ToolPolicy(Grader):
             yield "after final", _after_final(turns)
 
     def _graded(self, checks: Iterable[Check], calls: Sequence[ToolCall]) -> Grade:
+        """Grade a run by the share of its checks that it passes; 0 after a fatal denied call."""
         items, reasons, is_fatal = list[Item](), list[Reason](), False
         for name, problems in checks:
             broken = list(islice(problems, _MOST_REASONS))
@@ -458,6 +462,7 @@ def _permission(
 def _waza_checks(
     expect: Iterable[Pattern], deny: Iterable[Pattern], calls: Sequence[ToolCall]
 ) -> Iterator[Check]:
+    """Yield the checks of expected and denied calls by the rules of waza."""
     for pattern in _call_patterns(expect):
         missed = Reason(code="tool_not_called", subject=pattern.tool)
         yield f"expect {pattern}", [] if any(map(pattern.occurs, calls)) else [missed]

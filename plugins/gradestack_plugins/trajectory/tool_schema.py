@@ -109,6 +109,7 @@ class ToolSchema(Grader):
         return replace(grade, metadata={**grade.metadata, "preset": self.preset})
 
     def _grade(self, sample: Sample) -> Grade:
+        """Grade a sample by the share of calls whose arguments satisfy their tool's schema."""
         calls = judged_calls(sample, self.count, self.requestor)
         if isinstance(calls, Grade):
             return calls
@@ -156,6 +157,7 @@ class ToolSchema(Grader):
         return first
 
     def _violations(self, name: str, arguments: Mapping[str, JSON], tool: ToolSpec) -> list[Reason]:
+        """List how arguments violate a tool's schema, or that the schema cannot be used."""
         schema = tool.parameters
         if schema is None:
             return []

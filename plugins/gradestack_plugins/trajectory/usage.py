@@ -140,6 +140,7 @@ _MEANS: Final[tuple[Any, ...]] = (  # name, label, unit, and where there is one,
 
 
 def _mean_figure(name: str, label: str, unit: Any, better: Any = "neither") -> Figure:
+    """Declare the figure of a mean over the runs that record an amount."""
     return Figure(
         f"{name}.mean",
         label,

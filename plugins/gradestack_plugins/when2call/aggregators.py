@@ -176,6 +176,7 @@ class When2Call(PartlyJudged):
 
 
 def _item(name: str, grade: Grade) -> Item:
+    """Build the item of a question from its grade."""
     return Item(
         id=name,
         outcome=grade.outcome,
@@ -229,6 +230,7 @@ RATES = ("tool", "answer", "parameter")
 
 
 def _count_hallucinations(graded: Grade | Item, no_tools: int | None, suffix: str) -> Numbers:
+    """Count whether a grade is a hallucination of each kind, and whether it could be one."""
     gold = graded.gold if graded.outcome is Outcome.GRADED else None
     is_call = graded.label == "tool_call"
     has_nothing_to_call = gold == "cannot_answer" and bool(no_tools)

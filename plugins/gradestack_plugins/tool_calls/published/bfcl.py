@@ -44,6 +44,7 @@ def rule(*, optimal: bool = False) -> Rule:
     """
 
     def verdict(expected: Sequence[Expected], made: Sequence[Made], sample: Sample) -> Verdict:
+        """Check calls as BFCL does, with its name of the error in the metadata."""
         if any(call.turn is not None for call in expected):
             raise NotExpressible(EXECUTED)
         if not sample.tools:
@@ -73,6 +74,7 @@ def decoding_problem(made: Iterable[Made]) -> Problem:
 
 
 def _calls_problem(sample: Sample, made: Sequence[Made]) -> Problem:
+    """Return BFCL's name of the error in the calls of a sample, None where all are right."""
     tools = sample.tools or ()
     gold = sample.expected.calls or ()
     is_single, is_simple = len(gold) == 1, len(tools) == 1
@@ -116,6 +118,7 @@ def _wanted(call: ExpectedCall, tools: Sequence[ToolSpec], *, only: bool = False
 
 
 def _call_problem(wanted: Wanted, call: Made) -> Problem:
+    """Return BFCL's name of the first error in a call, None where it is right."""
     tool, checker = wanted.tool, "simple_function_checker"
     if call.name != tool.name:
         return f"{checker}:wrong_func_name"
@@ -302,6 +305,7 @@ def _plain(value: Any) -> Any:
 
 
 def _object_problem(value: dict[str, Any], answers: Sequence[Any]) -> Problem:
+    """Return BFCL's name of the error in an object that equals no accepted one, else None."""
     problem: Problem = "dict_checker:unclear"
     for option in answers:
         if _is_left_out(option):

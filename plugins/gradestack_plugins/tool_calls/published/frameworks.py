@@ -163,6 +163,7 @@ def azure(mode: str, what: str = "") -> Rule:
         return call.name.strip(), tuple(sorted(texts))
 
     def verdict(expected: Calls, made: Done, _sample: Sample) -> Verdict:
+        """Compare two trajectories of calls in the chosen mode."""
         if has_parameters:
             _refuse_other_parameters(expected)
         _refuse_texts(expected, made)
@@ -221,6 +222,7 @@ def deepeval(mode: str, what: str) -> Rule:
         return _deepeval_share(expected.arguments, made.arguments) if has_arguments else 1.0
 
     def verdict(expected: Calls, made: Done, _sample: Sample) -> Verdict:
+        """Score calls by how well they fit, in the chosen mode; half the score passes."""
         if mode == "exact":
             is_long = len(expected) == len(made)
             score = float(is_long and all(map(same, expected, made)))
@@ -290,6 +292,7 @@ def mlflow(order: str) -> Rule:
     """Return MLflow's rule of calls that are ``ordered``, or not."""
 
     def verdict(expected: Calls, made: Done, _sample: Sample) -> Verdict:
+        """Compare names, and arguments if all expected calls have some, with or without order."""
         if len(expected) != len(made):
             return yes_or_no(False)
         text_of = _mlflow_name
@@ -317,6 +320,7 @@ def pydantic_evals(mode: str) -> Rule:
     """Return pydantic-evals' rule of an order; calls that failed are left out."""
 
     def verdict(expected: Calls, made: Done, _sample: Sample) -> Verdict:
+        """Score the names of successful calls by the F1 in the chosen mode."""
         wanted, done = _names(expected), [call.name for call in made if not call.failed]
         if mode == "exact" or not wanted or not done:
             return Verdict(float(wanted == done))
@@ -360,6 +364,7 @@ def ragas_accuracy(mode: str) -> Rule:
     """
 
     def verdict(expected: Calls, made: Done, _sample: Sample) -> Verdict:
+        """Score calls by the mean share of equal arguments, 0 where the names differ."""
         if not expected or not made:
             return Verdict(float(not expected and not made))
         wanted, done = list(expected), list(made)
@@ -437,6 +442,7 @@ def toolsandbox(_expected: Calls, made: Done, sample: Sample) -> Verdict:
 
 
 def _has_traced(wanted: ExpectedCall, call: Made) -> bool:
+    """Check that a call has the name and arguments of a traced one, within its tolerances."""
     if wanted.name != call.name:
         return False
     rules = wanted.rules or {}

@@ -47,6 +47,7 @@ def tool_sequence(mode: str) -> Rule:
     """Return whether names come ``in_order``, others in between, or are ``exact``."""
 
     def verdict(expected: Sequence[Expected], made: Sequence[Made], _sample: Sample) -> Verdict:
+        """Match the names of calls in their order with the expected patterns."""
         _refuse_unnamed(expected)
         names = [name for name, _ in _steps(made)]
         globs = [_matcher_of(call.name) for call in expected]

@@ -44,7 +44,7 @@ help:
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.installed: $(BIN)/python pyproject.toml
+$(VENV)/.installed: $(BIN)/python pyproject.toml core/gradestack/_version.py
 	$(PIP) install --quiet --editable .
 	@touch $@
 

@@ -145,7 +145,8 @@ class Adk(DocumentReader):
 
     An eval set (``eval_cases``) is a data set: a sample per case, with what the user says and, by
     turn, the calls that are expected (``tool_uses``, or those in ``invocation_events``); nothing in
-    it was made by an agent. A case without ``intermediate_data`` in any turn has unknown expected calls.
+    it was made by an agent. A case without ``intermediate_data`` in any turn has unknown expected
+    calls.
     ``final_session_state`` is the expected state, the last final response the expected text.
 
     A result (``eval_case_results``) has a sample per case and run: calls, results and answers of
@@ -227,12 +228,12 @@ def _in_snake(value: Any) -> Any:
     return renamed
 
 
-def _said(content: _Content | None, role: str | None = None) -> list[dict[str, Any]]:
-    """Return a content as a message; none where it has no parts.
+def _messages_of(content: _Content | None, role: str | None = None) -> list[dict[str, Any]]:
+    """Return a content as a list of one message, empty for a content without parts.
 
     Args:
         content: The content.
-        role: Who says it; as it is recorded where this is None.
+        role: The role of the speaker; None for the recorded one.
     """
     if content and content.parts:
         return [{"role": role or content.role, "parts": content.parts}]
@@ -246,7 +247,7 @@ def _entries(turn: _Turn, remarks: dict[str, int]) -> Iterator[dict[str, Any]]:
     between, wrong = convert_record(recorded, _Between)
     remarks |= wrong
     for event in between.invocation_events:
-        for content in _said(event.content):
+        for content in _messages_of(event.content):
             usage = event.usage_metadata
             yield {"author": event.author, "usageMetadata": usage, "content": content}
     old = turn.expected_tool_use or ()
@@ -262,7 +263,7 @@ def _entries(turn: _Turn, remarks: dict[str, int]) -> Iterator[dict[str, Any]]:
         yield {"role": "tool", "tool_call_id": answered, "name": response.name, "content": result}
     for author, parts in between.intermediate_responses:
         yield {"author": author, "content": {"role": "model", "parts": parts}}
-    yield from _said(turn.final_response, "model")
+    yield from _messages_of(turn.final_response, "model")
     if turn.reference:
         yield {"role": "assistant", "content": turn.reference}
 
@@ -271,7 +272,7 @@ def _questions(turn: _Turn) -> list[dict[str, Any]]:
     """Return the messages of the user in a turn."""
     if turn.query is not None:
         return [{"role": "user", "parts": [{"text": turn.query}]}]
-    return _said(turn.user_content, "user")
+    return _messages_of(turn.user_content, "user")
 
 
 def _talk(turns: Iterable[_Turn], remarks: dict[str, int]) -> Conversation:

@@ -149,10 +149,10 @@ class Atif(DocumentReader):
         paths = {input_file.path.resolve() for input_file in inputs.data}
         parts = _parts_of_others(paths) if len(paths) > 1 else set()
         parts |= {result for path in paths if (result := _result_of(path)) is not None}
-        own = tuple(
+        main_files = tuple(
             [input_file for input_file in inputs.data if input_file.path.resolve() not in parts]
         )
-        return super().files(replace(inputs, data=own), index)
+        return super().files(replace(inputs, data=main_files), index)
 
     @override
     def joined(self, value: Any, path: Path) -> Any:
@@ -160,13 +160,12 @@ class Atif(DocumentReader):
             return value
         joined_document = _joined(value, path, set())
         known = _trial_facts(as_map(_result_beside(path)))
-        own = as_map(joined_document.get("extra")).get("gradestack")
-        if isinstance(own, dict):
-            known |= own
-        return {
-            **joined_document,
-            "extra": {"gradestack": known if own is None or isinstance(own, dict) else own},
-        }
+        extension = as_map(joined_document.get("extra")).get("gradestack")
+        if isinstance(extension, dict):
+            extension = known | extension
+        elif extension is None:
+            extension = known
+        return {**joined_document, "extra": {"gradestack": extension}}
 
     @override
     def samples_of_record(
@@ -236,11 +235,11 @@ def _other(name: Any, path: Path, visited: set[Path]) -> dict[str, Any] | None:
         return None
     other: Any = None
     with suppress(OSError, ValueError):
-        place, folder = (path.parent / name).resolve(), path.parent.resolve()
+        other_path, folder = (path.parent / name).resolve(), path.parent.resolve()
         visited.add(path.resolve())
-        if place not in visited and place.is_relative_to(folder):
-            other = loads(read_regular(place))
-        visited.add(place)
+        if other_path not in visited and other_path.is_relative_to(folder):
+            other = loads(read_regular(other_path))
+        visited.add(other_path)
     return other if isinstance(other, dict) and Atif.is_record(other) else None
 
 
@@ -275,10 +274,10 @@ def _agent_references(steps: list[Any]) -> list[Any]:
 
 def _result_beside(path: Path) -> Any:
     """Return Harbor's result of the trial that a trajectory belongs to: ``TRIAL/result.json``."""
-    place = _result_of(path)
-    if place is not None:
+    result_path = _result_of(path)
+    if result_path is not None:
         with suppress(OSError, ValueError):
-            return loads(read_regular(place))
+            return loads(read_regular(result_path))
     return None
 
 
@@ -340,34 +339,35 @@ def _samples(
         agent_usage=trajectory.final_metrics or talk.usages or None,
         children=tuple([str(inner["trajectory_id"]) for inner in agents]),
     )
-    own = trajectory.extra.gradestack
-    sample = _completed(sample, own) if own else sample
+    extension = trajectory.extra.gradestack
+    sample = _completed(sample, extension) if extension else sample
     yield sample
     for inner in agents:
         yield from _samples(inner, source, made, sample)
 
 
-def _completed(sample: Sample, own: Mapping[str, Any]) -> Sample:
+def _completed(sample: Sample, extension: Mapping[str, Any]) -> Sample:
     """Return a sample with the fields under ``extra.gradestack``, in the jsonl form."""
-    form = JsonLines().record({"id": sample.id, **own}, file="", ordinal=0)
+    form = JsonLines().record({"id": sample.id, **extension}, file="", ordinal=0)
     if isinstance(form, BadRecord):
         raise ValueError(f"extra.gradestack: {form.reason}")
-    names = set(own)
-    names.update(as_map(own.get("predicted")))
-    names.update(["agent_usage"] if "usage" in own else [], ["status"] if "error" in own else [])
+    names = set(extension)
+    names.update(as_map(extension.get("predicted")))
+    names.update(["agent_usage"] if "usage" in extension else [])
+    names.update(["status"] if "error" in extension else [])
     changes = {name: getattr(form, name) for name in names & set(Sample.__struct_fields__)}
-    if "id" in own and form.source is not None and sample.source is not None:
+    if "id" in extension and form.source is not None and sample.source is not None:
         changes["source"] = replace(sample.source, id=form.source.id)
     return replace(sample, **changes)
 
 
-def _complete_call(call: ToolCall, own: Mapping[str, Any]) -> None:
+def _complete_call(call: ToolCall, extension: Mapping[str, Any]) -> None:
     """Set the fields of a call under its ``extra.gradestack``."""
     try:
-        form = msgspec.convert({"name": call.name, **own}, ToolCall)
+        form = msgspec.convert({"name": call.name, **extension}, ToolCall)
     except ValueError as problem:
         raise ValueError(f"extra.gradestack of the call {call.name}: {problem}") from None
-    for name in own.keys() & set(ToolCall.__struct_fields__):
+    for name in extension.keys() & set(ToolCall.__struct_fields__):
         force_setattr(call, name, getattr(form, name))
 
 
@@ -409,8 +409,8 @@ def _chat_call(call: _Call) -> dict[str, Any]:
 
 def _read_result(result: _Result, talk: Conversation) -> None:
     """Read a result; a result that names no call is a message."""
-    own, references = result.extra.gradestack, result.subagent_trajectory_ref
-    content, name = own.get("content", result.content), text_or_none(own.get("name"))
+    extension, references = result.extra.gradestack, result.subagent_trajectory_ref
+    content, name = extension.get("content", result.content), text_or_none(extension.get("name"))
     for reference in references:
         if as_map(reference).get("trajectory_path"):
             talk.remark("trajectory_path")

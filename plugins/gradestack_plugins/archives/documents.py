@@ -76,23 +76,23 @@ class DocumentReader(WholeDocuments):
     @override
     def files(self, inputs: Inputs, index: Any) -> Iterator[RecordFile]:
         for input_file, stem in zip(inputs.data, stems(inputs.data), strict=True):
-            whole = self.is_whole_file(input_file.path)
+            is_whole = self.is_whole_file(input_file.path)
             yield RecordFile(
-                input=input_file, ranges=(Range(),) if whole else None, extra=[stem, whole]
+                input=input_file, ranges=(Range(),) if is_whole else None, extra=[stem, is_whole]
             )
 
     @override
     def read(self, shard: Shard, index: Any) -> Iterator[Sample | BadRecord]:
-        stem, whole = shard.extra
+        stem, is_whole = shard.extra
         part = Range(shard.start, shard.end, shard.first_line, shard.first_row)
-        for element in read_document(shard.input) if whole else self.elements(shard.input, part):
-            line = None if whole else element.line
+        for element in read_document(shard.input) if is_whole else self.elements(shard.input, part):
+            line = None if is_whole else element.line
             source = Source(file=shard.input.shown, ordinal=element.ordinal, line=line)
             if element.problem is not None:
                 yield BadRecord(source=source, reason=element.problem)
                 continue
             value = self.joined(element.value, shard.input.path)
-            yield from self._samples_of_value(value, source, stem, is_whole=whole)
+            yield from self._samples_of_value(value, source, stem, is_whole=is_whole)
 
     def joined(self, value: Any, path: Path) -> Any:
         """Return a document with what it names in files beside it."""

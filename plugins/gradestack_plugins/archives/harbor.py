@@ -55,9 +55,9 @@ class Harbor(Atif):
 
     @override
     def read(self, shard: Shard, index: Any) -> Iterator[Sample | BadRecord]:
-        stem, whole, *places = shard.extra
+        stem, is_whole, *places = shard.extra
         if places:
-            shard = replace(shard, input=shard.input.below(places[0]), extra=[stem, whole])
+            shard = replace(shard, input=shard.input.below(places[0]), extra=[stem, is_whole])
         yield from super().read(shard, index)
 
     def remarks(self, inputs: Inputs) -> Iterator[str]:

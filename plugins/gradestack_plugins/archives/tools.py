@@ -154,7 +154,7 @@ class Promptfoo(DocumentReader):
         talk.results = False
         talk.remarks |= wrong
         question = _question(row.prompt.raw, row.vars or test.vars or {})
-        talk.read([*question, *_answer(row.response.get("output"))])
+        talk.read([*question, *_reply_entries(row.response.get("output"))])
         talk.remark_amounts([row.cost, row.latency_ms])
         reason = row.failure_reason
         failure = _FAILURES.get(reason) if isinstance(reason, int) else None
@@ -217,7 +217,7 @@ def _question(prompt: Any, variables: Mapping[str, Any]) -> list[Any]:
     return [{"role": "user", "content": text if isinstance(text, str) else compact(text)}]
 
 
-def _answer(output: Any) -> list[Any]:
+def _reply_entries(output: Any) -> list[Any]:
     """Return the messages and items of an answer.
 
     Providers write calls into its text as JSON, too, one a line.
@@ -228,7 +228,7 @@ def _answer(output: Any) -> list[Any]:
     if isinstance(output, dict) and (keys & output.keys() or unread_in(output)):
         return [{**output, "role": "assistant"}]
     if isinstance(output, list) and output:
-        if all(isinstance(as_map(each).get("function"), dict) for each in output):
+        if all(isinstance(as_map(call).get("function"), dict) for call in output):
             return [{"role": "assistant", "tool_calls": output}]
         if dialect.of_entries(output) is not None:
             return output
@@ -377,8 +377,8 @@ def _read_turns(case: _Case, talk: Conversation) -> None:
         question_message = Message(role="user", content=case.input)
         talk.add_question(question_message, talk.text_of(case.input, "\n") or "")
     spans = as_list(at(case.trace, "tool_spans")) if case.tools_called is None else []
-    answer = {"role": "assistant", "content": case.actual_output}
-    _read_turn(answer, spans or case.tools_called, talk)
+    reply = {"role": "assistant", "content": case.actual_output}
+    _read_turn(reply, spans or case.tools_called, talk)
 
 
 def _scores(case: _Case, talk: Conversation) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What the family shows on pages: accuracy by category and model."""
+"""Panels of the family on pages: accuracy by category and model."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ def categories(about: Report) -> Iterable[blocks.Block] | None:
         if "accuracy" not in metrics or "groups" not in metrics:
             continue
         by_model = as_map(metrics.get("models")) or {"accuracy": metrics}
-        models = {name or "(no name)": as_map(held) for name, held in by_model.items()}
+        models = {name or "(no name)": as_map(figures) for name, figures in by_model.items()}
         names = _names(models, "accuracy")
         differences = _differences(about, names) if len(models) == 2 else []
         shares = _matrix(models, "accuracy", "category", differences)
         groups = _matrix(models, "groups", "group")
         means = [
-            blocks.figure_of(name, held, "unweighted", unit="share")
-            for name, held in models.items()
+            blocks.figure_of(name, figures, "unweighted", unit="share")
+            for name, figures in models.items()
         ]
         mean = blocks.Matrix(["mean of the categories"], list(models), [means], unit="share")
         return [shares, blocks.Section("Groups and mean", [groups, mean], folded=True)]
@@ -60,17 +60,17 @@ def _matrix(
 
 def _figure(model: str, metrics: Mapping[str, Any], part: str, name: str) -> blocks.Figure:
     interval = as_map(metrics.get(f"{part}_interval")).get(name)
-    held = {"value": as_map(metrics.get(part)).get(name), "value_interval": interval}
-    return blocks.figure_of(model, held, "value", unit="share")
+    share = {"value": as_map(metrics.get(part)).get(name), "value_interval": interval}
+    return blocks.figure_of(model, share, "value", unit="share")
 
 
 def _names(models: Mapping[str, Mapping[str, Any]], part: str) -> list[str]:
-    parts = [as_map(metrics.get(part)) for metrics in models.values()]
-    return list(dict.fromkeys(name for held in parts for name in held))
+    shares_by_model = [as_map(metrics.get(part)) for metrics in models.values()]
+    return list(dict.fromkeys(name for shares in shares_by_model for name in shares))
 
 
 def _differences(about: Report, names: Iterable[str]) -> list[blocks.Figure]:
-    """Return how far the second model is from the first in each category; none where unknown."""
+    """Return the second model's difference from the first by category, empty if unknown."""
     total = as_count(as_map(about.summary.get("metrics")).get("total"))
     if not about.has_rows or total > _MOST_COMPARED:
         return []

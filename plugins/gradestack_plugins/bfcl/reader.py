@@ -28,7 +28,6 @@ from gradestack_plugins.bfcl.side_files import (
     Form,
     SideFiles,
     base_id,
-    beside,
     category_of,
     confidence,
     counterpart,
@@ -37,6 +36,7 @@ from gradestack_plugins.bfcl.side_files import (
     id_today,
     ids_of,
     model_of,
+    question_files,
     read_side_files,
     with_id,
 )
@@ -123,7 +123,7 @@ class Bfcl(RecordReader):
             if file.form != form:
                 continue
             files[file.input_file] = (*files[file.input_file], file.name)
-            side.update(beside(file.path, self.data))
+            side.update(question_files(file.path, self.data))
             score = _score_of(file.path, scores) if form == "result" else None
             if score is not None:
                 scored[str(file.path)] = score
@@ -238,7 +238,8 @@ def _unmatched(file: str, ids: list[str], side: SideFiles, scored: str) -> Itera
             identifier for identifier in ids if find(side.questions, identifier) is None
         ]
         if without_question:
-            yield f"{file}: {len(without_question)} result(s) without a question: {first_of(without_question, _NAMED)}"
+            count, names = len(without_question), first_of(without_question, _NAMED)
+            yield f"{file}: {count} result(s) without a question: {names}"
     scores = side.scores.get(scored)
     if scores is None:
         return

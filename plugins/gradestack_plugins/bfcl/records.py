@@ -86,47 +86,48 @@ class Reply:
         return not any(kind.startswith(NOT_READ) for kind in +self.remarks)
 
     def read_answer(
-        self, answer: Any, turn: int, results: list[Any], reasoning: str | None = None
+        self, output: Any, turn: int, results: list[Any], reasoning: str | None = None
     ) -> list[Message]:
-        """Read one answer of the model and return its messages.
+        """Read one output of the model and return its messages.
 
         Args:
-            answer: A text, or objects of calls.
+            output: A text, or objects of calls.
             turn: The turn of the question.
             results: The results of its calls, in order.
             reasoning: The reasoning before it.
         """
-        calls = list(self._calls_of(answer, turn))
+        calls = list(self._calls_of(output, turn))
         for index, result in enumerate(results[: len(calls)]):
             calls[index] = _with_result(calls[index], result)
         if len(results) > len(calls):
             self.remarks["result_without_call"] += len(results) - len(calls)
         self.calls += calls
         self._step += 1
-        texts_said = None
+        reply_text = None
         if not calls:
-            texts_said = (answer if isinstance(answer, str) else text_of(answer)) or None
-        self.text = self.text if texts_said is None else texts_said
-        made = tuple(calls)
-        spoken = Message(role="assistant", content=texts_said, tool_calls=made, reasoning=reasoning)
+            reply_text = (output if isinstance(output, str) else text_of(output)) or None
+        self.text = self.text if reply_text is None else reply_text
+        reply = Message(
+            role="assistant", content=reply_text, tool_calls=tuple(calls), reasoning=reasoning
+        )
         answered = calls[: len(results)]
-        return [spoken, *(Message(role="tool", content=call.result) for call in answered)]
+        return [reply, *(Message(role="tool", content=call.result) for call in answered)]
 
-    def _calls_of(self, answer: Any, turn: int) -> Iterator[ToolCall]:
+    def _calls_of(self, output: Any, turn: int) -> Iterator[ToolCall]:
         """Yield the calls of a recorded answer, a text or a list of objects; remark others."""
-        if isinstance(answer, str):
-            yield from self._calls_of_text(answer, turn)
+        if isinstance(output, str):
+            yield from self._calls_of_text(output, turn)
             return
-        for entry in as_list(answer):
+        for entry in as_list(output):
             if isinstance(entry, dict):
                 yield from self._calls_of_entry(entry, turn)
             elif entry:
                 self.remarks[not_read("entry of a result that is no object")] += 1
 
-    def _calls_of_text(self, answer: str, turn: int) -> Iterator[ToolCall]:
+    def _calls_of_text(self, output: str, turn: int) -> Iterator[ToolCall]:
         """Yield the calls of a text, in any form that a handler of BFCL decodes."""
-        written = calls_of_text(answer, self._parameters)
-        if written is None and is_not_decoded(answer, self._parameters):
+        written = calls_of_text(output, self._parameters)
+        if written is None and is_not_decoded(output, self._parameters):
             self.remarks[NOT_DECODED] += 1
         for call in written or ():
             if isinstance(call, dict):
@@ -191,11 +192,11 @@ def sample_of(
         ValueError: It has no id by which it is joined with its question, or no result.
     """
     result, wrong = convert_record(record, Result)
-    identifier, answer = result.id, result.result
+    identifier, output = result.id, result.result
     question = find(side.questions, identifier)
     reply = Reply(question or Question())
     reply.remarks.update(wrong)
-    has_failed = isinstance(answer, str) and answer.startswith(_FAILED)
+    has_failed = isinstance(output, str) and output.startswith(_FAILED)
     turns = () if has_failed else _turns(result, reply)
     expected, truth_is_readable = expected_of(side, identifier, category)
     reply.remarks["ground_truth_unusable"] += not truth_is_readable
@@ -206,7 +207,7 @@ def sample_of(
     sample = Sample(
         id=identifier,
         model=model,
-        input=asked(question),
+        input=user_question(question),
         turns=turns,
         calls=tuple(reply.calls) if reply.is_read and not has_failed else None,
         text=reply.text,
@@ -221,7 +222,7 @@ def sample_of(
     )
     if not has_failed:
         return sample
-    fault = Fault(category="target", code="inference_error", message=str(answer))
+    fault = Fault(category="target", code="inference_error", message=str(output))
     return replace(sample, status=Status.FAILED, error=fault)
 
 
@@ -241,14 +242,14 @@ def expected_of(side: SideFiles, identifier: str, category: str) -> tuple[Expect
     return Expectation(calls=()) if expects_no_call else Expectation(), truth_is_readable
 
 
-def asked(question: Question | None) -> str | tuple[str, ...] | None:
+def user_question(question: Question | None) -> str | tuple[str, ...] | None:
     """Return the user's question: a text, or one per turn."""
     if question is None:
         return None
     texts = []
     for turn in question.turns:
-        texts_said = [text_of(each.get("content")) for each in turn if each.get("role") == "user"]
-        texts.append("\n".join(texts_said))
+        user_messages = [message for message in turn if message.get("role") == "user"]
+        texts.append("\n".join(text_of(message.get("content")) for message in user_messages))
     return texts[0] if len(texts) == 1 else tuple(texts)
 
 
@@ -257,7 +258,10 @@ def _verdict(
 ) -> tuple[Mapping[str, JSON] | None, dict[str, JSON]]:
     """Return why an entry failed, and its verdict.
 
-    Failures are listed, all others passed, if all were scored.
+    A score file lists failures only: if it scored all entries, the others passed.
+
+    Returns:
+        The failure in the score file, or None; and ``valid``, nothing where that is unknown.
     """
     scores = side.scores.get(scored)
     if scores is None:
@@ -269,31 +273,34 @@ def _verdict(
 
 
 def _turns(result: Result, reply: Reply) -> tuple[tuple[Message, ...], ...]:
-    """Return the messages of each turn; the answers are read."""
-    answer, reasoning = result.result, result.reasoning_content
+    """Return the messages of each turn, and read the outputs of the model into the reply."""
+    output, reasoning = result.result, result.reasoning_content
     questions = list(map(_messages_of, reply.question.turns))
-    is_multi_turn = bool(answer) and all(isinstance(turn, list) for turn in answer)
+    is_multi_turn = bool(output) and all(isinstance(turn, list) for turn in output)
     if not is_multi_turn:
         thought = reasoning if isinstance(reasoning, str) else None
-        messages = reply.read_answer(answer, 0, [], thought)
+        messages = reply.read_answer(output, 0, [], thought)
         return ((*_at(questions, 0), *messages),)
     logged = _logged_results(result.inference_log or [])
     turns = []
-    for turn, steps in enumerate(answer):
+    for turn, steps in enumerate(output):
         messages = list(_at(questions, turn))
-        for step, texts_said in enumerate(steps):
+        for step, step_output in enumerate(steps):
             results = _at(_at(logged, turn), step)
             thought = _at(_at(reasoning, turn), step)
             is_thought = isinstance(thought, str) and bool(thought)
             messages += reply.read_answer(
-                texts_said, turn, results, thought if is_thought else None
+                step_output, turn, results, thought if is_thought else None
             )
         turns.append(tuple(messages))
     return tuple(turns)
 
 
 def _messages_of(turn: Iterable[Mapping[str, Any]]) -> list[Message]:
-    return [Message(role=str(each.get("role", "")), content=each.get("content")) for each in turn]
+    return [
+        Message(role=str(message.get("role", "")), content=message.get("content"))
+        for message in turn
+    ]
 
 
 def _at(listed: Any, index: int) -> Any:
@@ -314,7 +321,7 @@ def _logged_results(log: list[Any]) -> list[list[list[Any]]]:
 
 def _results_in(step: Any) -> list[Any]:
     messages = [as_map(message) for message in as_list(step)]
-    return [each.get("content") for each in messages if each.get("role") == "tool"]
+    return [message.get("content") for message in messages if message.get("role") == "tool"]
 
 
 def _usage(result: Result) -> Usage | None:
@@ -359,7 +366,7 @@ def question_sample(identifier: str, source: Source, side: SideFiles, category: 
     expected, truth_is_readable = expected_of(side, identifier, category)
     return Sample(
         id=identifier,
-        input=asked(question),
+        input=user_question(question),
         tools=question.tools if question else None,
         expected=expected,
         facets={"category": category},

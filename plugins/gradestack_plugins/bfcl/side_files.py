@@ -84,8 +84,9 @@ def json_schema(schema: Any, depth: int = 0) -> dict[str, Any]:
             converted[key] = json_schema(converted[key], depth + 1)
     properties = converted.get("properties")
     if isinstance(properties, dict):
-        inner = {name: json_schema(each, depth + 1) for name, each in properties.items()}
-        converted["properties"] = inner
+        converted["properties"] = {
+            name: json_schema(inner, depth + 1) for name, inner in properties.items()
+        }
     return converted
 
 
@@ -96,13 +97,13 @@ def parameter_names(tools: Sequence[ToolSpec] | None) -> dict[str, tuple[str, ..
 
 
 def spellings(tools: Sequence[ToolSpec] | None) -> dict[str, str]:
-    """Return the names interfaces may have given tools -> the tools' own, where that is plain."""
-    own = {tool.name for tool in tools or ()}
+    """Map names that interfaces give to tools (``_`` for ``.``) to the names of the tools."""
+    tool_names = {tool.name for tool in tools or ()}
     spelled: dict[str, set[str]] = {}
-    for name in own:
+    for name in tool_names:
         spelled.setdefault(name.replace(".", "_"), set()).add(name)
-    plain = {spelling: names for spelling, names in spelled.items() if spelling not in own}
-    return {spelling: names.pop() for spelling, names in plain.items() if len(names) == 1}
+    unused = {spelling: names for spelling, names in spelled.items() if spelling not in tool_names}
+    return {spelling: names.pop() for spelling, names in unused.items() if len(names) == 1}
 
 
 _LONGEST = 200_000
@@ -251,7 +252,9 @@ def _allowed_call(entry: Any) -> ExpectedCall:
     if not isinstance(entry, dict) or len(entry) != 1:
         raise Unusable
     ((name, values),) = entry.items()
-    if not isinstance(values, dict) or not all(isinstance(each, list) for each in values.values()):
+    if not isinstance(values, dict):
+        raise Unusable
+    if not all(isinstance(allowed, list) for allowed in values.values()):
         raise Unusable
     arguments: dict[str, JSON] = {}
     rules: dict[str, Rule] = {}
@@ -590,7 +593,7 @@ def _bare_name(name: str) -> str:
     return f"{named['category']}_score.json"
 
 
-def beside(path: Path, data: Path | None) -> list[Path]:
+def question_files(path: Path, data: Path | None) -> list[Path]:
     """Return the files of questions and possible answers of a result file's category.
 
     Args:
@@ -601,7 +604,7 @@ def beside(path: Path, data: Path | None) -> list[Path]:
     if category is None:
         return []
     root, _ = _root(path)
-    folders = [root / each for each in _DATA] if data is None else [data]
+    folders = [root / name for name in _DATA] if data is None else [data]
     old = [before for before, since in _OLD_NAMES.items() if since == category]
     base = base_id(f"{category}_").rstrip("_")
     names = dict.fromkeys((category, base, TODAY.get(category, category), *old))
@@ -679,7 +682,7 @@ class _Classes:
                 self._known[file] = list(_records(file))
             functions += self._known[file]
         left_out = as_list(excluded)
-        return [each for each in functions if each.get("name") not in left_out] or None
+        return [function for function in functions if function.get("name") not in left_out] or None
 
 
 def question_of(record: Mapping[str, Any], classes: _Classes) -> Question:
@@ -735,11 +738,12 @@ def _elements(path: Path) -> Iterator[Element]:
 
 
 def _records(path: Path) -> Iterator[dict[str, Any]]:
-    return (each.value for each in _elements(path) if isinstance(each.value, dict))
+    values = (element.value for element in _elements(path))
+    return (value for value in values if isinstance(value, dict))
 
 
 def ids_of(path: Path) -> list[str]:
     """Return the ids of a result file, one for each record that has one."""
     category = category_of(path)
-    records = (with_id(each, category) for each in _records(path))
-    return [identifier for each in records if isinstance(identifier := each.get("id"), str)]
+    ids = (with_id(record, category).get("id") for record in _records(path))
+    return [identifier for identifier in ids if isinstance(identifier, str)]

@@ -62,7 +62,7 @@ class SweAgent(RunReader):
 
 
 def _read_history(history: Iterable[Any]) -> Iterator[dict[str, Any]]:
-    """Yield the messages of the run; an action in plain text is a call, its observation the result."""
+    """Yield the messages of the run; a plain text action is a call, its observation the result."""
     is_waiting = False
     for entry in history:
         message = dict(as_map(entry))

@@ -48,7 +48,8 @@ from gradestack_plugins.readers.chat.samples import PROVIDES
 _HEADER, _START = "header.json", "_journal/start.json"
 _MEMBER: Final = re.compile(r"samples/(?P<name>.*_epoch_-?\d+)(?P<shell>/sample)?\.json", re.DOTALL)
 _PART: Final = re.compile(
-    r"samples/(?P<name>.*_epoch_-?\d+)/(?P<part>messages|events|attachments)/(?P<start>\d{1,18})\.json"
+    r"samples/(?P<name>.*_epoch_-?\d+)/(?P<part>messages|events|attachments)/"
+    r"(?P<start>\d{1,18})\.json"
 )
 _POSITION: Final = re.compile(r"\d{1,18}")
 _ZIP: Final = b"PK\x03\x04"

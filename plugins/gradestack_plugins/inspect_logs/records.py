@@ -109,8 +109,8 @@ def sample_of(value: Any, header: Header, source: Source) -> Sample:
     record, remarks = convert_record(value, _Record)
     attachments = _Attachments(record.attachments, remarks)
     resolved = attachments.resolved
-    requests = [as_map(each) for each in record.events or ()]
-    requests = [each for each in requests if each.get("event") == "model"]
+    events = [as_map(event) for event in record.events or ()]
+    requests = [event for event in events if event.get("event") == "model"]
     talk = _Talk()
     talk.read(map(_message, resolved(record.messages)))
     if record.invalidation:
@@ -214,8 +214,8 @@ def _blocks(block: Any) -> Iterable[Any]:
     yield {**block, "type": kind, "server_name": block.get("context")}
     result, problem = block.get("result"), block.get("error")
     if result is not None or problem:
-        answer = {"type": "tool_result", "tool_use_id": block.get("id"), "content": result}
-        yield {**answer, "is_error": True, "content": problem} if problem else answer
+        entry = {"type": "tool_result", "tool_use_id": block.get("id"), "content": result}
+        yield {**entry, "is_error": True, "content": problem} if problem else entry
 
 
 def _tools(recorded: Any) -> tuple[ToolSpec, ...] | None:
@@ -258,7 +258,7 @@ def _number(value: JSON) -> JSON:
 def _usage(record: _Record, requests_made: int) -> Usage | None:
     """Return tokens, cost, requests and time of a sample, over all models, or None."""
     by_model = (record.model_usage or {}).values()
-    costs = [as_number(each.get("total_cost")) for each in by_model]
+    costs = [as_number(model_usage.get("total_cost")) for model_usage in by_model]
     known_costs = [cost for cost in costs if cost is not None]
     usage = added(map(usage_of, by_model)) or Usage()
     cost = sum(known_costs) if known_costs else None

@@ -52,12 +52,12 @@ class HammerBench(RunReader):
             question = as_text(value.get("input"))
             if question:
                 run.entries.append({"role": "user", "content": question})
-            run.entries.append(_answer(value["predict"]))
+            run.entries.append(_predicted_message(value["predict"]))
             run.expected = _expectation_of(value["label"])
             yield run
 
 
-def _answer(text: str) -> dict[str, Any]:
+def _predicted_message(text: str) -> dict[str, Any]:
     """Return the message of an answer: its calls, or its text where it makes none."""
     entries = calls_in_text(text)
     if entries is None:
@@ -71,7 +71,7 @@ def _answer(text: str) -> dict[str, Any]:
 
 
 def _expectation_of(label: Any) -> Expectation:
-    """Return the calls that a label, or a list of labels, expects; a label without a name is none."""
+    """Return the calls that labels expect; a label without a name is left out."""
     calls = []
     for entry in map(as_map, label if isinstance(label, list) else [label]):
         arguments = _given_arguments(entry.get("arguments", entry.get("parameters")))
@@ -145,16 +145,16 @@ def _run_of_rates(name: str, about: dict[str, Any]) -> Run:
 def _run_of_answer(name: str, about: dict[str, Any]) -> Run:
     """Build the run of a ToolBench answer: calls of its steps, final answer, tools."""
     run = Run(id=name, entries=[])
-    answer = dict(as_map(about.get("answer")))
-    for number, step in enumerate(_steps_of(answer.get("answer_details"))):
+    recorded_answer = dict(as_map(about.get("answer")))
+    for number, step in enumerate(_steps_of(recorded_answer.get("answer_details"))):
         run.entries += _entries_of(step, f"step-{number}")
-    final = decoded(answer.get("final_answer"))
+    final = decoded(recorded_answer.get("final_answer"))
     text = as_map(final).get("final_answer", final)
     if isinstance(text, str) and text:
         run.entries.append({"role": "assistant", "content": text})
     tools = about.get("available_tools")
     run.tools = tools if isinstance(tools, list) else None
-    method = word(answer, "method")
+    method = word(recorded_answer, "method")
     if method:
         run.facets = {"method": method}
     return run

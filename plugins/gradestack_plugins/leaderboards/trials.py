@@ -124,8 +124,8 @@ def _run_of_trial(trial: _Trial) -> Run:
 
 @attrs.frozen(kw_only=True)
 class McpMark(VerdictReader):
-    """Reads results of MCPMark: runs by name of a model in ``MODEL/TASK.json``, runs of all models in
-    ``TASK.json``, or ``meta.json`` of a run.
+    """Reads results of MCPMark: runs by name of a model in ``MODEL/TASK.json``, runs of all models
+    in ``TASK.json``, or ``meta.json`` of a run.
 
     The id is the task's, ``run`` the name of the run (``run-1``). A run that other tasks of the
     same model and service have and one has not, or that is null, is a run that failed, as the

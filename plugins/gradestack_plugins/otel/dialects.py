@@ -48,21 +48,23 @@ _NAMES: Final = {
         line.partition(":") for line in _TABLE.replace("\n  ", " ").strip().split("\n")
     )
 }
-"""Field -> the attributes that hold it, of which the first one counts: GenAI's, older ones, others'."""
+"""Field -> the attributes that hold it, the first of which counts: GenAI's, older ones, others'."""
 _COUNTS: Final = [name for name in _NAMES if name.endswith("_tokens")]
 _ROLES: Final = {"model": "assistant", "ai": "assistant", "human": "user"}
 
 
-class Answer(msgspec.Struct, gc=False):
-    """One answer of a model: the messages it was asked with, and its own.
+class ModelCall(msgspec.Struct, gc=False):
+    """One call of a model.
 
     Attributes:
+        history: The messages of the request.
+        replies: The messages of the model.
         tools: The tools on offer, as recorded: most answers repeat those of the first one.
-        bare: How many of its calls have no arguments recorded, as where content is not captured.
+        bare: The number of tool calls without recorded arguments: content may not be captured.
     """
 
     history: list[Any]
-    said: list[Any]
+    replies: list[Any]
     model: str | None = None
     usage: Usage | None = None
     tools: Any = None
@@ -132,22 +134,23 @@ def _usage(attributes: Mapping[str, Any]) -> Usage | None:
     return Usage(**counts, cost_usd=cost, requests=1)
 
 
-def answer_of(span: Span, logs: Iterable[Event]) -> Answer:
-    """Return the answer that a span is."""
+def model_call_of(span: Span, logs: Iterable[Event]) -> ModelCall:
+    """Read the model call of a span from its attributes, its events and its log records."""
     events = [*span.events, *logs]
     attributes = _with_details(span.attributes, events)
-    answer: Answer | None = span.answer
-    if answer is None:
+    model_call: ModelCall | None = span.model_call
+    if model_call is None:
         models = ("gen_ai.response.model", "llm.model_name", "gen_ai.request.model")
         names = [text_or_none(attributes.get(name)) for name in models]
-        answer = Answer([], [], next(filter(None, names), None), _usage(attributes))
+        model_call = ModelCall([], [], next(filter(None, names), None), _usage(attributes))
         for read in (_read_adk, _read_genai, _read_events, _read_numbered):
-            if read(answer, attributes, events):
+            if read(model_call, attributes, events):
                 break
-    answer.history, answer.said = forms_read(answer.history), forms_read(answer.said)
+    model_call.history = forms_read(model_call.history)
+    model_call.replies = forms_read(model_call.replies)
     if "openinference.span.kind" not in attributes:  # OpenInference leaves out empty arguments
-        answer.bare = sum(map(_count_bare_calls, answer.said))
-    return answer
+        model_call.bare = sum(map(_count_bare_calls, model_call.replies))
+    return model_call
 
 
 def _with_details(attributes: Mapping[str, Any], events: Iterable[Event]) -> Mapping[str, Any]:
@@ -173,7 +176,7 @@ def specs_of(tools: Any) -> tuple[ToolSpec, ...] | None:
     return tuple([spec for spec in specs if spec is not None])
 
 
-def _read_adk(answer: Answer, attributes: Mapping[str, Any], _: Iterable[Event]) -> bool:
+def _read_adk(model_call: ModelCall, attributes: Mapping[str, Any], _: Iterable[Event]) -> bool:
     """Read the request and the response of a span of ADK."""
     request = as_map(decoded(attributes.get(_REQUEST)))
     if not request:
@@ -182,15 +185,16 @@ def _read_adk(answer: Answer, attributes: Mapping[str, Any], _: Iterable[Event])
     config = as_map(request.get("config"))
     system = config.get("system_instruction")
     if isinstance(system, str):
-        answer.history.append({"role": "system", "content": system})
-    answer.history += as_list(request.get("contents"))
+        model_call.history.append({"role": "system", "content": system})
+    model_call.history += as_list(request.get("contents"))
     if isinstance(response.get("content"), dict):
-        answer.said = [response["content"]]
-    models = (response.get("model_version"), request.get("model"), answer.model)
-    answer.model = next(filter(text_or_none, models), None)
-    answer.usage = usage_of(response.get("usage_metadata")) or answer.usage
+        model_call.replies = [response["content"]]
+    models = (response.get("model_version"), request.get("model"), model_call.model)
+    model_call.model = next(filter(text_or_none, models), None)
+    model_call.usage = usage_of(response.get("usage_metadata")) or model_call.usage
     tools = as_list(config.get("tools"))
-    answer.tools = [each for tool in tools for each in _declarations(as_map(tool))] or answer.tools
+    declared = [declaration for tool in tools for declaration in _declarations(as_map(tool))]
+    model_call.tools = declared or model_call.tools
     return True
 
 
@@ -202,22 +206,22 @@ def _declarations(tool: Mapping[str, Any]) -> Iterator[Any]:
         yield declaration if schema is None else {**about, "parameters": schema}
 
 
-def _read_genai(answer: Answer, attributes: Mapping[str, Any], _: Iterable[Event]) -> bool:
+def _read_genai(model_call: ModelCall, attributes: Mapping[str, Any], _: Iterable[Event]) -> bool:
     """Read the messages in attributes of the current conventions."""
     request_messages = decoded(attributes.get("gen_ai.input.messages"))
-    said = decoded(attributes.get("gen_ai.output.messages"))
-    if answer.tools is None:
-        answer.tools = attributes.get("gen_ai.tool.definitions")
-    if not isinstance(request_messages, list) and not isinstance(said, list):
+    output_messages = decoded(attributes.get("gen_ai.output.messages"))
+    if model_call.tools is None:
+        model_call.tools = attributes.get("gen_ai.tool.definitions")
+    if not isinstance(request_messages, list) and not isinstance(output_messages, list):
         return False
     system = decoded(attributes.get("gen_ai.system_instructions"))
     if system:
         parts = system if isinstance(system, list) else [system]
         texts = [as_text(as_map(part).get("content", part)) for part in parts if part]
-        answer.history.append({"role": "system", "content": "\n".join(texts)})
-    answer.history += messages_of(as_list(request_messages))
-    answers = [{"role": "assistant", **as_map(message)} for message in as_list(said)]
-    answer.said = messages_of(answers)
+        model_call.history.append({"role": "system", "content": "\n".join(texts)})
+    model_call.history += messages_of(as_list(request_messages))
+    replies = [{"role": "assistant", **as_map(message)} for message in as_list(output_messages)]
+    model_call.replies = messages_of(replies)
     return True
 
 
@@ -272,7 +276,7 @@ def _block_of(part: Mapping[str, Any]) -> Any:
     return part
 
 
-def _read_events(answer: Answer, _: Mapping[str, Any], events: Iterable[Event]) -> bool:
+def _read_events(model_call: ModelCall, _: Mapping[str, Any], events: Iterable[Event]) -> bool:
     """Read the messages in events or log records, as up to version 1.36 of the conventions."""
     for event in events:
         kind = event.name.removeprefix("gen_ai.")
@@ -280,13 +284,13 @@ def _read_events(answer: Answer, _: Mapping[str, Any], events: Iterable[Event]) 
         body = as_map(event.body) or as_map(content) or event.attributes
         if kind == "choice":
             message = as_map(decoded(body.get("message"))) or body
-            answer.said.append({"role": "assistant", **_openai_message(message)})
+            model_call.replies.append({"role": "assistant", **_openai_message(message)})
         elif kind in _MESSAGES:
             message = {**_openai_message(body), "role": kind.removesuffix(".message")}
             if kind == "tool.message":
                 message["tool_call_id"] = body.get("id", body.get("tool_call_id"))
-            answer.history.append(message)
-    return bool(answer.said or answer.history)
+            model_call.history.append(message)
+    return bool(model_call.replies or model_call.history)
 
 
 _MESSAGES: Final = ("system.message", "user.message", "assistant.message", "tool.message")
@@ -312,25 +316,29 @@ def _listed(attributes: Mapping[str, Any], prefix: str) -> list[dict[str, Any]]:
                 name = rest.removeprefix("message.")
                 by_number.setdefault(int(number), {})[name] = value
     objects = [by_number[number] for number in sorted(by_number)]
-    return [nested(each) if any("." in key for key in each) else each for each in objects]
+    return [nested(fields) if any("." in key for key in fields) else fields for fields in objects]
 
 
-def _read_numbered(answer: Answer, attributes: Mapping[str, Any], _: Iterable[Event]) -> bool:
+def _read_numbered(
+    model_call: ModelCall, attributes: Mapping[str, Any], _: Iterable[Event]
+) -> bool:
     """Read the messages in attributes with numbered keys, of OpenInference and Traceloop."""
     request_messages = _listed(attributes, "llm.input_messages.")
-    said = _one_message(_listed(attributes, "llm.output_messages."))
+    output_messages = _one_message(_listed(attributes, "llm.output_messages."))
     tools = _listed(attributes, "llm.tools.")
     schemas = [as_map(tool.get("tool", tool)).get("json_schema") for tool in tools]
     for function in _listed(attributes, "llm.request.functions."):
         schemas.append({**function, "parameters": decoded(function.get("parameters"))})
-    answer.tools = schemas or answer.tools
-    answer.history = [{"message": message} for message in request_messages]
-    answer.said = [{"message": message} for message in said]
-    if not request_messages and not said:
-        answer.history = [*_listed(attributes, "gen_ai.prompt.")]
+    model_call.tools = schemas or model_call.tools
+    model_call.history = [{"message": message} for message in request_messages]
+    model_call.replies = [{"message": message} for message in output_messages]
+    if not request_messages and not output_messages:
+        model_call.history = [*_listed(attributes, "gen_ai.prompt.")]
         completions = _listed(attributes, "gen_ai.completion.")
-        answer.said = [{"role": "assistant", **as_map(each)} for each in completions]
-    return bool(answer.history or answer.said)
+        model_call.replies = [
+            {"role": "assistant", **as_map(completion)} for completion in completions
+        ]
+    return bool(model_call.history or model_call.replies)
 
 
 def _one_message(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -13,7 +13,7 @@ from typing_extensions import override
 
 from gradestack import JSON, Expectation, ExpectedCall, RecordReader, Sample, Source, replace
 from gradestack.jsonio import as_map, as_text
-from gradestack_plugins.otel.dialects import Answer, decoded, messages_of
+from gradestack_plugins.otel.dialects import ModelCall, decoded, messages_of
 from gradestack_plugins.otel.spans import FAILED, Event, Span, hex_id, nanoseconds, time_range
 from gradestack_plugins.otel.trace import EVALUATION, sample_of
 from gradestack_plugins.readers.bodies import answers_in, asked_in
@@ -122,9 +122,13 @@ class MlflowTraces(RecordReader):
     @classmethod
     @override
     def looks_like(cls, record: Any) -> float | None:
-        info = as_map(as_map(record).get("info"))
+        trace_info = as_map(as_map(record).get("info"))
         spans = as_map(as_map(record).get("data")).get("spans")
-        return 0.95 if isinstance(spans, list) and {"trace_id", "request_id"} & info.keys() else 0.0
+        return (
+            0.95
+            if isinstance(spans, list) and {"trace_id", "request_id"} & trace_info.keys()
+            else 0.0
+        )
 
     @classmethod
     @override
@@ -162,17 +166,17 @@ def _spans(trace: _Trace, assessments: list[_Assessment]) -> list[Span]:
         is_root = not (span.parent_span_id or span.parent_id)
         kind = known.get("mlflow.spanType")
         is_answer = kind in _ANSWERS or (is_root and not has_answers)
-        made = _span(span)
+        converted = _span(span)
         if is_answer:
-            made.attributes["gen_ai.operation.name"] = "chat"
-            made.answer = _answer(known)
+            converted.attributes["gen_ai.operation.name"] = "chat"
+            converted.model_call = _model_call(known)
         elif kind == "TOOL":
-            made.attributes |= _tool(known, span.name, names)
+            converted.attributes |= _tool(known, span.name, names)
         if is_root:
-            made.attributes |= {} if session is None else {"session.id": session}
+            converted.attributes |= {} if session is None else {"session.id": session}
             feedback = [Event(EVALUATION, entry) for entry in _feedback(assessments)]
-            made.events = [*made.events, *feedback]
-        read_spans.append(made)
+            converted.events = [*converted.events, *feedback]
+        read_spans.append(converted)
     return read_spans
 
 
@@ -222,27 +226,31 @@ def _tool(known: Mapping[str, Any], name: str, names: Mapping[str, int]) -> dict
     return {key: value for key, value in attributes.items() if value is not None}
 
 
-def _answer(known: Mapping[str, Any]) -> Answer:
+def _model_call(known: Mapping[str, Any]) -> ModelCall:
     """Read an MLflow span of a model call: history, answers, model, usage and tools."""
-    asked, said = known.get("mlflow.spanInputs"), known.get("mlflow.spanOutputs")
+    request, response = known.get("mlflow.spanInputs"), known.get("mlflow.spanOutputs")
     tokens = as_map(known.get("mlflow.chat.tokenUsage"))  # its input holds the tokens of a cache
     usage = {_TOKENS.get(name, name): count for name, count in tokens.items()}
-    models = (as_map(said).get("model"), known.get("mlflow.llm.model"), as_map(asked).get("model"))
-    answers = [{"role": "assistant", **as_map(message)} for message in answers_in(said)]
-    return Answer(
-        history=messages_of(_asked(asked)),
-        said=messages_of(answers),
+    models = (
+        as_map(response).get("model"),
+        known.get("mlflow.llm.model"),
+        as_map(request).get("model"),
+    )
+    replies = [{"role": "assistant", **as_map(message)} for message in answers_in(response)]
+    return ModelCall(
+        history=messages_of(_request_messages(request)),
+        replies=messages_of(replies),
         model=next(filter(text_or_none, models), None),
-        usage=usage_of(usage or as_map(said).get("usage")),
-        tools=known.get("mlflow.chat.tools") or as_map(asked).get("tools"),
+        usage=usage_of(usage or as_map(response).get("usage")),
+        tools=known.get("mlflow.chat.tools") or as_map(request).get("tools"),
     )
 
 
-def _asked(inputs: Any) -> list[Any]:
+def _request_messages(inputs: Any) -> list[Any]:
     """Return the messages of a request; the only text of an object is a question of the user."""
-    asked = asked_in(inputs)
+    messages = asked_in(inputs)
     texts = [text for text in as_map(inputs).values() if isinstance(text, str)]
-    return asked or (asked_in(texts[0]) if len(texts) == 1 else [])
+    return messages or (asked_in(texts[0]) if len(texts) == 1 else [])
 
 
 def _valid(assessments: list[_Assessment]) -> list[_Assessment]:

@@ -148,7 +148,8 @@ class Traces(RecordReader):
             reason = "no model's answer and no call of a tool in them"
             yield f"{others:,} {traces} left out: {reason}"
         if index.lost_scores:
-            yield f"scores not recorded: {index.lost_scores:,}, of traces without a model call in the data"
+            reason = "of traces without a model call in the data"
+            yield f"scores not recorded: {index.lost_scores:,}, {reason}"
 
     @override
     def plan(self, inputs: Inputs, index: Index) -> Iterator[Shard]:
@@ -279,7 +280,7 @@ def _pieces(number: int, file: Input) -> Iterator[Piece]:
 
 
 def _parts(path: Path, piece: Piece) -> Iterator[Piece]:
-    """Yield a range of resources, the ranges of scopes of a large one, or of a large scope's spans."""
+    """Yield a range of resources, the scopes of a large one, or the spans of a large scope."""
     depth = len(piece.within)
     if _size(piece.range) < SHARD_BYTES or depth == len(_WITHIN):
         yield piece

@@ -41,7 +41,7 @@ class Span(msgspec.Struct, gc=False):
         start: Start in nanoseconds, 0 where it is not known; so is the end.
         error: The message of a status that is an error; None of another status.
         impossible_times: How many of start and end cannot be times.
-        answer: The answer of a model, where the attributes do not hold it.
+        model_call: The call of a model, where the attributes do not hold it.
     """
 
     trace: str
@@ -55,7 +55,7 @@ class Span(msgspec.Struct, gc=False):
     error: str | None = None
     service: str | None = None
     impossible_times: int = 0
-    answer: Any = None
+    model_call: Any = None
 
 
 class Log(msgspec.Struct, gc=False):

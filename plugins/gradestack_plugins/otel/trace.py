@@ -11,12 +11,12 @@ from msgspec.structs import force_setattr
 from gradestack import IMPOSSIBLE_AMOUNT, Fault, Sample, Source, Status, ToolCall, replace
 from gradestack.jsonio import as_map, as_number, compact
 from gradestack_plugins.otel.dialects import (
-    Answer,
     Execution,
-    answer_of,
+    ModelCall,
     execution_of,
     first_of,
     kind_of,
+    model_call_of,
     specs_of,
 )
 from gradestack_plugins.otel.spans import Event, Log, Span
@@ -57,10 +57,10 @@ class _Trace:
                 spans.append(record)
             else:
                 self.logs.setdefault((record.trace, record.span), []).append(record.event)
-        once = {(span.trace, span.id or number): span for number, span in enumerate(spans)}
-        self.repeated = len(spans) - len(once)
+        unique_spans = {(span.trace, span.id or number): span for number, span in enumerate(spans)}
+        self.repeated = len(spans) - len(unique_spans)
         """Spans that were exported again, as after a failure."""
-        self.spans = sorted(once.values(), key=lambda span: span.start)
+        self.spans = sorted(unique_spans.values(), key=lambda span: span.start)
         self.by_id = {(span.trace, span.id): span for span in self.spans}
         self.roots = [span for span in self.spans if (span.trace, span.parent) not in self.by_id]
         self.kinds = {id(span): kind_of(span.attributes) for span in self.spans}
@@ -68,10 +68,10 @@ class _Trace:
     def sample(self, name: str, source: Source) -> Sample:
         """Return the sample of a trace under a name."""
         talk = Conversation()
-        answers = self._answers()
-        agents = [self._agent_of(span) for span, _ in answers]
-        _read_answers(talk, [answer for _, answer in answers], agents)
-        for _ in range(sum(answer.bare for _, answer in answers)):
+        model_calls = self._model_calls()
+        agents = [self._agent_of(span) for span, _ in model_calls]
+        _read_model_calls(talk, [model_call for _, model_call in model_calls], agents)
+        for _ in range(sum(model_call.bare for _, model_call in model_calls)):
             talk.remark("call_without_arguments")
         for span in self._of_kind("tool"):
             _add_execution(talk, execution_of(span), span, self._agent_of(span))
@@ -86,9 +86,10 @@ class _Trace:
         service = self.spans[0].service if self.spans else None
         facets = {} if service is None else {"service": service}
         identity = Identity(name, None, session, trace, facets, self._remarks())
-        models = (answer.model for _, answer in reversed(answers))
-        tools = (specs_of(answer.tools) for _, answer in answers)
-        usage, seconds = added(answer.usage for _, answer in answers), _seconds(self.spans)
+        models = (model_call.model for _, model_call in reversed(model_calls))
+        tools = (specs_of(model_call.tools) for _, model_call in model_calls)
+        usage = added(model_call.usage for _, model_call in model_calls)
+        seconds = _seconds(self.spans)
         if usage is not None and seconds is not None:
             usage = replace(usage, seconds=seconds)
         more: dict[str, Any] = {
@@ -145,19 +146,19 @@ class _Trace:
                 return name
         return None
 
-    def _answers(self) -> list[tuple[Span, Answer]]:
-        """Return the answers by their spans; an answer that stands on two spans is one."""
-        by_id: dict[SpanId, tuple[Span, Answer]] = {}
+    def _model_calls(self) -> list[tuple[Span, ModelCall]]:
+        """Pair each model call with its span; a call that stands on two nested spans is one."""
+        by_id: dict[SpanId, tuple[Span, ModelCall]] = {}
         for span in self._of_kind("answer"):
             key = (span.trace, span.id)
-            by_id[key] = (span, answer_of(span, self.logs.get(key, ())))
+            by_id[key] = (span, model_call_of(span, self.logs.get(key, ())))
         for key, (span, inner) in list(by_id.items()):
             above = ((other.trace, other.id) for other in self._above(span))
             outer = next((by_id[other][1] for other in above if other in by_id), None)
             if outer is None:
                 continue
-            if not outer.said:
-                outer.history, outer.said = inner.history or outer.history, inner.said
+            if not outer.replies:
+                outer.history, outer.replies = inner.history or outer.history, inner.replies
             outer.usage = inner.usage or outer.usage
             outer.tools = inner.tools if outer.tools is None else outer.tools
             outer.model = outer.model or inner.model
@@ -171,67 +172,71 @@ def session_of(attributes: Mapping[str, Any]) -> str | None:
     return str(session) if type(session) is int else text_or_none(session)
 
 
-def _read_answers(
-    talk: Conversation, answers: Sequence[Answer], agents: Sequence[str | None]
+def _read_model_calls(
+    talk: Conversation, model_calls: Sequence[ModelCall], agents: Sequence[str | None]
 ) -> None:
-    """Read the new messages that each answer was asked with, and the answer.
+    """Read into the conversation the new messages of each request, and then the replies.
 
-    Calls count in an answer's own messages; in those it was asked with only where no answer is
-    recorded.
+    Tool calls count in replies, and in the messages of a request only where no reply is recorded.
     """
     has_agents = len(set(agents)) > 1
-    has_answers = any(answer.said for answer in answers)
+    has_replies = any(model_call.replies for model_call in model_calls)
     keys: list[str] = []
-    for answer, agent in zip(answers, agents, strict=True):
-        asked_keys = [message_key(message) for message in answer.history]
+    for model_call, agent in zip(model_calls, agents, strict=True):
+        asked_keys = [message_key(message) for message in model_call.history]
         shared = shared_beginning(keys, asked_keys)
         continues = shared == len(keys)
         known = set(keys)
         entries: list[Any] = []
-        for message, key in zip(answer.history[shared:], asked_keys[shared:], strict=True):
+        for message, key in zip(model_call.history[shared:], asked_keys[shared:], strict=True):
             if continues or key not in known:
                 keys.append(key)
-                is_echo = has_answers and as_map(message).get("role") == "assistant"
+                is_echo = has_replies and as_map(message).get("role") == "assistant"
                 entries += [] if is_echo else [message]
-        for message in answer.said:
+        for message in model_call.replies:
             keys.append(message_key(message))
             entries.append({**message, "author": agent} if has_agents else message)
         talk.read(entries)
 
 
-def _add_execution(talk: Conversation, made: Execution, span: Span, agent: str | None) -> None:
+def _add_execution(talk: Conversation, execution: Execution, span: Span, agent: str | None) -> None:
     """Give the execution of a call to its call; an execution without one is a call of its own."""
-    call = _call_of(talk, made)
+    call = _call_of(talk, execution)
     if call is None:
         talk.step = max(talk.step, 0)
-        arguments = parse_arguments(made.arguments)
-        call = talk.add_call("function", made.id, made.name, arguments, author=agent)
-        if made.arguments is None:
+        arguments = parse_arguments(execution.arguments)
+        call = talk.add_call("function", execution.id, execution.name, arguments, author=agent)
+        if execution.arguments is None:
             talk.remark("call_without_arguments")
     if call.status is None:
-        error, kind = made.error, made.error_type
-        form = error_form(plain(made.result)) if error is None else None
+        error, kind = execution.error, execution.error_type
+        form = error_form(plain(execution.result)) if error is None else None
         if form is not None:
             error, kind = form.message, form.type
-        result = error if made.result is None else made.result
+        result = error if execution.result is None else execution.result
         finish(call, plain(result), error, kind)
-    elif made.error is not None and call.status != "denied":
-        finish(call, call.result, call.error or made.error, made.error_type or call.error_type)
+    elif execution.error is not None and call.status != "denied":
+        finish(
+            call,
+            call.result,
+            call.error or execution.error,
+            execution.error_type or call.error_type,
+        )
     if span.start and span.end >= span.start:
         started = datetime.fromtimestamp(span.start / 1e9, UTC)
         force_setattr(call, "seconds", (span.end - span.start) / 1e9)
         force_setattr(call, "started", started.isoformat())
 
 
-def _call_of(talk: Conversation, made: Execution) -> ToolCall | None:
+def _call_of(talk: Conversation, execution: Execution) -> ToolCall | None:
     """Return the call of an execution's id, else the first of its name, without an execution."""
-    free = [call for call in talk.calls if call.started is None]
-    for call in free:
-        if made.id is not None and call.id == made.id:
+    open_calls = [call for call in talk.calls if call.started is None]
+    for call in open_calls:
+        if execution.id is not None and call.id == execution.id:
             return call
-    has_ids = made.id is not None and any(call.id is not None for call in free)
-    for call in free:
-        if call.name == made.name and not (has_ids and call.id is not None):
+    has_ids = execution.id is not None and any(call.id is not None for call in open_calls)
+    for call in open_calls:
+        if call.name == execution.name and not (has_ids and call.id is not None):
             return call
     return None
 

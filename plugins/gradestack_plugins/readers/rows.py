@@ -1,9 +1,9 @@
 """Runs out of rows: the rows of one trace are one run.
 
-A row is a call of a model, a call of a tool, a step that may be one, or the root of its trace. Calls
-of models and tools below a call of a tool are the run of a sub-agent. Requests of one trace mostly
-repeat the messages before them: the messages that a request adds are appended, then its answer.
-Rows of tools give results to the calls that answers made, by name and order.
+A row is a call of a model, a call of a tool, a step that may be one, or the root of its trace.
+Calls of models and tools below a call of a tool are the run of a sub-agent. Requests of one trace
+mostly repeat the messages before them: the messages that a request adds are appended, then its
+answer. Rows of tools give results to the calls that answers made, by name and order.
 """
 
 from __future__ import annotations
@@ -232,11 +232,11 @@ def _conversation(models: list[Row]) -> list[Any]:
     entries: list[Any] = []
     keys: list[str] = []
     for row in models:
-        asked = row.asked_keys
-        shared = shared_beginning(keys, asked)
+        asked_keys = row.asked_keys
+        shared = shared_beginning(keys, asked_keys)
         continues = shared == len(keys)
         known = set(keys)
-        for entry, key in zip(row.asked[shared:], asked[shared:], strict=True):
+        for entry, key in zip(row.asked[shared:], asked_keys[shared:], strict=True):
             if continues or key not in known:
                 entries.append(entry)
                 keys.append(key)
@@ -263,8 +263,8 @@ def message_key(entry: Any) -> str:
     calls += [block.get("id") for block in blocks if block.get("type") == "tool_use"]
     results = [block.get("tool_use_id") for block in blocks if "tool_use_id" in block]
     text = compact(content) if isinstance(content, dict) else text_of(content)
-    said = [message.get("role"), text, calls, results, message.get("tool_call_id")]
-    return f"{said}\n"
+    identity = [message.get("role"), text, calls, results, message.get("tool_call_id")]
+    return f"{identity}\n"
 
 
 def _call_key(call: Mapping[str, Any]) -> Any:

@@ -225,7 +225,7 @@ class RunReader(WholeDocuments):
                 strangers.append(source)
 
     def _samples(self, runs: Iterable[Run], start: Source) -> Iterator[Sample | BadRecord]:
-        """Yield the sample of each run; after one that cannot be read, the others are still read."""
+        """Yield the sample of each run; one that cannot be read does not end the others."""
         next_run: list[Run] = []
         take = partial(_take_next, iter(runs), next_run)
         while not (bad := list(self.guarded(take, None, start))) and next_run:

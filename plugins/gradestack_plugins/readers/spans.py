@@ -78,8 +78,8 @@ def read_row(
         _add_answer(row, span)
     elif row.kind == "root":
         row.task = _id_text(span.task)
-        row.asked, row.text = _question(span.input), _said(span.output)
-        row.expected, row.recorded = _said(span.expected), scores_by_name(span.scores)
+        row.asked, row.text = _question(span.input), _root_text(span.output)
+        row.expected, row.recorded = _root_text(span.expected), scores_by_name(span.scores)
     else:
         row.name = span.name or ""
         row.arguments, row.result = decoded(span.input), span.output
@@ -144,7 +144,7 @@ def _question(value: Any) -> list[Any]:
     return asked_in(value)
 
 
-def _said(value: Any) -> str | None:
+def _root_text(value: Any) -> str | None:
     """Return the answer of a root: a text, or the only text of an object."""
     value = decoded(value)
     return value if isinstance(value, str) else _only_text(as_map(value))

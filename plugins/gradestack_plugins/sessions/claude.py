@@ -210,7 +210,7 @@ def _compare_histories(
             contained[name] = holder
             continue
         own_files.append(name)
-        counted[name] = frozenset(answer.decode() for answer in answers[name] & earlier)
+        counted[name] = frozenset(identifier.decode() for identifier in answers[name] & earlier)
         earlier |= answers[name]
 
 
@@ -338,11 +338,11 @@ def _last_branch(entries: list[_Entry]) -> list[_Entry]:
 
 
 def _add_ends(run: Run, ends: Sequence[dict[str, Any]]) -> None:
-    """Add what stream-json says at the end of each turn: cost, time, and how the run ended."""
+    """Add the cost, the time and the end of the run from stream-json's lines at ends of turns."""
     last = ends[-1]
     times = [as_number(end.get("duration_ms")) or 0 for end in ends]
-    answers = [entry for entry in run.entries if entry.get("role") == "assistant"]
-    requests = {compact(answer.get("id")) for answer in answers}
+    replies = [entry for entry in run.entries if entry.get("role") == "assistant"]
+    requests = {compact(reply.get("id")) for reply in replies}
     cost = as_number(last.get("total_cost_usd"))
     run.usage = Usage(requests=len(requests), cost_usd=cost, seconds=sum(times) / 1000)
     subtype = word(last, "subtype")

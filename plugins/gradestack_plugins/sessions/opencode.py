@@ -141,12 +141,12 @@ def _answers(parts: Iterable[Line], about_message: Line) -> Iterator[Line]:
             has_steps = has_steps or "tokens" in recorded
             tokens = recorded if has_steps else about_message
             if blocks:
-                answer = {
+                reply = {
                     "role": "assistant",
                     "content": blocks,
                     "model": about_message.get("modelID"),
                 }
-                yield {**answer, "usage": _usage_of(tokens)}
+                yield {**reply, "usage": _usage_of(tokens)}
             yield from results
             blocks, results = [], []
         elif part.type == "tool":

@@ -336,19 +336,19 @@ class LangSmith(RowReader):
         inputs = recorded.get("inputs")
         prompts = as_list(as_map(inputs).get("prompts"))
         if row.kind == "model" and prompts:
-            row.asked = _asked_by_prompts(prompts, row.answer)
+            row.asked = _prompt_question(prompts, row.answer)
         elif row.kind == "tool":
             row.arguments = _tool_input(inputs)
             row.result, error = _tool_result(recorded.get("outputs"))
             row.error = error if row.error is None else row.error
 
 
-def _asked_by_prompts(prompts: Sequence[Any], answer: list[Any]) -> list[Any]:
+def _prompt_question(prompts: Sequence[Any], reply: list[Any]) -> list[Any]:
     """Return the question of prompts that a tracer wrote as one text.
 
     Prompts of a chat model repeat messages that were said: they are no questions.
     """
-    is_chat = any("tool_calls" in as_map(entry) for entry in answer)
+    is_chat = any("tool_calls" in as_map(entry) for entry in reply)
     return [] if is_chat else [{"role": "user", "content": prompts[0]}]
 
 

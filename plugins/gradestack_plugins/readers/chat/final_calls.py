@@ -13,8 +13,8 @@ _ANSWERS: Final = {
     "final_answer": "answer",
     "final_result": "",
 }
-"""Tool -> the argument that is the answer: of Cline and Roo Code, smolagents, and pydantic-ai, whose
-answer is all arguments."""
+"""Tool -> the argument that is the answer: of Cline and Roo Code, smolagents, and pydantic-ai,
+whose answer is all arguments."""
 _COMPUTED: Final = "final_answer"
 """The tool whose answer may be computed of its argument, which the message then has."""
 
@@ -33,7 +33,7 @@ def final_text(calls: Sequence[ToolCall], step: int, text: str | None) -> str | 
     if last.name == _COMPUTED and text:
         return text
     values = list(last.arguments.values())
-    answer = last.arguments.get(_ANSWERS[last.name], values[0] if len(values) == 1 else None)
-    if answer is None:
+    argument = last.arguments.get(_ANSWERS[last.name], values[0] if len(values) == 1 else None)
+    if argument is None:
         return compact(last.arguments)
-    return answer if isinstance(answer, str) else compact(answer)
+    return argument if isinstance(argument, str) else compact(argument)

@@ -48,11 +48,11 @@ $(VENV)/.installed: $(BIN)/python pyproject.toml core/gradestack/_version.py
 	$(PIP) install --quiet --editable .
 	@touch $@
 
-$(VENV)/.installed-dev: $(BIN)/python pyproject.toml
+$(VENV)/.installed-dev: $(BIN)/python pyproject.toml core/gradestack/_version.py
 	$(PIP) install --quiet --editable '.[dev]'
 	@touch $@ $(VENV)/.installed
 
-$(VENV)/.installed-bench: $(BIN)/python pyproject.toml
+$(VENV)/.installed-bench: $(BIN)/python pyproject.toml core/gradestack/_version.py
 	$(PIP) install --quiet --editable '.[bench]'
 	@touch $@ $(VENV)/.installed
 

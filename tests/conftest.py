@@ -208,9 +208,9 @@ def bounded(tmp_path):
 @pytest.fixture
 def held(tmp_path):
     """A run that stands still at the ninth of twelve ranges."""
-    place = tmp_path / "held"
-    place.mkdir()
-    found = Held(place)
+    folder = tmp_path / "held"
+    folder.mkdir()
+    found = Held(folder)
     yield found
     found.end()
 

@@ -61,9 +61,9 @@ def checked(out):
     )
     registry = discover()
     entries = {
-        (each.get("of"), each["key"]): each
-        for each in header["components"]
-        if each["kind"] == "aggregator"
+        (component.get("of"), component["key"]): component
+        for component in header["components"]
+        if component["kind"] == "aggregator"
     }
     known, wrong = 0, []
     for grader, metrics in summary["metrics"]["aggregates"].items():
@@ -73,9 +73,9 @@ def checked(out):
                 name = ".".join(path[2:] if path[0] == "models" else path)
                 figure = next(
                     (
-                        each
-                        for each in registry.load("aggregator", entry["name"]).figures
-                        if each.covers(name)
+                        figure
+                        for figure in registry.load("aggregator", entry["name"]).figures
+                        if figure.covers(name)
                     ),
                     None,
                 )

@@ -102,9 +102,9 @@ def _content(run, graders):
         for part in ("aggregates", "by_metric", "states")
     ]
     headline = [
-        each
-        for each in summary["headline"]["figures"]
-        if each["figure"].partition(".")[0] in graders
+        figure
+        for figure in summary["headline"]["figures"]
+        if figure["figure"].partition(".")[0] in graders
     ]
     return kept, figures, outcome, headline
 

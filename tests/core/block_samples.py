@@ -134,9 +134,9 @@ def told(made, result):
         "rows": None if result.parts.rows is None else result.parts.rows.read_bytes(),
         "metrics": merging.figures(),
         "counts": [
-            (key, name, grader_figures(each))
+            (key, name, grader_figures(count))
             for key, counts in merging.counts().items()
-            for name, each in counts.items()
+            for name, count in counts.items()
         ],
         "repeated": merging.merged.table.repeated(),
         "bad": (result.bad, result.bad_listed),
@@ -163,9 +163,9 @@ def consistent(result):
     table.extend(result.table)
     held = table.keys["id"]
     assert [held.values[code] for code in held.codes] == ids
-    assert {len(each.codes) for each in (*table.verdicts.values(), *table.numbers.values())} == {
-        len(ids)
-    }
+    assert {
+        len(verdict.codes) for verdict in (*table.verdicts.values(), *table.numbers.values())
+    } == {len(ids)}
     if "log/all.txt" in result.parts.native:
         chunks = result.parts.native["log/all.txt"].read_text().split("|")
         assert [chunk.partition("=")[0] for chunk in chunks if not chunk.startswith("bad")] == ids

@@ -62,7 +62,7 @@ def write_lines(tmp_path):
     def write(records: Iterable[Any], name: str = "runs.jsonl") -> Path:
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        lines = [each if isinstance(each, str) else json.dumps(each) for each in records]
+        lines = [entry if isinstance(entry, str) else json.dumps(entry) for entry in records]
         path.write_text(
             "".join(f"{line}\n" for line in lines), encoding="utf-8", errors="surrogatepass"
         )
@@ -208,7 +208,7 @@ def command(monkeypatch, capsys, registry):
         capsys.readouterr()
         code = 0
         try:
-            commands.main([str(each) for each in arguments])
+            commands.main([str(argument) for argument in arguments])
         except SystemExit as done:
             code = done.code if isinstance(done.code, int) else 0
         out, err = capsys.readouterr()

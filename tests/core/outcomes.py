@@ -22,10 +22,10 @@ def some_of(cases, every):
         for case in cases
     ]
     return [
-        each
+        param
         if number % every == 0
-        else pytest.param(*each.values, id=each.id, marks=pytest.mark.proof)
-        for number, each in enumerate(params)
+        else pytest.param(*param.values, id=param.id, marks=pytest.mark.proof)
+        for number, param in enumerate(params)
     ]
 
 
@@ -70,9 +70,9 @@ def files_but_headers(place):
     }
 
 
-def clean(said, code, *words):
-    assert said.code == code, said
-    assert "Traceback" not in said.err + said.out
-    assert said.err.startswith("error: "), said.err
+def clean(message, code, *words):
+    assert message.code == code, message
+    assert "Traceback" not in message.err + message.out
+    assert message.err.startswith("error: "), message.err
     for word in words:
-        assert word in said.err, said.err
+        assert word in message.err, message.err

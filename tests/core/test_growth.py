@@ -25,17 +25,17 @@ def grows(work, small):
 
     The least of three trials, as others may disturb.
     """
-    found = []
+    collected = []
     for _ in range(3):
         times = []
         for size in (small, 2 * small):
             begun = time.process_time()
             work(size)
             times.append(time.process_time() - begun)
-        found.append(times[1] / times[0])
-        if found[-1] < MOST:
+        collected.append(times[1] / times[0])
+        if collected[-1] < MOST:
             break
-    return min(found)
+    return min(collected)
 
 
 def called(rng, task):
@@ -77,7 +77,7 @@ def test_files_of_a_directory_are_named_in_time_by_their_number(tmp_path):
     for file in files:
         file.touch()
     names = name_inputs(files)
-    assert len({each.name for each in names}) == len({each.shown for each in names}) == 8000
+    assert len({name.name for name in names}) == len({name.shown for name in names}) == 8000
     assert names[0].shown == "000/0.jsonl"
     assert grows(lambda size: name_inputs(files[:size]), 4000) < MOST
 

@@ -110,7 +110,7 @@ def imported_modules(path):
     """Return the kernel modules a file imports, at run time or for types, as dotted names below
     gradestack.
     """
-    found = set()
+    collected = set()
     for node in ast.walk(tree_of(path)):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
@@ -118,10 +118,10 @@ def imported_modules(path):
             names = [f"{node.module}.{alias.name}" for alias in node.names]
         else:
             continue
-        found |= {
+        collected |= {
             name.removeprefix("gradestack.") for name in names if name.startswith("gradestack.")
         }
-    return found
+    return collected
 
 
 def files_outside():
@@ -139,14 +139,14 @@ def files_outside():
 def imports(path, *, top_only=False):
     """Return the full names of what a file imports, at its top or anywhere."""
     nodes = tree_of(path).body if top_only else ast.walk(tree_of(path))
-    found = set()
+    collected = set()
     for node in nodes:
         if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
+            collected |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: imports are absolute"
-            found |= {f"{node.module}.{alias.name}" for alias in node.names}
-    return found
+            collected |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return collected
 
 
 def roots(names):
@@ -210,7 +210,8 @@ def test_no_two_modules_import_each_other():
     edges = {}
     for name, path in modules.items():
         named = {
-            each if each in modules else each.rpartition(".")[0] for each in imported_modules(path)
+            imported_module if imported_module in modules else imported_module.rpartition(".")[0]
+            for imported_module in imported_modules(path)
         }
         edges[name] = (named & set(modules)) - {name, ""} if name else set()
     TopologicalSorter(edges).prepare()  # raises CycleError, naming them
@@ -351,15 +352,15 @@ def test_installed_entry_points_are_those_of_the_project():
     """A new line in pyproject.toml needs a new install; this tells."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     installed = {
-        each.name: each.value
-        for each in distribution("gradestack").entry_points
-        if each.group == "gradestack"
+        entry_point.name: entry_point.value
+        for entry_point in distribution("gradestack").entry_points
+        if entry_point.group == "gradestack"
     }
     assert installed == project["entry-points"]["gradestack"]
     scripts = {
-        each.name: each.value
-        for each in distribution("gradestack").entry_points
-        if each.group == "console_scripts"
+        entry_point.name: entry_point.value
+        for entry_point in distribution("gradestack").entry_points
+        if entry_point.group == "console_scripts"
     }
     assert scripts == project["scripts"]
 

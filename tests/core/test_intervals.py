@@ -148,10 +148,10 @@ def figures(*rows):
 def test_figures_stand_with_their_intervals():
     """Samples of a task are one cell; a cluster is the task where it is given."""
     rows = [(Key(id=task), score) for task, score in (("a", 1), ("a", 0), ("b", 1), ("c", 0))]
-    found = figures(*rows)
-    assert (found["n"], found["clusters"], found["share"]) == (4, 3, 0.5)
-    assert found["share_interval"]["clusters"] == 3
-    assert "models" not in found
+    computed = figures(*rows)
+    assert (computed["n"], computed["clusters"], computed["share"]) == (4, 3, 0.5)
+    assert computed["share_interval"]["clusters"] == 3
+    assert "models" not in computed
     assert figures(*rows, (Key(id="d", cluster="a"), 1))["clusters"] == 3
 
 
@@ -162,9 +162,9 @@ def test_a_ratio_is_of_the_tasks_that_add_to_its_divisor():
         (Key(id=task), Grade(score=1.0, counts={"expected": expected, "made": made}))
         for task, (expected, made) in counts.items()
     ]
-    found = figures(*rows)
-    assert (found["called_interval"]["n"], found["called_interval"]["clusters"]) == (3, 2)
-    assert (found["share_interval"]["n"], found["share_interval"]["clusters"]) == (3, 3)
+    computed = figures(*rows)
+    assert (computed["called_interval"]["n"], computed["called_interval"]["clusters"]) == (3, 2)
+    assert (computed["share_interval"]["n"], computed["share_interval"]["clusters"]) == (3, 3)
 
 
 def test_what_cannot_be_below_a_bound_has_no_interval_that_is():
@@ -196,17 +196,17 @@ And so on.
 @pytest.mark.parametrize(("value", "stderr", "clusters"), NEAR)
 def test_within_a_task_of_an_end_an_interval_is_no_narrower_than_wilsons(value, stderr, clusters):
     """And its end there is one that a single task would reach with five chances in a hundred."""
-    found = interval(Estimate(value, stderr, clusters), clusters)
+    computed = interval(Estimate(value, stderr, clusters), clusters)
     q = t_quantile(0.975, clusters - 1)
     middle, root = (
         value + q * q / (2 * clusters),
         q * math.sqrt(value * (1 - value) / clusters + (q / (2 * clusters)) ** 2),
     )
     whole, once = 1 + q * q / clusters, 1 - 0.95 ** (1 / clusters)
-    assert found["low"] <= (middle - root) / whole
-    assert found["high"] >= (middle + root) / whole
-    assert found["low"] <= once + 1e-12 if value < 0.5 else found["high"] >= 1 - once - 1e-12
-    assert (found["method"], found["stderr"]) == ("logit_t", stderr)
+    assert computed["low"] <= (middle - root) / whole
+    assert computed["high"] >= (middle + root) / whole
+    assert computed["low"] <= once + 1e-12 if value < 0.5 else computed["high"] >= 1 - once - 1e-12
+    assert (computed["method"], computed["stderr"]) == ("logit_t", stderr)
 
 
 @pytest.mark.parametrize("confidence", [0.5, 0.8, 0.99])
@@ -241,11 +241,11 @@ def test_an_amount_of_which_one_task_has_most_has_a_longer_upper_half():
     assert (of.skewness, of.kurtosis) == pytest.approx(
         (2.6701360536337466, 7.319153766768089), rel=1e-12
     )
-    found = interval(of, 8, share=False, amount=True)
-    assert found["method"] == "skewed_t"
-    assert found["df"] == 1
-    assert found["high"] - of.value > 2 * (of.value - found["low"])
-    assert found["low"] >= 0
+    computed = interval(of, 8, share=False, amount=True)
+    assert computed["method"] == "skewed_t"
+    assert computed["df"] == 1
+    assert computed["high"] - of.value > 2 * (of.value - computed["low"])
+    assert computed["low"] >= 0
 
 
 @pytest.mark.parametrize(("values", "reason"), DATA["an_amount_that_says_too_little_has_a_reason"])

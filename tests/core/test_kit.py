@@ -17,15 +17,15 @@ HEAD = "import attrs\nfrom gradestack import *\nfrom gradestack import Component
 
 def found_in(file, law):
     """Return what the checks of a file find wrong, as text."""
-    said = []
+    messages = []
     for check in checks(str(file)):
         if law is None and check.name.endswith("hash seed"):
             continue
         try:
             check()
         except (AssertionError, ConfigError) as error:
-            said.append(str(error))
-    return "\n".join(said)
+            messages.append(str(error))
+    return "\n".join(messages)
 
 
 @pytest.mark.parametrize("case", data(__file__, "kit.yaml"), ids=lambda case: case["name"])
@@ -35,9 +35,9 @@ def test_a_planted_mistake_is_found_with_its_line(tmp_path, monkeypatch, case):
     file.write_text(HEAD + case["code"])
     line = 1 + next(at for at, text in enumerate(file.read_text().splitlines()) if "# here" in text)
     said = found_in(file, case.get("law"))
-    assert any(case["said"] in each and f"mine.py:{line}" in each for each in said.splitlines()), (
-        said
-    )
+    assert any(
+        case["said"] in one_line and f"mine.py:{line}" in one_line for one_line in said.splitlines()
+    ), said
 
 
 BOTH = '''

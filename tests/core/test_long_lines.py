@@ -53,9 +53,9 @@ def peak(spawn, tmp_path):
     def measure(name, records, *more):
         write_records(tmp_path / name, records)
         arguments = ["grade", name, "-o", f"out-{name}", "--engine", "serial", "--quiet", *more]
-        said = spawn(*arguments, program=["-c", MEASURED], **GIVEN_BACK)
-        assert said.code == 0, said.err
-        return int(said.out.rpartition("peak ")[2]) * 1024
+        result = spawn(*arguments, program=["-c", MEASURED], **GIVEN_BACK)
+        assert result.code == 0, result.err
+        return int(result.out.rpartition("peak ")[2]) * 1024
 
     return measure
 

@@ -27,7 +27,7 @@ from tests.core.outcomes import data
 
 DATA = data(__file__, "model.yaml")
 
-KINDS = [each for each in vars(model).values() if getattr(each, "__struct_fields__", ())]
+KINDS = [value for value in vars(model).values() if getattr(value, "__struct_fields__", ())]
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -18,7 +18,7 @@ CASES = [(name, each) for name, many in data(__file__, "odd_runs.yaml").items() 
 
 @pytest.fixture(scope="module")
 def sound(tmp_path_factory):
-    place = tmp_path_factory.mktemp("runs")
+    folder = tmp_path_factory.mktemp("runs")
     call = {"name": "f", "arguments": {}}
     samples = [
         {
@@ -31,10 +31,10 @@ def sound(tmp_path_factory):
         for task in range(4)
         for run in range(2)
     ]
-    write_records(place / "r.jsonl", samples)
+    write_records(folder / "r.jsonl", samples)
     for name in ("good", "bad"):
-        gradestack.grade(samples, graders={"g": "tool_calls"}, output=place / name)
-    return place
+        gradestack.grade(samples, graders={"g": "tool_calls"}, output=folder / name)
+    return folder
 
 
 @pytest.mark.parametrize(
@@ -49,11 +49,11 @@ def test_an_odd_run_is_shown_or_refused(sound, tmp_path, command, monkeypatch, n
         write_records(path, (first | change, *rest))
     else:
         path = tmp_path / "bad" / f"{name}.json"
-        found = read_json(path)
+        content = read_json(path)
         changed = {
-            key: found[key] | each if key == "metrics" else each for key, each in change.items()
+            key: content[key] | each if key == "metrics" else each for key, each in change.items()
         }
-        path.write_text(json.dumps(found | changed))
+        path.write_text(json.dumps(content | changed))
     gate = "gate={kind: baseline, metric_key: g, baseline: bad, max_flips: 5}"
     for arguments in (
         ("compare", "bad", "good"),
@@ -74,11 +74,13 @@ def test_an_odd_run_is_shown_or_refused(sound, tmp_path, command, monkeypatch, n
             "reports=[]",
         ),
     ):
-        said = command(*arguments)
-        assert said.code in (0, 3), (arguments, said)
-        assert "bug" not in said.err, arguments
-        assert said.code == 0 or said.err.startswith("error: "), arguments
-        assert name != "results" or said.code == 0 or "bad/results.jsonl:1: " in said.err, said
+        result = command(*arguments)
+        assert result.code in (0, 3), (arguments, result)
+        assert "bug" not in result.err, arguments
+        assert result.code == 0 or result.err.startswith("error: "), arguments
+        assert name != "results" or result.code == 0 or "bad/results.jsonl:1: " in result.err, (
+            result
+        )
     with contextlib.suppress(DataError):
         report = load_report("bad")
         assert len(report.table("samples")) == 8

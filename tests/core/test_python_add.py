@@ -61,13 +61,13 @@ def test_a_filter_chooses_the_runs_that_are_graded_and_the_others_are_skipped(re
         assert added["state"] == ("graded" if is_chosen else "skipped")
         if not is_chosen:
             assert added["rationale"] == 'not chosen by filter: id == "t1"'
-    again = gradestack.grade_files(
+    graded_again = gradestack.grade_files(
         "runs.jsonl",
         graders=["tool_calls"],
         overrides=['graders.repeats={kind: repeats, filter: "id == \\"t1\\""}'],
         output="at_once",
     )
-    assert files_of(report.path) == files_of(again.path)
+    assert files_of(report.path) == files_of(graded_again.path)
 
 
 @pytest.mark.parametrize("change", [Path.unlink, lambda path: path.write_text("{}\n")])
@@ -75,11 +75,11 @@ def test_rows_are_graded_again_where_the_files_are_gone_or_changed(records, chan
     gradestack.grade_files("runs.jsonl", graders=["tool_calls"], output="out")
     at_once = gradestack.grade_files("runs.jsonl", graders=["tool_calls", "repeats"], output="all")
     change(records)
-    said = []
+    messages = []
     with pytest.raises(gradestack.ConfigError, match="would replace; name another place"):
         gradestack.add_graders("out", "repeats")
-    report = gradestack.add_graders("out", "repeats", output="more", say=said.append)
-    assert "the rows of out are graded again" in said[0]
+    report = gradestack.add_graders("out", "repeats", output="more", say=messages.append)
+    assert "the rows of out are graded again" in messages[0]
     assert report.metrics["by_metric"] == at_once.metrics["by_metric"]
     assert report.aggregates == at_once.aggregates
     grades = [row["grades"] for row in at_once.rows()]

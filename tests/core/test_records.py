@@ -109,10 +109,10 @@ def read(*paths, reader=None):
 
 
 def told(records):
-    texts = [each.reason if isinstance(each, BadRecord) else each.id for each in records]
+    texts = [record.reason if isinstance(record, BadRecord) else record.id for record in records]
     return [
-        (text, each.source.line, each.source.ordinal)
-        for text, each in zip(texts, records, strict=True)
+        (text, record.source.line, record.source.ordinal)
+        for text, record in zip(texts, records, strict=True)
     ]
 
 
@@ -285,7 +285,7 @@ def test_a_record_may_give_any_number_of_samples(write):
     path = write([{"pairs": 3}, {"pairs": 0}, {"pairs": 9}, "{bad", {"pairs": 1}])
     shards = shards_of(path, path, reader=Pairs())
     size = path.stat().st_size + 1
-    assert [(each.ordinal, each.extra, each.position) for each in shards] == [
+    assert [(shard.ordinal, shard.extra, shard.position) for shard in shards] == [
         (0, "all", 0),
         (1, "once", 9 * size),
         (2, "all", 10 * size),

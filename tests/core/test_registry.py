@@ -38,12 +38,12 @@ def plugins_of(spawn, *sites, **variables):
 
 
 def test_every_built_in_plugin_is_sound():
-    found = discover(limit="")
-    assert [f"{plugin}: {plugin.error}" for plugin in found.broken] == []
-    assert found.conflicts == []
-    assert {"serial"} <= set(found.names("engine"))
-    assert "jsonl" in found.names("reader")
-    assert {plugin.distribution for plugin in found.plugins} == {"gradestack"}
+    discovered = discover(limit="")
+    assert [f"{plugin}: {plugin.error}" for plugin in discovered.broken] == []
+    assert discovered.conflicts == []
+    assert {"serial"} <= set(discovered.names("engine"))
+    assert "jsonl" in discovered.names("reader")
+    assert {plugin.distribution for plugin in discovered.plugins} == {"gradestack"}
 
 
 def test_an_unknown_name_is_a_config_error_with_advice(registry):
@@ -62,12 +62,12 @@ def test_an_unknown_name_that_a_broken_plugin_may_have_is_its_fault(registry):
 
     A mere typo of a known name stays a typo.
     """
-    found = Registry([*registry.plugins, broken()])
+    joined_registry = Registry([*registry.plugins, broken()])
     with pytest.raises(PluginError) as caught:
-        found.find("grader", "whatever")
+        joined_registry.find("grader", "whatever")
     assert "sick (sick-dist 2): boom" in str(caught.value)
     with pytest.raises(ConfigError, match="did you mean 'tau_partial'"):
-        found.find("grader", "tau_partail")
+        joined_registry.find("grader", "tau_partail")
 
 
 def test_a_component_claimed_twice_is_a_conflict_naming_both(toys):
@@ -84,8 +84,8 @@ def test_a_component_claimed_twice_is_a_conflict_naming_both(toys):
         version="2",
         components=(toys.component("grader", "same", "Plain"),),
     )
-    found = Registry([one, two])
-    assert found.conflicts == [
+    registry = Registry([one, two])
+    assert registry.conflicts == [
         (
             "grader 'same' is offered by a (dist-a 1) and b (dist-b 2); write dist-a:same or "
             "dist-b:same"
@@ -94,9 +94,9 @@ def test_a_component_claimed_twice_is_a_conflict_naming_both(toys):
     with pytest.raises(
         PluginError, match=r"'same' is offered by .*; write dist-a:same or dist-b:same"
     ):
-        found.find("grader", "same")
-    assert found.find("grader", "Dist_B:same")[1] is two
-    assert found.find("grader", "dist.b:same").name == "dist-b:same"
+        registry.find("grader", "same")
+    assert registry.find("grader", "Dist_B:same")[1] is two
+    assert registry.find("grader", "dist.b:same").name == "dist-b:same"
     assert Registry([one]).find("grader", "dist-a:same").name == "same"
     assert Registry([one]).conflicts == []
 
@@ -111,27 +111,29 @@ def test_a_malformed_component_breaks_its_plugin(toys, component, message):
     made = Component(
         **({"kind": "grader", "name": "x", "target": "a:B", "summary": "s"} | component)
     )
-    found = discover(extra=[("odd", toys.offer(made)), ("toys", toys.offer(*toys.TOYS))], limit="")
-    (sick,) = [plugin for plugin in found.broken if plugin.name == "odd"]
+    discovered = discover(
+        extra=[("odd", toys.offer(made)), ("toys", toys.offer(*toys.TOYS))], limit=""
+    )
+    (sick,) = [plugin for plugin in discovered.broken if plugin.name == "odd"]
     assert message in sick.error
-    assert "toy" in found.names("grader")
+    assert "toy" in discovered.names("grader")
 
 
 def test_a_malformed_component_costs_itself(toys):
     other = Component(kind="juggler", name="x", target="a:B", summary="s")
-    found = discover(
+    discovered = discover(
         extra=[("odd", toys.offer(other, toys.component("grader", "sound", "Toy")))], limit=""
     )
-    assert found.find("grader", "sound")[1].error == "component 'x' has unknown kind 'juggler'"
+    assert discovered.find("grader", "sound")[1].error == "component 'x' has unknown kind 'juggler'"
 
 
 @pytest.mark.parametrize(
     ("target", "message"), DATA["a_target_that_cannot_be_used_is_a_plugin_error"]
 )
 def test_a_target_that_cannot_be_used_is_a_plugin_error(make_registry_, toys, target, message):
-    found = make_registry_(Component(kind="grader", name="odd", target=target, summary="s"))
+    registry = make_registry_(Component(kind="grader", name="odd", target=target, summary="s"))
     with pytest.raises(PluginError) as caught:
-        found.load("grader", "odd")
+        registry.load("grader", "odd")
     assert message in str(caught.value)
     assert "grader 'odd' of plugin toys" in str(caught.value)
 
@@ -249,10 +251,11 @@ def test_plugins_can_be_limited(spawn, distribution):
 def test_names_of_plugins_that_are_not_there_are_told(spawn, monkeypatch):
     assert discover(limit="readers, nowhere,").unknown == ["nowhere"]
     assert discover(limit="").unknown == []
-    said = spawn("plugins", "list", "--kind", "engine", GRADESTACK_PLUGINS="engines,polit")
-    assert said.code == 0
+    result = spawn("plugins", "list", "--kind", "engine", GRADESTACK_PLUGINS="engines,polit")
+    assert result.code == 0
     assert (
-        said.err == "warning: GRADESTACK_PLUGINS names polit, no installed plugin is called that\n"
+        result.err
+        == "warning: GRADESTACK_PLUGINS names polit, no installed plugin is called that\n"
     )
 
 

@@ -41,19 +41,19 @@ def reads_by_itself(node):
     name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
     if name in {"read_bytes", "read_text"}:
         return isinstance(node.func, ast.Attribute)
-    modes = [each.value for each in node.args if isinstance(each, ast.Constant)]
+    modes = [argument.value for argument in node.args if isinstance(argument, ast.Constant)]
     is_path = isinstance(node.func, ast.Attribute) and (not node.args or modes == ["rb"])
-    keywords = {each.arg for each in node.keywords}
+    keywords = {keyword.arg for keyword in node.keywords}
     return name == "open" and is_path and (modes == ["rb"] or bool(keywords & {"encoding"}))
 
 
 def test_files_are_opened_by_one_function():
-    found = set()
+    collected = set()
     for path in (path for root in ROOTS for path in root.rglob("*.py")):
         tree = ast.parse(path.read_text(encoding="utf-8"))
         if any(map(reads_by_itself, ast.walk(tree))):
-            found.add(path.as_posix())
-    assert found - OWN == set()
+            collected.add(path.as_posix())
+    assert collected - OWN == set()
 
 
 def test_a_file_is_read_as_far_as_is_meant(tmp_path):

@@ -71,7 +71,9 @@ def test_reporters_keep_the_options_of_the_run(run_lines, record, registry, tmp_
 def test_options_a_reporter_does_not_know_any_more(run_lines, record, registry, tmp_path):
     run = run_lines([record("a", 1.0)], reports=["dump"])
     loaded = load_report(run.path)
-    (reporter,) = [each for each in loaded.header["components"] if each["kind"] == "reporter"]
+    (reporter,) = [
+        component for component in loaded.header["components"] if component["kind"] == "reporter"
+    ]
     reporter["options"] = {"gone": 1}
     with pytest.raises(
         DataError, match="does not take the options of this run; name it with --format"
@@ -143,13 +145,13 @@ def test_what_is_no_run_directory(tmp_path, finished):
     ],
 )
 def test_a_damaged_run_directory(finished, tmp_path, name, text, message):
-    place = shutil.copytree(finished.path, tmp_path / "copy")
+    copied_folder = shutil.copytree(finished.path, tmp_path / "copy")
     if text is None:
-        (place / name).unlink()
+        (copied_folder / name).unlink()
     else:
-        (place / name).write_text(text)
+        (copied_folder / name).write_text(text)
     with pytest.raises(DataError) as caught:
-        load_report(place)
+        load_report(copied_folder)
     assert message in str(caught.value)
 
 

@@ -13,34 +13,36 @@ from tests.core.toy_components import DO_STOP
 DATA = data(__file__, "runner_broken.yaml")
 
 
-@pytest.mark.parametrize(("fail", "said"), DATA["a_raising_aggregator_costs_its_figures_only"])
-def test_a_raising_aggregator_costs_its_figures_only(run_lines, record, fail, said, small_shards):
+@pytest.mark.parametrize(("fail", "message"), DATA["a_raising_aggregator_costs_its_figures_only"])
+def test_a_raising_aggregator_costs_its_figures_only(
+    run_lines, record, fail, message, small_shards
+):
     small_shards(1)
     metrics = {"sick": {"kind": "toy_count", "fail": fail}}
     report = run_lines(
         [record("a", 1.0), record("b", 0.5)], metrics=metrics, gate={"op": "gte", "value": 0.5}
     )
-    assert report.summary["failed_metrics"] == {"quality/sick": said}
-    assert report.aggregates["quality"]["sick"] == {"error": said}
+    assert report.summary["failed_metrics"] == {"quality/sick": message}
+    assert report.aggregates["quality"]["sick"] == {"error": message}
     assert report.aggregates["quality"]["toy_count"]["sum"] == 1.5
     assert report.summary["warnings"] == [
-        f"quality/sick (toy_count) is broken and left out: {said}"
+        f"quality/sick (toy_count) is broken and left out: {message}"
     ]
     assert (report.exit_code, report.passed, ids(report)) == (0, True, ["a", "b"])
-    assert read(report)["failed_metrics"] == {"quality/sick": said}
+    assert read(report)["failed_metrics"] == {"quality/sick": message}
     with pytest.raises(PluginError, match="quality/sick"):
         run_lines([record("a", 1.0)], metrics=metrics, strict=True)
 
 
-@pytest.mark.parametrize(("target", "said"), DATA["a_raising_exporter_costs_its_file_only"])
-def test_a_raising_exporter_costs_its_file_only(run_lines, record, toys, target, said):
+@pytest.mark.parametrize(("target", "message"), DATA["a_raising_exporter_costs_its_file_only"])
+def test_a_raising_exporter_costs_its_file_only(run_lines, record, toys, target, message):
     using = toys.make_registry(
         toys.component("exporter", "sick", target), toys.component("exporter", "echo", "Echo")
     )
     report = run_lines([record("a", 1.0), record("bad", 0.5)], using=using)
     name = f"exporter sick (gradestack {gradestack.__version__})"
-    assert (report.exit_code, report.summary["broken"]) == (4, {name: said})
-    assert report.summary["warnings"] == [f"{name} is broken and left out: {said}"]
+    assert (report.exit_code, report.summary["broken"]) == (4, {name: message})
+    assert report.summary["warnings"] == [f"{name} is broken and left out: {message}"]
     assert report.metrics["avg_score_attempted"] == 0.75
     assert (report.path / "native/echo.json").exists()
 
@@ -88,7 +90,7 @@ def test_a_broken_reader_ends_the_run(run_lines, tmp_path, where, message):
     with pytest.raises(PluginError) as caught:
         run_lines(path, reader={"kind": "numbers", "where": where})
     assert str(caught.value) == f"reader Numbers (version 1) {message}"
-    assert [each.name for each in tmp_path.iterdir()] == ["x.numbers"]
+    assert [path.name for path in tmp_path.iterdir()] == ["x.numbers"]
 
 
 @pytest.mark.parametrize("size", [1, 10_000])

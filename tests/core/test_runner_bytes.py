@@ -55,16 +55,16 @@ RICH = DATA["rich"]
 def test_where_the_input_lies_does_not_show(
     tmp_path, write_lines, toys, with_echo, monkeypatch, noon
 ):
-    found = []
+    collected = []
     for place, relative in (("one", False), ("some/where/else", True)):
         path = write_lines(LINES, f"{place}/runs.jsonl")
         monkeypatch.chdir(path.parent)
         given = path.name if relative else str(path)
         suite = {"name": "x", "target": {"paths": [given]}, **RICH, "engine": "serial"}
         report = gradestack.run(suite, output=tmp_path / f"{place}-out", registry=with_echo)
-        found.append(toys.files_of(report.path, "header.json"))
-    assert found[0] == found[1]
-    assert not any(str(tmp_path).encode() in data for data in found[0].values())
+        collected.append(toys.files_of(report.path, "header.json"))
+    assert collected[0] == collected[1]
+    assert not any(str(tmp_path).encode() in data for data in collected[0].values())
 
 
 @pytest.mark.parametrize("size", some_of([333, 1, 100, 1000, 5000], 5))

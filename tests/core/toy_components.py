@@ -388,12 +388,12 @@ def make_registry(*more: Component) -> Registry:
     Exporters beside the jsonl reader.
     """
     beside = [each for each in more if each.kind == "exporter"]
-    found = discover(
+    discovered = discover(
         extra=[("toys", offer(*TOYS, *(each for each in more if each not in beside)))], limit=""
     )
     plugins = (
         with_more(plugin, beside) if plugin.name == "readers" else plugin
-        for plugin in found.plugins
+        for plugin in discovered.plugins
     )
     return Registry([plugin for plugin in plugins if not plugin.error])
 

@@ -78,4 +78,4 @@ def merged(made, *results):
 
 
 def singly(records):
-    return ([each] for each in records)
+    return ([record] for record in records)

@@ -68,11 +68,11 @@ def recording(tmp_path):
 @pytest.fixture
 def scratch(tmp_path, monkeypatch):
     """The directory for temporary files, of this test alone."""
-    place = tmp_path / "scratch"
-    place.mkdir()
-    monkeypatch.setenv("TMPDIR", str(place))
-    monkeypatch.setattr("tempfile.tempdir", str(place))
-    return place
+    folder = tmp_path / "scratch"
+    folder.mkdir()
+    monkeypatch.setenv("TMPDIR", str(folder))
+    monkeypatch.setattr("tempfile.tempdir", str(folder))
+    return folder
 
 
 @pytest.fixture
@@ -81,14 +81,14 @@ def marked(tmp_path, monkeypatch):
     monkeypatch.setenv("GRADESTACK_FAULT_TEST", str(tmp_path))
 
     def processes():
-        found = []
+        collected = []
         for entry in Path("/proc").iterdir():
             if entry.name.isdigit() and int(entry.name) != os.getpid():
                 try:
                     if mark in (entry / "environ").read_bytes().split(b"\0"):
-                        found.append(int(entry.name))
+                        collected.append(int(entry.name))
                 except OSError:
                     continue
-        return found
+        return collected
 
     return processes

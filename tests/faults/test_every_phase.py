@@ -51,11 +51,11 @@ def start(place, output, engine, *options, program):
 @pytest.fixture(scope="module")
 def recording(tmp_path_factory):
     """A list of some ranges, and the files of a run over it."""
-    place = tmp_path_factory.mktemp("list")
-    (place / "tau.json").write_text(json.dumps([tau_record(n) for n in range(RECORDS)], indent=1))
-    ended = start(place, "whole", "serial", program=DATA["program"])
+    folder = tmp_path_factory.mktemp("list")
+    (folder / "tau.json").write_text(json.dumps([tau_record(n) for n in range(RECORDS)], indent=1))
+    ended = start(folder, "whole", "serial", program=DATA["program"])
     assert (ended.returncode, ended.stderr) == (0, "")
-    return place, files_of(place / "whole")
+    return folder, files_of(folder / "whole")
 
 
 SIGNALS = ("SIGINT", "SIGHUP", "SIGTERM")

@@ -43,30 +43,32 @@ SCRIPT = DATA["script"]
 @pytest.fixture
 def here(tmp_path):
     """A working directory with a trap for every module there is, and recorded runs among them."""
-    place = tmp_path / "downloads"
-    place.mkdir()
-    trap = f"open({str(place / 'sprung')!r}, 'a').write(__name__ + chr(10))\n"
+    made_folder = tmp_path / "downloads"
+    made_folder.mkdir()
+    trap = f"open({str(made_folder / 'sprung')!r}, 'a').write(__name__ + chr(10))\n"
     for name in {*sys.stdlib_module_names, *packages_distributions(), *MORE}:
-        (place / f"{name}.py").write_text(trap)
-    (place / "evil.pth").write_text("import evil\n")
+        (made_folder / f"{name}.py").write_text(trap)
+    (made_folder / "evil.pth").write_text("import evil\n")
     for folder in ("evil-1.0.dist-info", "evil.egg-info"):
-        (place / folder).mkdir()
+        (made_folder / folder).mkdir()
         for name in ("METADATA", "PKG-INFO"):
-            (place / folder / name).write_text("Metadata-Version: 2.1\nName: evil\nVersion: 1.0\n")
-        (place / folder / "entry_points.txt").write_text("[gradestack]\nevil = evil\n")
+            (made_folder / folder / name).write_text(
+                "Metadata-Version: 2.1\nName: evil\nVersion: 1.0\n"
+            )
+        (made_folder / folder / "entry_points.txt").write_text("[gradestack]\nevil = evil\n")
     for name in SETTINGS:
-        (place / name).write_text(
+        (made_folder / name).write_text(
             "distributed: {worker: {preload: [evil]}, scheduler: {preload: [evil]}}\n"
         )
     for number, name in enumerate(FILES):
         row = {"expected": {"calls": [{"name": "f", "arguments": {}}]}, "predicted": {"calls": []}}
-        (place / name).write_text(
+        (made_folder / name).write_text(
             "".join(f"{json.dumps({'id': f't{number}.{n}', **row})}\n" for n in range(3))
         )
-    (place / "suite.yaml").write_text(
+    (made_folder / "suite.yaml").write_text(
         f"target: {{paths: [{', '.join(FILES)}]}}\ngraders: {{q: tau_partial}}\n"
     )
-    return place
+    return made_folder
 
 
 @pytest.fixture
@@ -148,7 +150,7 @@ def test_code_that_is_allowed_imports_what_stands_beside_it(command, tmp_path, e
     out = tmp_path / "out"
     command("grade", *FILES, *options, "-o", out, PYTHONPATH=str(tmp_path / "named"))
     averages = json.loads((out / "summary.json").read_text())["metrics"]["by_metric"]
-    assert [each["avg_score_attempted"] for each in averages.values()] == [0.5, 0.25]
+    assert [average["avg_score_attempted"] for average in averages.values()] == [0.5, 0.25]
 
 
 @pytest.mark.parametrize("given", [{}, {"PYTHONPATH": "."}], ids=["left out", "named"])

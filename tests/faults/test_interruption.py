@@ -69,7 +69,7 @@ def test_ctrl_c_again_while_a_dask_cluster_is_closed(tmp_path, scratch):
         "-q",
     ]
     command = [sys.executable, "-c", SECOND, "grade", "runs.jsonl", *options]
-    said = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert (said.returncode, said.stdout) == (130, "")
-    assert said.stderr in ("interrupted\n", "interrupted: nothing was graded yet\n", PARTIAL)
+    result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stdout) == (130, "")
+    assert result.stderr in ("interrupted\n", "interrupted: nothing was graded yet\n", PARTIAL)
     assert list(scratch.iterdir()) == []

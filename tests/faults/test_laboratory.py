@@ -91,17 +91,17 @@ class Laboratory:
 
 @pytest.fixture
 def laboratory(tmp_path, scratch):
-    place = tmp_path / "laboratory"
-    place.mkdir()
-    return Laboratory(place)
+    folder = tmp_path / "laboratory"
+    folder.mkdir()
+    return Laboratory(folder)
 
 
 @pytest.fixture(scope="module")
 def expected(tmp_path_factory):
-    place = tmp_path_factory.mktemp("undisturbed")
-    done = Laboratory(place).run("out", "serial")
+    folder = tmp_path_factory.mktemp("undisturbed")
+    done = Laboratory(folder).run("out", "serial")
     assert (done.returncode, done.stderr) == (0, "")
-    return files_of(place / "out")
+    return files_of(folder / "out")
 
 
 def send(number, processes):
@@ -162,21 +162,21 @@ def small_disk(tmp_path):
     """Return a function that gives a directory on a file system of its own a size, or makes it
     read-only.
     """
-    place = tmp_path / "disk"
-    place.mkdir()
+    folder = tmp_path / "disk"
+    folder.mkdir()
 
     def mount(options):
-        said = subprocess.run(
-            ["mount", "-t", "tmpfs", "-o", options, "tmpfs", place],
+        result = subprocess.run(
+            ["mount", "-t", "tmpfs", "-o", options, "tmpfs", folder],
             capture_output=True,
             check=False,
         )
-        if said.returncode:
+        if result.returncode:
             pytest.skip("no file system may be mounted here")
-        return place
+        return folder
 
     yield mount
-    subprocess.run(["umount", place], capture_output=True, check=False)
+    subprocess.run(["umount", folder], capture_output=True, check=False)
 
 
 @pytest.mark.parametrize(

@@ -80,7 +80,7 @@ def ended(tmp_path, monkeypatch, installed):
         )  # what never comes back cannot be asked
         try:
             with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
-                commands.main([str(each) for each in arguments])
+                commands.main([str(argument) for argument in arguments])
         except SystemExit as done:
             code = done.code or 0
         finally:
@@ -88,13 +88,13 @@ def ended(tmp_path, monkeypatch, installed):
         return Ended(code, said.getvalue(), time.process_time() - begun, out)
 
     def run(*arguments):
-        found = command(*arguments)
-        if found.code not in (0, 1, 2, 3) or "this is a bug" in found.text:
+        result = command(*arguments)
+        if result.code not in (0, 1, 2, 3) or "this is a bug" in result.text:
             raise AssertionError(command("--debug", *arguments).text)
-        assert not NOISE.search(found.text), found.text
-        assert found.seconds < LONGEST, found.text
-        assert found.code in (0, 1) or found.text.count("error: ") >= 1
-        return found
+        assert not NOISE.search(result.text), result.text
+        assert result.seconds < LONGEST, result.text
+        assert result.code in (0, 1) or result.text.count("error: ") >= 1
+        return result
 
     return run
 
@@ -156,8 +156,8 @@ def pytest_terminal_summary(terminalreporter):
     ]
     inputs = sum(
         value
-        for each in reports
-        for name, value in getattr(each, "user_properties", ())
+        for report in reports
+        for name, value in getattr(report, "user_properties", ())
         if name == "inputs"
     )
     if inputs and SECONDS:

@@ -137,7 +137,11 @@ def _place(top, number):
 
 def _table(records, layout):
     """Return the bytes of a table; in Parquet they need not be UTF-8."""
-    rows = [each for each in records if isinstance(each, dict)] if isinstance(records, list) else []
+    rows = (
+        [record for record in records if isinstance(record, dict)]
+        if isinstance(records, list)
+        else []
+    )
     names = list(dict.fromkeys(str(name) for row in rows for name in row)) or ["id"]
     cells = [
         [json.dumps(v) if isinstance(v := row.get(name), dict | list) else v for name in names]
@@ -157,10 +161,10 @@ def _table(records, layout):
         for each in written
     ]
     out = arrow.BufferOutputStream()
-    texts = [each.view(arrow.string()) for each in columns] or [
+    texts = [column.view(arrow.string()) for column in columns] or [
         arrow.array([], arrow.string()) for _ in names
     ]
-    names = [each.encode(errors="replace").decode() for each in names]
+    names = [name.encode(errors="replace").decode() for name in names]
     parquet.write_table(arrow.Table.from_arrays(texts, names=names), out)
     return out.getvalue().to_pybytes()
 
@@ -169,7 +173,7 @@ def written(records, layout):
     if layout in ("csv", "parquet"):
         return _table(records, layout)
     if layout == "lines" and isinstance(records, list):
-        text = "".join(json.dumps(each) + "\n" for each in records)
+        text = "".join(json.dumps(record) + "\n" for record in records)
     else:
         text = json.dumps(records, indent=1 if layout == "indented" else None)
     for mark, raw in RAW.items():

@@ -146,7 +146,7 @@ def _seeds() -> list[Subject]:
 
 def _published() -> list[Subject]:
     """Return small published files of formats, where they are at hand."""
-    found = []
+    collected = []
     for path in sorted(Path(DATA).rglob("*.json*")) if DATA else ():
         text = path.read_bytes()
         if (
@@ -160,7 +160,7 @@ def _published() -> list[Subject]:
         whole = len(lines) < 2 or None in lines
         if whole and _value(text) is None:
             continue
-        found.append(
+        collected.append(
             Subject(
                 "",
                 path.name,
@@ -168,7 +168,7 @@ def _published() -> list[Subject]:
                 "indented" if whole else "lines",
             )
         )
-    return found
+    return collected
 
 
 def subjects() -> list[Subject]:

@@ -103,11 +103,13 @@ def test_a_mutated_file_ends_in_figures_or_in_an_error(tmp_path, ended, fuzz, su
         )
         known = subject.reader and subject.beside is None and choice % 4 != 1
         reader = ["--reader", subject.reader] if known else []
-        found = ended("grade", *given, *reader, *subject.options, *options_of(choice), "-o", "out")
+        ended_command = ended(
+            "grade", *given, *reader, *subject.options, *options_of(choice), "-o", "out"
+        )
         expected = subject.count(mutation.unpacked(content)) if reader else None
-        if found.records is not None and expected is not None:
+        if ended_command.records is not None and expected is not None:
             least, most = expected
-            assert least <= found.records <= most
+            assert least <= ended_command.records <= most
 
     fuzz(contents(subject), look)
 
@@ -117,19 +119,19 @@ def test_a_mutated_file_ends_in_figures_or_in_an_error(tmp_path, ended, fuzz, su
 )
 def test_a_mutated_suite_ends_in_figures_or_in_an_error(tmp_path, ended, fuzz, path):
     """Whatever its bytes are, checked only and run."""
-    place = tmp_path / "suite"
-    shutil.copytree(path.parent, place)
+    folder = tmp_path / "suite"
+    shutil.copytree(path.parent, folder)
     text = path.read_bytes()
 
     def look(drawn):
         edits, choice = drawn
-        (place / path.name).write_bytes(mutation.edited(text, edits, mutation.YAML_TOKENS))
+        (folder / path.name).write_bytes(mutation.edited(text, edits, mutation.YAML_TOKENS))
         if choice % 3:
-            ended("validate", place / path.name)
+            ended("validate", folder / path.name)
         else:
             ended(
                 "run",
-                place / path.name,
+                folder / path.name,
                 "--quiet",
                 "--engine",
                 "serial",
@@ -145,13 +147,13 @@ def test_a_mutated_suite_ends_in_figures_or_in_an_error(tmp_path, ended, fuzz, p
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
     """Directories of finished runs, by name."""
-    place = tmp_path_factory.mktemp("runs")
+    folder = tmp_path_factory.mktemp("runs")
     for name, (command, *arguments) in RUNS.items():
         given = [command, *map(str, arguments), "-q", "--engine", "serial", "--set", "reports=[]"]
         with pytest.raises(SystemExit):
-            commands.main([*given, "-o", str(place / name)])
-        assert (place / name / "summary.json").is_file()
-    return place
+            commands.main([*given, "-o", str(folder / name)])
+        assert (folder / name / "summary.json").is_file()
+    return folder
 
 
 def _used(place, name, how, task):

@@ -78,10 +78,10 @@ def test_hooks_run_what_lint_runs():
     (parts,) = re.findall(
         r"^lint: (.*)$", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE
     )
-    commands = [each["entry"].split() for each in repository["hooks"]]
+    commands = [hook["entry"].split() for hook in repository["hooks"]]
     assert {command[0] for command in commands} == {"make"}
     assert {"style", "types"} <= {command[1] for command in commands} <= set(parts.split())
-    assert {each["language"] for each in repository["hooks"]} == {"system"}
+    assert {hook["language"] for hook in repository["hooks"]} == {"system"}
 
 
 def test_every_promise_of_security_has_its_test():

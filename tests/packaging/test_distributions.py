@@ -48,12 +48,12 @@ def built(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def fresh(tmp_path_factory, built):
-    place = tmp_path_factory.mktemp("fresh")
+    folder = tmp_path_factory.mktemp("fresh")
     shout = _build(THIRD, tmp_path_factory.mktemp("shout"), "--wheel")
-    venv.create(place / "venv", with_pip=True)
+    venv.create(folder / "venv", with_pip=True)
     (wheel,) = [path for path in built if path.suffix == ".whl"]
-    _run(place / "venv/bin/python", "-m", "pip", "install", "-q", wheel, *shout, cwd=place)
-    return place
+    _run(folder / "venv/bin/python", "-m", "pip", "install", "-q", wheel, *shout, cwd=folder)
+    return folder
 
 
 def test_wheel_holds_exactly_the_three_packages(built):
@@ -109,8 +109,10 @@ def test_third_party_grader_runs_from_a_suite_and_shows_in_the_report(fresh):
         "0.7}\n"
         "gate: {metric_key: volume, op: gte, value: 0.5}\n"
     )
-    said = _run(fresh / "venv/bin/gradestack", "run", "suite.yaml", "-o", "out", cwd=fresh, code=1)
-    assert "Gate (volume >= 0.5): FAILED" in said
+    result = _run(
+        fresh / "venv/bin/gradestack", "run", "suite.yaml", "-o", "out", cwd=fresh, code=1
+    )
+    assert "Gate (volume >= 0.5): FAILED" in result
     summary = json.loads((fresh / "out/summary.json").read_text())
     assert summary["metrics"]["states"]["volume"] == {
         "failed": 0,
@@ -124,7 +126,7 @@ def test_third_party_grader_runs_from_a_suite_and_shows_in_the_report(fresh):
     assert "volume" in page
     assert "loudest" in page
     header = json.loads((fresh / "out/header.json").read_text())
-    (grader,) = [each for each in header["components"] if each["kind"] == "grader"]
+    (grader,) = [component for component in header["components"] if component["kind"] == "grader"]
     assert (grader["name"], grader["version"], grader["distribution"]) == (
         "shout",
         "2",

@@ -96,8 +96,8 @@ def test_report_writes_the_same_pages_again(command, here):
     }
     for name in ("runs.jsonl", "suite.yaml", "out/report.html"):
         (here / name).unlink()
-    said = command("report", "out")
-    assert said.out.splitlines() == [
+    result = command("report", "out")
+    assert result.out.splitlines() == [
         "Report: out/report.html",
         "Report: out/report.md",
         "Report: out/dump.json",
@@ -166,11 +166,11 @@ def test_every_built_in_component_can_be_described(registry):
 
 
 def test_an_unknown_name_and_a_broken_component(make_registry_, toys):
-    found = make_registry_(toys.component("grader", "sick", "Missing"))
+    registry = make_registry_(toys.component("grader", "sick", "Missing"))
     with pytest.raises(ConfigError, match=r"no component is called 'toi' \(did you mean 'toy'\?\)"):
-        list(describe_lines(found, "toi"))
+        list(describe_lines(registry, "toi"))
     with pytest.raises(PluginError, match="AttributeError"):
-        list(describe_lines(found, "sick"))
+        list(describe_lines(registry, "sick"))
 
 
 SAID = "GRADESTACK_PLUGINS names no_such_plugin, no installed plugin is called that"

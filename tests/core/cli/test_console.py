@@ -71,17 +71,17 @@ def test_score_bands_include_their_lower_bound(score, word):
 def test_the_first_failure_of_every_grader_is_told(command, here, write_lines, record):
     records = [record("a", 1.0), *(record(name, recorded={"do": "raise"}) for name in "bc")]
     write_lines(records, "odd.jsonl")
-    said = command("grade", "odd.jsonl", "--grader", "toy", "-o", "out")
+    result = command("grade", "odd.jsonl", "--grader", "toy", "-o", "out")
     first = (
         r"^  toy: 2 errors, first: ZeroDivisionError: cannot grade <object object> "
         r"\(\w+\.py:\d+\) at odd\.jsonl:2$"
     )
-    assert re.search(first, said.out, re.MULTILINE)
-    assert "  toy  avg 1.00  1 graded, 2 errors" in said.out.splitlines()
+    assert re.search(first, result.out, re.MULTILINE)
+    assert "  toy  avg 1.00  1 graded, 2 errors" in result.out.splitlines()
     kept = read_json(here / "out/summary.json")["failures"]
     assert kept == DATA["the_first_failure_of_every_grader_is_told"]
-    said = command("grade", "odd.jsonl", "--grader", "toy", "-o", "out", "--rows", "none")
-    assert "  toy: 2 errors" in said.out.splitlines()
+    result = command("grade", "odd.jsonl", "--grader", "toy", "-o", "out", "--rows", "none")
+    assert "  toy: 2 errors" in result.out.splitlines()
 
 
 def test_progress_away_from_a_terminal(capsys, monkeypatch):
@@ -90,9 +90,9 @@ def test_progress_away_from_a_terminal(capsys, monkeypatch):
         watch(Progress(samples=64))
         watch(Progress(samples=6_700, states={"graded": 6_000, "skipped": 700}, bad=1))
         watch(Progress(samples=6_700, phase="pages"))
-    said = capsys.readouterr()
-    assert said.out == "Running evaluation: airline\n"
-    assert said.err.splitlines() == DATA["progress_away_from_a_terminal"]
+    printed = capsys.readouterr()
+    assert printed.out == "Running evaluation: airline\n"
+    assert printed.err.splitlines() == DATA["progress_away_from_a_terminal"]
 
 
 def test_rate_and_remaining_time(monkeypatch):

@@ -35,8 +35,8 @@ def test_an_interruption_before_the_first_sample_is_exit_130(command, here, monk
         raise KeyboardInterrupt
 
     monkeypatch.setattr("gradestack.grading.loop.shards_of", stop)
-    said = command("run", "suite.yaml", "-o", "out")
-    assert (said.code, said.err.strip()) == (130, "interrupted")
+    result = command("run", "suite.yaml", "-o", "out")
+    assert (result.code, result.err.strip()) == (130, "interrupted")
     assert not (here / "out").exists()
     assert not [path for path in here.iterdir() if path.name.startswith(".")]
 
@@ -106,10 +106,10 @@ def run(tmp_path, monkeypatch, capsys):
             code = 0
         except SystemExit as done:
             code = done.code
-        said = capsys.readouterr()
+        printed = capsys.readouterr()
         found = tmp_path / out / "summary.json"
         gates = read_json(found)["gates"] if code in (0, 1) else None
-        return code or 0, said.out + said.err, gates and gates[0]
+        return code or 0, printed.out + printed.err, gates and gates[0]
 
     return call
 
@@ -310,8 +310,8 @@ REFUSED = (
     ids=" ".join,
 )
 def test_an_address_of_a_suite_is_refused(command, suite, stranger, arguments):
-    said = command(arguments[0], suite, *arguments[1:])
-    assert (said.code, said.out, said.err) == (2, "", REFUSED)
+    result = command(arguments[0], suite, *arguments[1:])
+    assert (result.code, result.out, result.err) == (2, "", REFUSED)
     with pytest.raises(BlockingIOError):
         stranger[0].accept()
 
@@ -341,9 +341,9 @@ NOBODY = "tcp://127.0.0.1:9"
 )
 def test_an_address_of_the_command_line_is_connected_to(command, suite, stranger, here, arguments):
     (here / "near.yaml").write_text((here / suite).read_text().replace(stranger[1], NOBODY))
-    said = command(*arguments, "--set", "engine.patience=0.2")
-    assert said.code == 2
-    assert f"error: engine: no dask scheduler answers at {NOBODY}" in said.err
+    result = command(*arguments, "--set", "engine.patience=0.2")
+    assert result.code == 2
+    assert f"error: engine: no dask scheduler answers at {NOBODY}" in result.err
 
 
 @pytest.mark.slow
@@ -352,7 +352,7 @@ def test_an_address_in_a_run_directory_is_not_connected_to(command, suite, here,
     for out in ("out", "twin"):
         assert command("run", suite, "--engine", "serial", "-o", out).code == 0
     header = read_json(here / "out/header.json")
-    (engine,) = (each for each in header["components"] if each["kind"] == "engine")
+    (engine,) = (component for component in header["components"] if component["kind"] == "engine")
     engine |= {"name": "dask", "options": {"address": stranger[1]}}
     (here / "out/header.json").write_text(json.dumps(header))
     for arguments in (

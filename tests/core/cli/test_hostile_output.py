@@ -39,13 +39,13 @@ def text_of(hostile, what):
 
 
 def records(*, hostile):
-    found = []
+    recorded_samples = []
     for number, predicted in enumerate(["a", "b", "c"]):
         text = text_of(hostile, "text")
         calls = [
             {"name": text_of(hostile, "tool"), "arguments": {text: [text, number]}, "error": text}
         ]
-        found.append(
+        recorded_samples.append(
             {
                 "id": text_of(hostile, f"id {number}"),
                 "model": text_of(hostile, f"model {number % 2}"),
@@ -62,11 +62,15 @@ def records(*, hostile):
                 "facets": {text_of(hostile, "facet"): text_of(hostile, f"group {number}")},
             }
         )
-    found.append(
-        {**found[0], "id": text_of(hostile, "id failed"), "error": {"message": text, "type": text}}
+    recorded_samples.append(
+        {
+            **recorded_samples[0],
+            "id": text_of(hostile, "id failed"),
+            "error": {"message": text, "type": text},
+        }
     )
-    found.append({**found[0], "id": text_of(hostile, "id wrong"), text: text})
-    return found
+    recorded_samples.append({**recorded_samples[0], "id": text_of(hostile, "id wrong"), text: text})
+    return recorded_samples
 
 
 def suite(*, hostile):
@@ -87,7 +91,7 @@ def place(tmp_path, monkeypatch):
         here = tmp_path / ("hostile" if hostile else "plain")
         here.mkdir()
         monkeypatch.chdir(here)
-        lines = "".join(f"{json.dumps(each)}\n" for each in records(hostile=hostile))
+        lines = "".join(f"{json.dumps(record)}\n" for record in records(hostile=hostile))
         (here / f"{FILE if hostile else PLAIN}.jsonl").write_text(f"{lines}{{broken\n")
         for suite_file in ("suite.yaml", "::error::.yaml"):
             (here / suite_file).write_text(yaml.safe_dump(suite(hostile=hostile)))
@@ -114,21 +118,24 @@ def check_lines(text):
 def test_what_a_command_prints_is_lines_that_do_nothing(place, command, arguments, code):
     place(hostile=True)
     text = HOSTILE.replace("\ud83d", "")
-    said = command(
-        *(each.replace("QUOTED", json.dumps(text)).replace("HOSTILE", text) for each in arguments)
+    result = command(
+        *(
+            argument.replace("QUOTED", json.dumps(text)).replace("HOSTILE", text)
+            for argument in arguments
+        )
     )
-    assert said.code == code, said
-    assert said.out or said.err
-    check_lines(said.out)
-    check_lines(said.err)
+    assert result.code == code, result
+    assert result.out or result.err
+    check_lines(result.out)
+    check_lines(result.err)
 
 
 def test_names_of_pages_stay_on_their_lines(place, command):
     place(hostile=True)
     command("run", "suite.yaml", "--allow-code", "-o", "out", "-q")
-    said = command("report", "out", "-o", FILE)
-    assert (said.code, said.err, said.out.count("\n")) == (0, "", 2)
-    check_lines(said.out)
+    result = command("report", "out", "-o", FILE)
+    assert (result.code, result.err, result.out.count("\n")) == (0, "", 2)
+    check_lines(result.out)
 
 
 def test_samples_are_shown_as_lines_that_do_nothing(place, command):
@@ -136,9 +143,9 @@ def test_samples_are_shown_as_lines_that_do_nothing(place, command):
     command("run", "suite.yaml", "--allow-code", "-o", "out", "-q", "--set", "reports=[]")
     for name in ("id 1", "id failed"):
         for options in ([], ["--all", "--full"]):
-            said = command("show", "out", text_of(True, name), *options)
-            assert (said.code, said.err) == (0, ""), said
-            check_lines(said.out.replace(f"    {FORGED}", ""))
+            result = command("show", "out", text_of(True, name), *options)
+            assert (result.code, result.err) == (0, ""), result
+            check_lines(result.out.replace(f"    {FORGED}", ""))
 
 
 @pytest.mark.parametrize(
@@ -150,10 +157,10 @@ def test_lists_of_components_are_lines_that_do_nothing(place, command, registry,
         name="gone", distribution="gone-dist", version="9", error=f"ImportError: {HOSTILE}"
     )
     command.use(Registry([*registry.plugins, sick]))
-    said = command(*arguments.split())
-    assert (said.code, said.err) == (0, "")
-    check_lines(said.out)
-    assert ("ImportError: m\\n" in said.out) == (arguments == "plugins list")
+    result = command(*arguments.split())
+    assert (result.code, result.err) == (0, "")
+    check_lines(result.out)
+    assert ("ImportError: m\\n" in result.out) == (arguments == "plugins list")
 
 
 def test_warnings_from_python_are_one_line(place):

@@ -26,17 +26,17 @@ def test_nothing_a_suite_names_is_run(tmp_path, bounded, verb, form):
 
     It ends soon and in little memory, and leaves nothing outside the report directory.
     """
-    place = tmp_path / "a/b/c/suite"
-    (place / "house").mkdir(parents=True)
-    (place / "evil.py").write_text(EVIL)
-    (place / "house/report.html").write_text(
+    folder = tmp_path / "a/b/c/suite"
+    (folder / "house").mkdir(parents=True)
+    (folder / "evil.py").write_text(EVIL)
+    (folder / "house/report.html").write_text(
         "{{ ''.__class__.__mro__[1].__subclasses__() }}" + REACHING
     )
-    (place / "runs.jsonl").write_text(
+    (folder / "runs.jsonl").write_text(
         json.dumps({"id": "t", "expected": "a" * 40, "predicted": "b"}) + "\n"
     )
-    (place / "suite.yaml").write_text(
-        form.replace("HERE", str(place)).replace("NESTED", "[" * 5000 + "]" * 5000)
+    (folder / "suite.yaml").write_text(
+        form.replace("HERE", str(folder)).replace("NESTED", "[" * 5000 + "]" * 5000)
     )
     before = set(tmp_path.rglob("*"))
     done = bounded(verb, "a/b/c/suite/suite.yaml")

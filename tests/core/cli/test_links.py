@@ -129,20 +129,22 @@ def test_folders_of_a_run_that_are_links_are_replaced(graded, call):
 
 
 def header(graded, options):
-    found = read_json(graded / "runs" / "header.json")
-    for each in found["components"]:
-        each["options"] |= options if (each["kind"], each["name"]) == ("reporter", "html") else {}
-    return found
+    content = read_json(graded / "runs" / "header.json")
+    for component in content["components"]:
+        component["options"] |= (
+            options if (component["kind"], component["name"]) == ("reporter", "html") else {}
+        )
+    return content
 
 
 @pytest.mark.parametrize("kind", ["pipe", "file_itself"])
 def test_a_folder_that_is_something_else_is_named(graded, call, kind):
     """A pipe or a file in the place of ``tables`` is nobody's to remove."""
-    place = graded / "runs" / "tables"
+    folder = graded / "runs" / "tables"
     if kind == "pipe":
-        os.mkfifo(place)
+        os.mkfifo(folder)
     else:
-        place.write_text("mine")
+        folder.write_text("mine")
     assert "tables: cannot be written: File exists" in call(
         "report", "runs", "--format", "csv", code=2
     )
@@ -156,8 +158,8 @@ def test_a_page_for_somewhere_else_is_written_over_a_link(graded, call, kind):
     """
     put(graded / "pages" / "report.html", kind)
     refused = kind != "dangling"
-    said = call("report", "runs", "-o", "pages", code=2 if refused else 0)
-    assert ("was not written by gradestack" in said) == refused
+    result = call("report", "runs", "-o", "pages", code=2 if refused else 0)
+    assert ("was not written by gradestack" in result) == refused
     assert unharmed(graded)
 
 
@@ -211,13 +213,13 @@ def test_an_unfinished_run_of_links_is_not_continued(graded, call, name, kind):
 
     Begun anew, the run replaces them.
     """
-    place = graded / ".new.unfinished"
+    folder = graded / ".new.unfinished"
     if name:
-        place.mkdir()
-        (place / "journal.jsonl").write_text("{}\n")
-    put(place / name, kind)
-    said = call("grade", "runs.jsonl", "-o", "new", "--resume", "--quiet", code=2)
-    assert "is a link" in said
+        folder.mkdir()
+        (folder / "journal.jsonl").write_text("{}\n")
+    put(folder / name, kind)
+    result = call("grade", "runs.jsonl", "-o", "new", "--resume", "--quiet", code=2)
+    assert "is a link" in result
     assert unharmed(graded)
     call("grade", "runs.jsonl", "-o", "new", "--quiet", code=0 if name else 2)
     assert unharmed(graded)

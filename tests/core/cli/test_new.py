@@ -62,12 +62,12 @@ def test_a_metric_in_one_file_is_graded_with(spawn, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     DATA["what_cannot_be_begun"],
 )
-def test_what_cannot_be_begun(spawn, tmp_path, arguments, said):
+def test_what_cannot_be_begun(spawn, tmp_path, arguments, message):
     (tmp_path / "taken.py").touch()
     done = spawn("new", *arguments)
     assert done.code == 2
-    assert done.err.startswith(f"error: {said}")
+    assert done.err.startswith(f"error: {message}")
     assert done.err.count("\n") == 1

@@ -48,13 +48,13 @@ def command(capsys):
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
-    place = tmp_path_factory.mktemp("runs")
-    (place / "log.jsonl").write_text(
+    folder = tmp_path_factory.mktemp("runs")
+    (folder / "log.jsonl").write_text(
         json.dumps({"id": "a", "predicted": "x", "expected": "x"}) + "\n"
     )
     for name in ("run", "other"):
-        gradestack.grade_files(place / "log.jsonl", output=place / name)
-    return place
+        gradestack.grade_files(folder / "log.jsonl", output=folder / name)
+    return folder
 
 
 def fifo(path):

@@ -24,11 +24,11 @@ def test_exit_codes_of_the_real_command(here, spawn, write_lines):
         (3, ["grade", "gone.jsonl"]),
         (3, ["report", "gone"]),
     ]:
-        said = spawn(*arguments)
-        assert said.code == code, said
-        assert said.out == ""
-        assert said.err
-        assert "Traceback" not in said.err
+        result = spawn(*arguments)
+        assert result.code == code, result
+        assert result.out == ""
+        assert result.err
+        assert "Traceback" not in result.err
 
 
 def test_a_terminal_that_cannot_show_a_mark_is_no_crash(here, spawn, write_lines):
@@ -36,9 +36,9 @@ def test_a_terminal_that_cannot_show_a_mark_is_no_crash(here, spawn, write_lines
         [{"id": "a", "expected": [{"name": "f"}], "predicted": [{"name": "f"}]}], "läufe.jsonl"
     )
     options = ["-o", "out", "--set", "reports=[]", "--set", "gate={op: gte, value: 1}"]
-    said = spawn("grade", runs, *options, PYTHONIOENCODING="latin-1")
-    assert (said.code, said.err) == (0, "")
-    assert "\\u2713 PASSED" in said.out
+    result = spawn("grade", runs, *options, PYTHONIOENCODING="latin-1")
+    assert (result.code, result.err) == (0, "")
+    assert "\\u2713 PASSED" in result.out
     odd = os.fsdecode(b"n\xff.jsonl")
     missing = spawn("grade", odd, PYTHONUTF8="1")
     assert (missing.code, missing.err) == (3, "error: n\\udcff.jsonl: no such file or directory\n")

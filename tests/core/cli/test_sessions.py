@@ -32,7 +32,7 @@ def test_session(name, tmp_path, monkeypatch, capsys, request):
         for file, content in files.items():
             lines = content if isinstance(content, list) else [content]
             text = "".join(
-                each if isinstance(each, str) else f"{json.dumps(each)}\n" for each in lines
+                line if isinstance(line, str) else f"{json.dumps(line)}\n" for line in lines
             )
             (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / file).write_bytes(text.encode("latin-1"))
@@ -54,7 +54,7 @@ def test_session(name, tmp_path, monkeypatch, capsys, request):
         assert [text for text in step.get("never", ()) if text in said] == [], said
         for file, texts in step.get("holds", {}).items():
             text = (tmp_path / file).read_text(encoding="utf-8")
-            assert [each for each in texts if each not in text] == []
+            assert [wanted_text for wanted_text in texts if wanted_text not in text] == []
         assert [file for file in step.get("gone", ()) if (tmp_path / file).exists()] == []
         for file, values in step.get("writes", {}).items():
             text = (tmp_path / file).read_text(encoding="utf-8")

@@ -87,15 +87,15 @@ AT_THE_END = DATA["at_the_end"]
 
 
 @pytest.mark.parametrize(
-    ("script", "code", "said"),
+    ("script", "code", "message"),
     [(IN_VAIN, 130, ""), (IN_A_DESTRUCTOR, 130, "interrupted\n"), (AT_THE_END, 0, "")],
     ids=["twice", "in a destructor", "at the end"],
 )
-def test_no_ctrl_c_prints_a_traceback(script, code, said):
+def test_no_ctrl_c_prints_a_traceback(script, code, message):
     """Neither one while another is dealt with, nor one that arrives where nothing can be raised, or
     after the end.
     """
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=False
     )
-    assert (done.returncode, done.stderr) == (code, said)
+    assert (done.returncode, done.stderr) == (code, message)

@@ -165,7 +165,9 @@ def test_code_that_a_grader_imports_is_part_of_it(graded, command):
         Path("factor.py").write_text(f"FACTOR = {factor}\n")
         Path("other.py").write_text(f"NAME = {name!r}\n")
         graded(name, lines(QUESTIONS), "--grader", "./shout.py:grade", "--allow-code")
-    (entry,) = (each for each in header("a")["components"] if each["kind"] == "grader")
+    (entry,) = (
+        component for component in header("a")["components"] if component["kind"] == "grader"
+    )
     assert sorted(entry["code"]) == ["factor.py", "shout.py"]
     assert "grader grade: code differs" in command("compare", "a", "b").err
     assert command("compare", "b", "c").code == 0
@@ -246,10 +248,10 @@ def test_worse_tasks_come_with_a_cause_that_failed_trials_of_the_baseline_do_not
     before = {"1": [right, extra], "2": [right, right], "3": [missing, right], "4": [right, extra]}
     after = {"1": [missing, extra], "2": [right, right], "3": [right, right], "4": [extra, right]}
     a, b = write("a", before | {"5": [missing] * 2}), write("b", after | {"5": [missing] * 2})
-    found = compare(a, b).data["flips"]
-    assert found["worse"] == {
+    comparison = compare(a, b).data["flips"]
+    assert comparison["worse"] == {
         "count": 1,
         "tasks": [{"task": "1", "a": "1/2", "b": "0/2", "cause": "missing_call: pay"}],
     }
-    assert found["better"] == {"count": 1, "tasks": [{"task": "3", "a": "1/2", "b": "2/2"}]}
-    assert found["unchanged"] == {"never": 1, "sometimes": 1, "always": 1}
+    assert comparison["better"] == {"count": 1, "tasks": [{"task": "3", "a": "1/2", "b": "2/2"}]}
+    assert comparison["unchanged"] == {"never": 1, "sometimes": 1, "always": 1}

@@ -18,28 +18,28 @@ AFTER = {str(task): [1, 1] if task < 15 else [1, 0] for task in range(20)}
 
 
 def test_a_run_that_is_better_is_said_to_be(made):
-    found = compare(made("a", BEFORE), made("b", AFTER))
-    metric = found.data["metrics"]["g"]
+    comparison = compare(made("a", BEFORE), made("b", AFTER))
+    metric = comparison.data["metrics"]["g"]
     assert (metric["a"], metric["b"], metric["difference"]) == (0.5, 0.875, 0.375)
     assert (metric["better"], metric["worse"], metric["same"], metric["tasks"]) == (15, 0, 5, 20)
     assert metric["p_holm"] == metric["p"] < 0.001
     assert metric["ci95"] == metric["interval"]["ends"]
-    assert found.sentence.startswith(
+    assert comparison.sentence.startswith(
         "Exact match: b is better than a by 37.5 points (95% interval: "
     )
-    assert (found.data["flips"]["fixed"], found.data["flips"]["broken"]) == (15, 0)
-    assert found.data["flips"]["tasks"][0] == {"task": "0", "a": "1/2", "b": "2/2"}
+    assert (comparison.data["flips"]["fixed"], comparison.data["flips"]["broken"]) == (15, 0)
+    assert comparison.data["flips"]["tasks"][0] == {"task": "0", "a": "1/2", "b": "2/2"}
 
 
 def test_tasks_that_all_differ_by_the_same_have_a_p_and_no_interval(made):
     """Twenty tasks better by a half are no chance; one alone has no test."""
-    found = compare(made("a", BEFORE), made("b", {task: [1, 1] for task in BEFORE}))
-    metric = found.data["metrics"]["g"]
+    comparison = compare(made("a", BEFORE), made("b", {task: [1, 1] for task in BEFORE}))
+    metric = comparison.data["metrics"]["g"]
     assert (metric["p"], metric["p_exact"]) == (1 / 2**20, 2 / 2**20)
     assert (metric["ci95"], metric["interval"]["ends"]) == (None, None)
     assert (
         "is better than a by 50.0 points (the same difference in every task, p 9.5e-07; 20 tasks"
-        in found.sentence
+        in comparison.sentence
     )
     one = compare(made("e", {"1": [0]}), made("f", {"1": [1]}))
     assert one.sentence == (
@@ -57,11 +57,13 @@ def test_a_figure_that_is_the_same_in_every_task_has_no_interval(made):
             for t in range(6)
         ]
         runs.append(gradestack.grade(samples, graders))
-    found = compare(*runs)
-    row = found.data["outcome"]
+    comparison = compare(*runs)
+    row = comparison.data["outcome"]
     assert (row["verdict"], row["p"]) == ("same", 1.0)
     assert row["interval"] == {"confidence": 0.95, "ends": None, "reason": "same in every task"}
-    assert found.sentence.startswith("Exact match: samples 2 and samples 1 are the same in every")
+    assert comparison.sentence.startswith(
+        "Exact match: samples 2 and samples 1 are the same in every"
+    )
 
 
 def test_the_outcome_is_compared_by_task_and_stands_first(made, command):
@@ -83,14 +85,16 @@ def test_the_outcome_is_compared_by_task_and_stands_first(made, command):
 def test_models_of_one_run_are_compared_with_the_first_or_a_named_one(made):
     best = {task: [1, int(task != "0")] for task in BEFORE}
     run = made("r", None, models={"m": BEFORE, "n": AFTER, "o": best})
-    found = compare(run)
-    assert [side.model for side in found.sides] == ["m", "n", "o"]
-    assert [(each["name"].rpartition("::")[2], each["ranks"]) for each in found.data["groups"]] == [
+    comparison = compare(run)
+    assert [side.model for side in comparison.sides] == ["m", "n", "o"]
+    assert [
+        (group["name"].rpartition("::")[2], group["ranks"]) for group in comparison.data["groups"]
+    ] == [
         ("o", [1, 2]),
         ("n", [1, 2]),
         ("m", [3, 3]),
     ]
-    assert len(found.data["pairs"]) == 3
+    assert len(comparison.data["pairs"]) == 3
     assert [side.model for side in compare(run, baseline="n").sides] == ["n", "m", "o"]
     assert [side.model for side in compare(f"{run}::m", f"{run}::o").sides] == ["m", "o"]
 
@@ -115,14 +119,14 @@ def test_several_models_on_both_sides_pair_by_name(made):
     assert [pair["metrics"]["g"]["difference"] for pair in pairs] == [0.0, 0.375]
 
 
-@pytest.mark.parametrize(("change", "said"), DATA["what_was_graded_otherwise_is_refused"])
-def test_what_was_graded_otherwise_is_refused(made, change, said):
+@pytest.mark.parametrize(("change", "message"), DATA["what_was_graded_otherwise_is_refused"])
+def test_what_was_graded_otherwise_is_refused(made, change, message):
     a, b = made("a", BEFORE), made("b", AFTER, **change)
     with pytest.raises(DataError) as caught:
         compare(a, b)
     assert caught.value.exit_code == 3
-    assert any(said in problem for problem in caught.value.problems)
-    assert any(said in problem for problem in compare(a, b, force=True).data["incomparable"])
+    assert any(message in problem for problem in caught.value.problems)
+    assert any(message in problem for problem in compare(a, b, force=True).data["incomparable"])
 
 
 def test_tasks_only_one_side_has_are_listed(made):
@@ -234,15 +238,15 @@ def test_sides_that_share_no_task_with_a_score_cannot_be_compared():
 def test_differences_within_a_facet_are_listed_worst_first(made):
     worse = {task: [1, 0] if int(task) % 2 else [0, 0] for task in BEFORE}
     groups = compare(made("a", BEFORE), made("b", worse), by="domain").data["by"]["groups"]
-    assert [(each["group"], each["difference"], each["tasks"]) for each in groups] == [
+    assert [(group["group"], group["difference"], group["tasks"]) for group in groups] == [
         ("even", -0.5, 10),
         ("odd", 0.0, 10),
     ]
 
 
-@pytest.mark.parametrize(("options", "said"), DATA["options_that_cannot_be_honoured_are_refused"])
-def test_options_that_cannot_be_honoured_are_refused(made, options, said):
-    with pytest.raises(ConfigError, match=said):
+@pytest.mark.parametrize(("options", "message"), DATA["options_that_cannot_be_honoured_are_refused"])
+def test_options_that_cannot_be_honoured_are_refused(made, options, message):
+    with pytest.raises(ConfigError, match=message):
         compare(made("a", BEFORE), made("b", AFTER), **options)
 
 
@@ -259,27 +263,27 @@ def test_too_few_tasks_are_said_to_be_too_few(made):
     """Scores in [0, 1] never differ by more than 1, and neither does an interval of a facet's
     value.
     """
-    found = compare(
+    comparison = compare(
         made("a", {"1": [0], "2": [1], "4": [0]}),
         made("b", {"1": [1], "2": [1], "4": [1]}),
         by="domain",
     )
-    assert found.data["metrics"]["g"]["mde80"] is None
-    assert found.sentence.endswith(
+    assert comparison.data["metrics"]["g"]["mde80"] is None
+    assert comparison.sentence.endswith(
         "3 tasks, 1 trial each); so few tasks cannot show any difference"
     )
-    even = next(group for group in found.data["by"]["groups"] if group["group"] == "even")
+    even = next(group for group in comparison.data["by"]["groups"] if group["group"] == "even")
     assert even["ends"] == [-1.0, 1.0]
 
 
 def test_of_several_models_the_pairs_of_the_headline_are_adjusted_together(made):
     """Holm over all pairs: what two of them alone would show counts for less among three."""
     names = {"a": BEFORE, "b": AFTER, "c": BEFORE}
-    found = compare(*(made(name, scores) for name, scores in names.items())).data
-    ps = [pair["metrics"]["g"]["p"] for pair in found["pairs"]]
-    adjusted = [pair["metrics"]["g"]["p_holm"] for pair in found["pairs"]]
+    comparison = compare(*(made(name, scores) for name, scores in names.items())).data
+    ps = [pair["metrics"]["g"]["p"] for pair in comparison["pairs"]]
+    adjusted = [pair["metrics"]["g"]["p_holm"] for pair in comparison["pairs"]]
     assert min(adjusted) == pytest.approx(3 * min(ps))
-    assert found["metrics"]["g"]["p_holm"] == adjusted[0]
+    assert comparison["metrics"]["g"]["p_holm"] == adjusted[0]
 
 
 def test_a_facet_that_no_task_has_is_refused(made):
@@ -326,7 +330,7 @@ def test_what_changed_has_a_test(tmp_path):
             for t in range(20)
         ]
         expected = [{"name": "find", "arguments": {"x": 0}}, {"name": "tap"}]
-        lines = [{"id": t, "expected": expected, "predicted": each} for t, each in enumerate(calls)]
+        lines = [{"id": t, "expected": expected, "predicted": call} for t, call in enumerate(calls)]
         write_records(tmp_path / f"{name}.jsonl", lines)
     files = [str(tmp_path / f"{name}.jsonl") for name in "ab"]
     changed = compare(*files).data["changed"]

@@ -91,13 +91,13 @@ def of_rows(report, without=None):
         for row in report.rows()
         if (grade := row["grades"]["g"]) and row["sample"]["id"] != without
     ]
-    found = figures({"classification": {"labels": ["a", "b", "c"]}, "pass_hat_k": {}}, rows)
-    classes = found["classification"]
+    computed = figures({"classification": {"labels": ["a", "b", "c"]}, "pass_hat_k": {}}, rows)
+    classes = computed["classification"]
     return {
         "g.classification.macro_f1": classes["macro_f1"],
         "g.classification.accuracy": classes["accuracy"],
         "g.classification.per_class.a.f1": classes["per_class"]["a"]["f1"],
-        "g.pass_hat_k.1": found["pass_hat_k"]["pass_hat_k"]["1"],
+        "g.pass_hat_k.1": computed["pass_hat_k"]["pass_hat_k"]["1"],
     }
 
 
@@ -167,14 +167,17 @@ def test_what_is_undefined_on_one_side_says_so(tmp_path):
     a = graded_to(tmp_path / "a", rows)
     b = graded_to(tmp_path / "b", [{**rows[0], "predicted": "a"}, *rows[1:]])
     path = "g.classification.per_class.a.precision"
-    found = compare(a, b, figures=[path]).data["figures"][path]
-    assert (found["difference"], found["p"], found["interval"]["reason"]) == (
+    comparison = compare(a, b, figures=[path]).data["figures"][path]
+    assert (comparison["difference"], comparison["p"], comparison["interval"]["reason"]) == (
         None,
         None,
         "undefined on one side",
     )
-    found = compare(b, b, figures=[path], force=True).data["figures"][path]
-    assert (found["p"], found["interval"]["reason"]) == (None, "undefined without some task")
+    comparison = compare(b, b, figures=[path], force=True).data["figures"][path]
+    assert (comparison["p"], comparison["interval"]["reason"]) == (
+        None,
+        "undefined without some task",
+    )
 
 
 def test_figures_that_are_none_or_were_computed_otherwise_are_refused(two, tmp_path):
@@ -219,10 +222,10 @@ def test_what_is_no_share_is_not_cut_to_shares(tmp_path):
         gradestack.grade(samples, graders={"steps": {"kind": "usage"}}, output=tmp_path / name)
         return tmp_path / name
 
-    found = compare(run("a", [1, 1, 1]), run("b", [1, 1, 3])).data["metrics"]["steps"]
-    assert found["ci95"] == ends_of(difference([0.0, 0.0, 2.0], limit=math.inf))
-    assert found["ci95"][1] > 1
-    assert found["mde80"] > 1
+    comparison = compare(run("a", [1, 1, 1]), run("b", [1, 1, 3])).data["metrics"]["steps"]
+    assert comparison["ci95"] == ends_of(difference([0.0, 0.0, 2.0], limit=math.inf))
+    assert comparison["ci95"][1] > 1
+    assert comparison["mde80"] > 1
 
 
 def test_flips_have_no_trial_that_was_skipped(tmp_path):
@@ -247,7 +250,7 @@ def test_flips_have_no_trial_that_was_skipped(tmp_path):
         failed: compare(a, b, failed=failed, force=True).data["flips"]
         for failed in ("zero", "skip")
     }
-    assert {failed: each["broken"] for failed, each in flips.items()} == {"zero": 1, "skip": 0}
+    assert {failed: flip["broken"] for failed, flip in flips.items()} == {"zero": 1, "skip": 0}
     assert flips["zero"]["tasks"] == [{"task": "c", "a": "1/1", "b": "0/1"}]
 
 
@@ -294,8 +297,8 @@ def test_figures_of_an_aggregator_in_a_file_are_compared_where_that_is_allowed(o
         "worse",
     )
     assert (figure["label"], figure["better_is"]) == ("Hits", "lower")
-    said = command("compare", *runs, "--figure", "g.h.rate", "--allow-code")
-    assert (said.code, "g.h.rate" in said.out) == (0, True)
+    result = command("compare", *runs, "--figure", "g.h.rate", "--allow-code")
+    assert (result.code, "g.h.rate" in result.out) == (0, True)
     assert command("compare", *runs, "--figure", "g.h.rate").code == 2
     own.write_text(OWN.replace("== 1", "== 0"))
     assert (
@@ -493,11 +496,11 @@ def test_all_sign_patterns_are_tried():
     """
     values = [0.5, -0.25, 1.0, 0.125, 0.0]
     sums = [
-        sum(sign * each for sign, each in zip(signs, values, strict=True))
+        sum(sign * value for sign, value in zip(signs, values, strict=True))
         for signs in itertools.product((1, -1), repeat=5)
     ]
     observed = abs(sum(values))
-    assert sign_flips(values) == sum(abs(each) >= observed for each in sums) / 32
+    assert sign_flips(values) == sum(abs(pattern_sum) >= observed for pattern_sum in sums) / 32
     assert sign_flips([0.5] * 21) is None
     assert sign_flips([0.0, 0.0]) == 1.0
 
@@ -512,13 +515,13 @@ def test_all_sign_patterns_are_tried():
 )
 def test_what_has_no_test_says_why(values, reason):
     """And has no p that would look like certainty."""
-    found = difference(values)
-    assert (found.p, ends_of(found), found.reason) == (None, None, reason)
+    computed = difference(values)
+    assert (computed.p, ends_of(computed), computed.reason) == (None, None, reason)
 
 
 def test_no_difference_at_all_has_no_interval():
-    found = difference([0.0] * 50)
-    known = (found.difference, found.p, ends_of(found), found.reason)
+    computed = difference([0.0] * 50)
+    known = (computed.difference, computed.p, ends_of(computed), computed.reason)
     assert known == (0.0, 1.0, None, "same in every task")
 
 
@@ -526,10 +529,10 @@ def test_differences_of_one_size_have_the_mid_p_test():
     """min(1, 2 P(X > x) + P(X = x)): 9 tasks up and 2 down of 11; those that did not change count
     for the interval alone.
     """
-    found = difference([1.0] * 9 + [-1.0] * 2 + [0.0] * 26)
-    assert found.p == (2 * (11 + 1) + 55) / 2**11
-    assert found.p_exact == 2 * (55 + 11 + 1) / 2**11
-    assert difference([0.5] * 9 + [-0.5] * 2).p == found.p
+    computed = difference([1.0] * 9 + [-1.0] * 2 + [0.0] * 26)
+    assert computed.p == (2 * (11 + 1) + 55) / 2**11
+    assert computed.p_exact == 2 * (55 + 11 + 1) / 2**11
+    assert difference([0.5] * 9 + [-0.5] * 2).p == computed.p
     assert mid_p(0, 0) == mid_p(3, 3) == 1.0
     assert mid_p(5, 0) == 1 / 32
 
@@ -542,9 +545,9 @@ def test_mid_p_is_that_of_the_binomial_distribution(fixed, broken):
 
 
 def test_differences_beyond_any_sum_are_still_differences():
-    found = difference([1e308, 1.5e308, 1e308, -1e308], limit=sys.float_info.max)
-    assert found.difference == pytest.approx(0.625e308)
-    assert all(map(math.isfinite, (found.p, *ends_of(found))))
+    computed = difference([1e308, 1.5e308, 1e308, -1e308], limit=sys.float_info.max)
+    assert computed.difference == pytest.approx(0.625e308)
+    assert all(map(math.isfinite, (computed.p, *ends_of(computed))))
 
 
 def test_an_interval_of_bounded_scores_is_cut():
@@ -579,12 +582,12 @@ def test_the_same_model_against_itself_shows_no_difference(tmp_path):
     runs = []
     for name, trials in (("a", (0, 1)), ("b", (2, 3))):
         path = tmp_path / f"{name}.json"
-        path.write_text(json.dumps([each for each in records if each["trial"] in trials]))
+        path.write_text(json.dumps([record for record in records if record["trial"] in trials]))
         runs.append(gradestack.grade_files(path, output=tmp_path / name))
-    found = gradestack.compare(*runs)
+    comparison = gradestack.compare(*runs)
     for key, known in DATA["the_same_model_against_itself_shows_no_difference"].items():
-        row = found.data["metrics"][key]
+        row = comparison.data["metrics"][key]
         assert {name: row[name] for name in known} == pytest.approx(known, abs=0.0005)
-    assert found.sentence.startswith(
+    assert comparison.sentence.startswith(
         "Solved: b -2.0 points against a, which may be chance (95% interval: -11.1 to 7.1; "
     )

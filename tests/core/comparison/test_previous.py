@@ -45,8 +45,8 @@ def test_the_newest_run_is_compared_with_the_one_before_whose_gates_passed(runs,
     runs("all/c", 2, gate=0.5)
     assert names_of(compare(tmp_path / "all", previous=True)) == ["b", "c"]
     assert names_of(compare(tmp_path / "all/failed", previous=True)) == ["b", "failed"]
-    found = compare(tmp_path / "all", previous=True).data
-    assert found["outcome"]["difference"] == -0.25
+    comparison = compare(tmp_path / "all", previous=True).data
+    assert comparison["outcome"]["difference"] == -0.25
 
 
 def test_what_has_no_run_before_is_refused(runs, tmp_path):

@@ -57,12 +57,12 @@ def check_comparison(seed, out):
     reports = [gradestack.grade(draw_run(rng), graders) for _ in range(rng.choice([2, 2, 3]))]
     confidence = rng.choice([0.95, 0.5, 0.999999])
     try:
-        found = compare(*reports, output=out, confidence=confidence, force=rng.random() < 0.8)
+        comparison = compare(*reports, output=out, confidence=confidence, force=rng.random() < 0.8)
     except (DataError, gradestack.ConfigError):  # one sentence, exit code 3 or 2
         return
-    assert console_lines(found.data)
-    text = json.dumps(found.data, allow_nan=False)
-    assert json.loads(text)["sentence"] == found.sentence
+    assert console_lines(comparison.data)
+    text = json.dumps(comparison.data, allow_nan=False)
+    assert json.loads(text)["sentence"] == comparison.sentence
     assert (out / "comparison.html").is_file()
     assert (out / "comparison.md").is_file()
 

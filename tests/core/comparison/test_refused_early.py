@@ -29,10 +29,10 @@ def file(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("place", "said"), DATA["where_nothing_can_be_written_is_refused_before_files_are_graded"]
+    ("place", "message"), DATA["where_nothing_can_be_written_is_refused_before_files_are_graded"]
 )
 def test_where_nothing_can_be_written_is_refused_before_files_are_graded(
-    file, tmp_path, place, said
+    file, tmp_path, place, message
 ):
     for name, page in (
         ("foreign", "comparison.json"),
@@ -41,7 +41,7 @@ def test_where_nothing_can_be_written_is_refused_before_files_are_graded(
     ):
         (tmp_path / name).mkdir()
         (tmp_path / name / page).write_text("mine", encoding="utf-8")
-    with pytest.raises(ConfigError, match=said):
+    with pytest.raises(ConfigError, match=message):
         compare(file, file, output=tmp_path / place)
 
 
@@ -63,10 +63,10 @@ def test_a_baseline_without_rows_is_refused_before_samples_are_graded(made):
     run = made("run", SCORES)
     header = read_json(run / "header.json")
     (run / "header.json").write_text(json.dumps(header | {"rows": False}), encoding="utf-8")
-    seen = []
+    collected = []
     gate = {"metric_key": "append", "baseline": str(run), "max_flips": 0}
     with pytest.raises(DataError, match=r"baseline cannot be used: .*the run keeps no rows"):
         gradestack.grade(
-            [{"id": "1"}], {"append": lambda sample: seen.append(sample) or 1.0}, gate=gate
+            [{"id": "1"}], {"append": lambda sample: collected.append(sample) or 1.0}, gate=gate
         )
-    assert not seen
+    assert not collected

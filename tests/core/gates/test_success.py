@@ -29,10 +29,10 @@ def test_a_sample_is_a_success_by_the_verdict_it_was_given():
         Grade(score=0.75),
         skipped("x", ""),
     ]
-    rows = [(Key(id=str(n), model="m" if n % 2 else None), each) for n, each in enumerate(grades)]
+    rows = [(Key(id=str(n), model="m" if n % 2 else None), grade) for n, grade in enumerate(grades)]
     own = of(rows, Success("q"))
     assert (own["passed"], own["failed"], own["own_verdicts"]) == (2, 2, 2)
-    assert {name: (each["passed"], each["failed"]) for name, each in own["models"].items()} == {
+    assert {name: (model["passed"], model["failed"]) for name, model in own["models"].items()} == {
         "": (2, 0),
         "m": (0, 2),
     }

@@ -161,7 +161,7 @@ def test_each_group_has_its_own_interval(gates):
         scores = [(scores[run],) for scores in TASKS.values()]
         group = found["groups"][f"m{run}"]["interval"]
         assert [group["low"], group["high"]] == pytest.approx(interval_of(mean, scores), abs=1e-12)
-    assert found["sure"] is all(each["sure"] for each in found["groups"].values())
+    assert found["sure"] is all(group["sure"] for group in found["groups"].values())
 
 
 def test_a_figure_has_the_interval_of_its_aggregator(gates):

@@ -49,9 +49,9 @@ def graded(scores, *, ran=None, models=None, **suite):
         for key, column in scores.items()
     }
     count = max(map(len, scores.values()))
-    columns = {key: [*each, *[None] * (count - len(each))] for key, each in scores.items()}
+    columns = {key: [*score, *[None] * (count - len(score))] for key, score in scores.items()}
     samples = [
-        {"id": str(number), "recorded": {key: each[number] for key, each in columns.items()}}
+        {"id": str(number), "recorded": {key: column[number] for key, column in columns.items()}}
         | ({} if ran is None or ran[number] else {"error": "it failed"})
         | ({} if models is None else {"model": models[number]})
         for number in range(count)
@@ -69,7 +69,10 @@ def test_a_verdict(case):
         for name, value in wanted.items():
             (found,) = report.gates
             if name == "groups":
-                assert {group: each["outcome"] for group, each in found["groups"].items()} == value
+                assert {
+                    group: judged_group["outcome"]
+                    for group, judged_group in found["groups"].items()
+                } == value
                 continue
             assert found[name] == (
                 pytest.approx(value, rel=1e-14) if isinstance(value, float | dict) else value

@@ -54,14 +54,14 @@ def test_a_strict_run_ends_at_the_first_problem(make_worker, quick):
 
 @pytest.mark.parametrize("way", WAYS)
 def test_the_size_of_blocks_changes_nothing(make_worker, quick, way):
-    found = []
+    collected = []
     for size in (1, 2, 5, 64, 1000):
         quick(size)
         worker = make_worker(**WAYS[way])
-        found.append(whole(worker, records()))
-    for other in found[1:]:
-        assert other == found[0]
-    assert found[0]["bad"][0] == 7
+        collected.append(whole(worker, records()))
+    for other in collected[1:]:
+        assert other == collected[0]
+    assert collected[0]["bad"][0] == 7
 
 
 def sizes_of(monkeypatch, worker, seconds, count=300, reading=0.0):
@@ -72,7 +72,7 @@ def sizes_of(monkeypatch, worker, seconds, count=300, reading=0.0):
     grade = workers.Graders.grade
 
     def timed(self, samples):
-        now[0] += sum(seconds(int(each.id)) for each in samples)
+        now[0] += sum(seconds(int(timed_sample.id)) for timed_sample in samples)
         sizes.append(len(samples))
         return grade(self, samples)
 

@@ -18,9 +18,9 @@ def of(*grades):
 
 def test_nothing_attempted():
     """The average of no score is undefined, but 0.0 over all of them."""
-    found = grader_figures(of(SKIP, FAIL))
-    assert (found["total"], found["total_attempted"]) == (2, 0)
-    assert (found["avg_score_attempted"], found["pass_rate"]) == (None, None)
-    assert found["avg_score_total"] == 0.0
+    computed = grader_figures(of(SKIP, FAIL))
+    assert (computed["total"], computed["total_attempted"]) == (2, 0)
+    assert (computed["avg_score_attempted"], computed["pass_rate"]) == (None, None)
+    assert computed["avg_score_total"] == 0.0
     empty = grader_figures(of())
     assert (empty["total"], empty["avg_score_total"]) == (0, None)

@@ -12,11 +12,11 @@ from gradestack.table import Table, Wanted
 
 def naive(samples):
     seen, found = set(), []
-    for position, each in enumerate(samples):
-        identity = (each.id, each.model, each.run)
-        if each.status is not Status.MISSING and identity in seen:
+    for position, sample in enumerate(samples):
+        identity = (sample.id, sample.model, sample.run)
+        if sample.status is not Status.MISSING and identity in seen:
             found.append(position)
-        if each.status is not Status.MISSING:
+        if sample.status is not Status.MISSING:
             seen.add(identity)
     return found
 
@@ -45,7 +45,7 @@ def some(seed, number=2_000):
 @pytest.mark.parametrize("seed", range(3))
 def test_repeated_ones_in_input_order(seed):
     samples = some(seed)
-    is_missing = [each.status is Status.MISSING for each in samples]
+    is_missing = [sample.status is Status.MISSING for sample in samples]
     table = Table.of(
         Wanted(parts={"g": ()}), samples, {"g": [Grade(score=1.0)] * len(samples)}, is_missing
     )

@@ -41,34 +41,34 @@ def test_an_interruption_waits_for_the_sample_at_hand():
 
     Afterwards the usual handler is back.
     """
-    usual = signal.getsignal(signal.SIGINT)
+    handler_before = signal.getsignal(signal.SIGINT)
     with Interruption() as interruption:
         signal.raise_signal(signal.SIGINT)
         assert interruption.requested
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
-    assert signal.getsignal(signal.SIGINT) is usual
+    assert signal.getsignal(signal.SIGINT) is handler_before
 
 
 def test_a_callers_own_handler_stays():
     """Where the caller handles the signal itself, nothing is installed."""
-    usual = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    handler_before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         with Interruption():
             assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
     finally:
-        signal.signal(signal.SIGINT, usual)
+        signal.signal(signal.SIGINT, handler_before)
 
 
 def test_a_second_ctrl_c_during_the_word_about_the_first(monkeypatch):
-    said = []
+    messages = []
 
     def word(_):
-        said.append("held back")
+        messages.append("held back")
         signal.raise_signal(signal.SIGINT)
 
     monkeypatch.setattr(interpreter, "ON_DEFERRED_SIGINT", [word])
     with Interruption() as held, pytest.raises(KeyboardInterrupt):
         signal.raise_signal(signal.SIGINT)
     assert held.requested
-    assert said == ["held back"]
+    assert messages == ["held back"]

@@ -26,9 +26,9 @@ def grade(tmp_path, monkeypatch, command, write_lines):
                 tmp_path / f"{name}.jsonl"
             ).exists():  # a file that is written again is another one
                 write_lines(records, f"{name}.jsonl")
-        said = command(*GRADE, *(f"{name}.jsonl" for name in files), "-o", output, *options)
-        assert said.code == 0, said
-        return said, load_report(output)
+        result = command(*GRADE, *(f"{name}.jsonl" for name in files), "-o", output, *options)
+        assert result.code == 0, result
+        return result, load_report(output)
 
     return run
 

@@ -28,11 +28,11 @@ def test_a_filter_is_asked_of_a_sample_and_of_its_row_alike(text, held, tmp_path
             report.only(Subset(filter=text))
 
 
-@pytest.mark.parametrize(("text", "said"), DATA["refused"])
-def test_what_is_no_filter(text, said):
+@pytest.mark.parametrize(("text", "message"), DATA["refused"])
+def test_what_is_no_filter(text, message):
     with pytest.raises(ConfigError) as caught:
         Subset.read(text, None, None)
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_runs_are_compared_on_a_subset(run_lines, record, tmp_path):
         for name, score in (("before", 0.0), ("after", 1.0))
     )
     data = gradestack.compare(before, after, tasks=tmp_path / "ids").data
-    assert [each["tasks"] for each in data["runs"]] == [2, 2]
+    assert [run["tasks"] for run in data["runs"]] == [2, 2]
     assert data["warnings"] == [
         f"{name}: 3 of 9 runs are left out: tasks of a list of 2" for name in ("before", "after")
     ]

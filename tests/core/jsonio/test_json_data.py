@@ -111,11 +111,12 @@ def test_what_has_no_json_form_is_refused(value):
 
 def test_the_caller_may_have_a_form_for_it():
     """The hook sees every value without a JSON form, wherever it stands, and nothing else."""
-    seen = []
+    collected = []
     assert json_data(
-        {"a": [b"x", (Options(where=b"y"), 1.5)]}, lambda value: seen.append(value) or len(seen)
+        {"a": [b"x", (Options(where=b"y"), 1.5)]},
+        lambda value: collected.append(value) or len(collected),
     ) == {"a": [1, [{"where": 2}, 1.5]]}
-    assert seen == [b"x", b"y"]
+    assert collected == [b"x", b"y"]
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,8 @@ def elements(path, text, window=None, monkeypatch=None):
 
 
 def test_a_list_is_read_element_by_element(tmp_path):
-    found = elements(tmp_path / "x.json", '\ufeff[\n {"a": 1},\r\n\n [2],\n"x"]\n')
-    assert found == [Element(0, 2, {"a": 1}), Element(1, 4, [2]), Element(2, 5, "x")]
+    elements_read = elements(tmp_path / "x.json", '\ufeff[\n {"a": 1},\r\n\n [2],\n"x"]\n')
+    assert elements_read == [Element(0, 2, {"a": 1}), Element(1, 4, [2]), Element(2, 5, "x")]
     assert elements(tmp_path / "x.json", " [ ] ") == []
 
 
@@ -48,16 +48,16 @@ def test_a_broken_list_keeps_what_came_before(tmp_path, text, values, problem):
     ],
 )
 def test_reading_goes_on_behind_a_bad_element(tmp_path, bad, problem):
-    found = elements(tmp_path / "x.json", f'[{{"a": 1}},\n{bad},\n{{"b": 2}}]')
-    assert [each.value for each in found] == [{"a": 1}, None, {"b": 2}]
-    assert problem in found[1].problem
-    assert [each.fatal for each in found] == [False, False, False]
-    assert found[1].line == 2
+    elements_read = elements(tmp_path / "x.json", f'[{{"a": 1}},\n{bad},\n{{"b": 2}}]')
+    assert [each.value for each in elements_read] == [{"a": 1}, None, {"b": 2}]
+    assert problem in elements_read[1].problem
+    assert [each.fatal for each in elements_read] == [False, False, False]
+    assert elements_read[1].line == 2
 
 
 def test_bytes_that_are_not_utf8_cost_their_element_only(tmp_path):
-    found = elements(tmp_path / "x.json", b'[{"a": "\xff"}, {"b": "\xc3\xa9"}]')
-    assert found == [
+    elements_read = elements(tmp_path / "x.json", b'[{"a": "\xff"}, {"b": "\xc3\xa9"}]')
+    assert elements_read == [
         Element(0, 1, problem="not UTF-8: byte 7 cannot be decoded"),
         Element(1, 1, {"b": "é"}),
     ]

@@ -23,7 +23,7 @@ def _read(path, size):
             found[member.key] = json.loads(member.read(path))
         else:
             found[member.key] = [
-                each.value for part in member.ranges for each in iter_list(path, part)
+                element.value for part in member.ranges for element in iter_list(path, part)
             ]
     return found
 
@@ -51,7 +51,7 @@ def test_elements_keep_their_line_and_ordinal(tmp_path):
     )
     lines = path.read_text().split("\n")
     runs = next(member for member in iter_members(path, 1) if member.key == "runs")
-    found = [each for part in runs.ranges for each in iter_list(path, part)]
+    found = [element for part in runs.ranges for element in iter_list(path, part)]
     assert len(runs.ranges) == 5
     assert [each.ordinal for each in found] == list(range(5))
     assert [lines[each.line].strip() for each in found] == [f'"n": {n}' for n in range(5)]

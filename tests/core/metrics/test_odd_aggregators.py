@@ -40,7 +40,7 @@ def share(_self, totals):
 
 
 @pytest.mark.parametrize(
-    ("members", "said"),
+    ("members", "message"),
     [
         ({"compute": lambda _self, make_grades: {"w": float("nan")}}, "not JSON compliant"),
         ({"compute": lambda _self, make_grades: {"w": "many"}}, "the figure w is 'many'"),
@@ -84,8 +84,8 @@ def share(_self, totals):
         ),
     ],
 )
-def test_what_it_gives_is_checked(members, said):
-    with pytest.raises((ValueError, TypeError, KeyError), match=said):
+def test_what_it_gives_is_checked(members, message):
+    with pytest.raises((ValueError, TypeError, KeyError), match=message):
         made(**members)
 
 
@@ -133,8 +133,8 @@ def test_a_ratio_needs_no_method():
 
         figures = (Ratio("args", "Arguments right", right="rigth", of="wanted"),)
 
-    found = compute_figures(Rate(), make_grades(Rate(), [rows]))
-    assert found["args"] == 0.75
+    computed = compute_figures(Rate(), make_grades(Rate(), [rows]))
+    assert computed["args"] == 0.75
     with pytest.raises(ValueError, match="'rigth', which no grade contributed"):
         compute_figures(Misspelt(), make_grades(Misspelt(), [rows]))
 
@@ -160,7 +160,7 @@ def test_equal_verdicts_with_other_items_are_told_apart():
 
 
 @pytest.mark.parametrize(
-    ("members", "said"),
+    ("members", "message"),
     [
         ({"keeps": frozenset({"items"})}, "'items' among its keeps"),
         ({"keeps": "items"}, "keeps = 'items'"),
@@ -170,8 +170,8 @@ def test_equal_verdicts_with_other_items_are_told_apart():
         ({"figures": (Figure("w", "W", unit="bananas"),)}, "unit='bananas'"),
     ],
 )
-def test_what_it_declares_is_checked_when_it_is_loaded(members, said):
-    assert said in flaw(
+def test_what_it_declares_is_checked_when_it_is_loaded(members, message):
+    assert message in flaw(
         type("Mine", (Aggregator,), {"__doc__": "One of a test.", **members}), "aggregator"
     )
 
@@ -186,9 +186,9 @@ def test_groups_of_equal_names_stay_apart():
     table = Table.of(
         Wanted(parts={"g": ()}, facets=("level",)), keys, {"g": [Grade(score=1.0)] * 3}
     )
-    models = {name: list(each.rows) for name, each in Scores(table).groups("model").items()}
+    models = {name: list(group.rows) for name, group in Scores(table).groups("model").items()}
     assert sorted(models.values()) == [[0], [1, 2]]
-    levels = {name: list(each.rows) for name, each in Scores(table).groups("level").items()}
+    levels = {name: list(group.rows) for name, group in Scores(table).groups("level").items()}
     assert sorted(levels.values()) == [[0, 1], [2]]
     assert len(Grades(table, "g").by_task) == 3
 

@@ -36,8 +36,8 @@ def row(**changes):
 
 def content(index):
     bins = {
-        key: (each.counts, each.below, each.above, each.fractional)
-        for key, each in index.scores.items()
+        key: (score.counts, score.below, score.above, score.fractional)
+        for key, score in index.scores.items()
     }
     return index.entries, bins, index.given.kinds, index.given.given
 
@@ -104,8 +104,8 @@ def test_blocks_do_not_show(monkeypatch):
         {"sample": {"id": n % 7}, "facets": {"n": n % 3}, "passed": n % 4 == 3} for n in range(40)
     ]
     rows = [
-        row(**more, grades=each, expected={"calls": []})
-        for more, each in zip(changed, grades, strict=True)
+        row(**more, grades=grade, expected={"calls": []})
+        for more, grade in zip(changed, grades, strict=True)
     ]
 
     def found():

@@ -40,13 +40,17 @@ class Page(HTMLParser):
 @pytest.fixture(scope="module")
 def made(tmp_path_factory, registry):
     """The directory of a run with a gate."""
-    place = tmp_path_factory.mktemp("made")
+    folder = tmp_path_factory.mktemp("made")
     rows = [
         {"id": str(number), "predicted": "x", "recorded": {"score": number % 2}}
         for number in range(6)
     ]
-    write_records(place / "runs.jsonl", rows)
-    suite = {"name": "nightly", "target": {"paths": [str(place / "runs.jsonl")]}, "reader": "jsonl"}
+    write_records(folder / "runs.jsonl", rows)
+    suite = {
+        "name": "nightly",
+        "target": {"paths": [str(folder / "runs.jsonl")]},
+        "reader": "jsonl",
+    }
     suite |= {
         "graders": {"quality": "toy"},
         "reports": [],
@@ -56,16 +60,16 @@ def made(tmp_path_factory, registry):
         "metrics": {"mean": {"of": "quality"}},
         "headline": {"figures": {"Quality": "quality.mean"}},
     }
-    gradestack.run(suite, output=place / "run", registry=registry)
-    return place / "run"
+    gradestack.run(suite, output=folder / "run", registry=registry)
+    return folder / "run"
 
 
 @pytest.fixture
 def add(made, tmp_path):
     def put(name, day=1, *, page=False, value=None, **summary):
-        place = tmp_path / "folder" / name
-        shutil.copytree(made, place)
-        header, found = (read_json(place / each) for each in ("header.json", "summary.json"))
+        folder = tmp_path / "folder" / name
+        shutil.copytree(made, folder)
+        header, found = (read_json(folder / each) for each in ("header.json", "summary.json"))
         header["timestamp"] = f"2026-01-{day:02}T10:20:30+00:00"
         if value is not None:
             figure = found["headline"]["figures"][0]
@@ -73,11 +77,11 @@ def add(made, tmp_path):
                 "value": value,
                 "interval": {"low": value - 0.1, "high": value + 0.1, "confidence": 0.95},
             }
-        (place / "header.json").write_text(json.dumps(header))
-        (place / "summary.json").write_text(json.dumps(found | summary))
+        (folder / "header.json").write_text(json.dumps(header))
+        (folder / "summary.json").write_text(json.dumps(found | summary))
         if page:
-            (place / "report.html").touch()
-        return place
+            (folder / "report.html").touch()
+        return folder
 
     (tmp_path / "folder").mkdir()
     return put
@@ -93,11 +97,11 @@ def page(tmp_path):
 
 
 def add_comparison(folder, name, runs):
-    place = folder / name
-    place.mkdir()
-    (place / "comparison.html").touch()
-    content = {"runs": [{"name": each} for each in runs], "sentence": f"{name} differ"}
-    (place / "comparison.json").write_text(json.dumps(content))
+    made_folder = folder / name
+    made_folder.mkdir()
+    (made_folder / "comparison.html").touch()
+    content = {"runs": [{"name": run} for run in runs], "sentence": f"{name} differ"}
+    (made_folder / "comparison.json").write_text(json.dumps(content))
 
 
 def test_golden_page_of_a_folder(add, tmp_path):
@@ -158,33 +162,33 @@ def test_names_do_nothing(add, page):
     plain = page().tags
     for name in ("javascript:alert(1)", HOSTILE, "-rf", "a\nb", "line\u2028end"):
         add(name, page=True, value=0.55, suite=HOSTILE)
-    found = page()
-    assert found.tags <= plain | {"a", "td title"}
-    assert all(re.fullmatch(r"\./[\w/.%~-]+", link) for link in found.links)
-    assert "./javascript%3Aalert%281%29/report.html" in found.links
-    assert "./-rf" in found.picks
-    assert not any("\n" in word or "\u2028" in word for word in found.picks)
-    assert "⟨U+202E⟩" in found.text
+    shown_page = page()
+    assert shown_page.tags <= plain | {"a", "td title"}
+    assert all(re.fullmatch(r"\./[\w/.%~-]+", link) for link in shown_page.links)
+    assert "./javascript%3Aalert%281%29/report.html" in shown_page.links
+    assert "./-rf" in shown_page.picks
+    assert not any("\n" in word or "\u2028" in word for word in shown_page.picks)
+    assert "⟨U+202E⟩" in shown_page.text
 
 
 def test_the_command_says_what_it_found(command, add, tmp_path):
     add("one")
     add("two", incomplete="interrupted")
-    said = command("index", tmp_path / "folder")
-    assert (said.code, said.err) == (0, "warning: two: interrupted\n")
-    assert said.out == f"Index: {tmp_path / 'folder' / 'index.html'} (2 runs)\n"
+    result = command("index", tmp_path / "folder")
+    assert (result.code, result.err) == (0, "warning: two: interrupted\n")
+    assert result.out == f"Index: {tmp_path / 'folder' / 'index.html'} (2 runs)\n"
 
 
 def test_where_there_is_no_run_nothing_is_written(command, tmp_path, add):
     assert command("index", tmp_path / "nowhere").code == 3
     (tmp_path / "folder" / ".x.unfinished").mkdir()
-    said = command("index", tmp_path / "folder")
-    assert said.code == 3
-    assert "no finished run in it or below; 1 that cannot be shown\n  - x: unfinished" in said.err
+    result = command("index", tmp_path / "folder")
+    assert result.code == 3
+    assert "no finished run in it or below; 1 that cannot be shown\n  - x: unfinished" in result.err
     assert files_of(tmp_path / "folder") == {}
     add("one")
     (tmp_path / "folder" / "index.html").write_text("<p>mine</p>")
-    said = command("index", tmp_path / "folder")
-    assert said.code == 2
-    assert "was not written by gradestack" in said.err
+    result = command("index", tmp_path / "folder")
+    assert result.code == 2
+    assert "was not written by gradestack" in result.err
     assert (tmp_path / "folder" / "index.html").read_text() == "<p>mine</p>"

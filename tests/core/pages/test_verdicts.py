@@ -27,7 +27,7 @@ def marks(index, key):
 
 def test_the_mark_of_a_grade():
     grades = DATA["the_mark_of_a_grade"]
-    index = index_of(*[row(a=grades[0], b=each) for each in grades], row(a=grades[0]))
+    index = index_of(*[row(a=grades[0], b=grade) for grade in grades], row(a=grades[0]))
     names = ["passed", "part", "lost", "lost", "failed", "skipped", "missing"]
     codes = ["", "", "", "", "boom", "no_reference", ""]
     assert marks(index, "b") == list(zip(names, codes, strict=True))

@@ -27,7 +27,7 @@ COUNT = 120
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory, registry):
     """A directory with runs of the same records: `full`, `compressed`, `none` (no rows)."""
-    place = tmp_path_factory.mktemp("viewed")
+    folder = tmp_path_factory.mktemp("viewed")
     lines = []
     for number in range(COUNT):
         expected = {"text": "ä", "calls": [{"name": "f", "arguments": {"x": number}}]}
@@ -44,17 +44,17 @@ def runs(tmp_path_factory, registry):
             "predicted": made,
         }
         lines.append(row | ({"expected": None} if number == 7 else {}))
-    write_records(place / "rows.jsonl", lines)
+    write_records(folder / "rows.jsonl", lines)
     for kept in ("full", "compressed", "none"):
         suite = {
             "name": "s & t",
-            "target": {"paths": [str(place / "rows.jsonl")]},
+            "target": {"paths": [str(folder / "rows.jsonl")]},
             "reader": "jsonl",
             "rows": kept,
         }
         suite |= {"graders": {"partial": "tau_partial"}, "reports": []}
-        gradestack.run(suite, output=place / kept, registry=registry)
-    return place
+        gradestack.run(suite, output=folder / kept, registry=registry)
+    return folder
 
 
 @contextmanager
@@ -76,8 +76,8 @@ def served(path, registry):
             )
             hosts = [f"127.0.0.1:{server.server_port}"] if host is None else host
             connection.putrequest(method, target, skip_host=True)
-            for each in hosts:
-                connection.putheader("Host", each.format(port=server.server_port))
+            for host_header in hosts:
+                connection.putheader("Host", host_header.format(port=server.server_port))
             connection.endheaders()
             answer = connection.getresponse()
             return answer.status, dict(answer.getheaders()), answer.read()
@@ -204,9 +204,9 @@ def test_a_port_that_is_taken_is_said(command, runs):
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        said = command("view", runs / "full", "--port", port)
-    assert (said.code, said.out) == (2, "")
-    assert said.err.startswith(f"error: --port {port}: 127.0.0.1:{port} cannot be listened on: ")
+        result = command("view", runs / "full", "--port", port)
+    assert (result.code, result.out) == (2, "")
+    assert result.err.startswith(f"error: --port {port}: 127.0.0.1:{port} cannot be listened on: ")
     assert command("view", runs).code == 3
 
 
@@ -228,12 +228,12 @@ def test_ctrl_c_ends_it_quietly(command, runs, monkeypatch, name):
         ServedRun, "close", lambda run: (folders.append(Path(run._folder.name)), original(run))
     )
     handler = signal.getsignal(signal.SIGTERM)
-    said = command("view", runs / "full", "--open")
+    result = command("view", runs / "full", "--open")
     ask.join()
-    assert (said.code, said.err, answers) == (0, "", [200])
+    assert (result.code, result.err, answers) == (0, "", [200])
     assert signal.getsignal(signal.SIGTERM) is handler
     (url,) = opened
-    assert said.out == f"View: {url} (Ctrl-C ends it)\n"
+    assert result.out == f"View: {url} (Ctrl-C ends it)\n"
     assert [folder.exists() for folder in folders] == [False]
     with closing(socket.socket()) as probe:
         assert probe.connect_ex(("127.0.0.1", int(url.split(":")[2].split("/")[0]))) != 0

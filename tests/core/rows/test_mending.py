@@ -127,7 +127,7 @@ def test_a_grade_as_deep_as_there_is_room_for_is_written_or_fails(grade, leaf):
 
     What fits alone, and not in its row, fails as what is deeper.
     """
-    found = []
+    collected = []
     value = leaf
     for _ in range(ROOM):
         value = [value]
@@ -139,11 +139,11 @@ def test_a_grade_as_deep_as_there_is_room_for_is_written_or_fails(grade, leaf):
             )
         assert kept["quality"] is GRADES["quality"]
         assert kept["other"].fault in {None, TOO_DEEP}
-        found.append(kept["other"].fault is None)
-        assert b'"fault"' in data or found[-1]
-    assert not found[0]
-    assert found == sorted(found)
-    assert found[-1]
+        collected.append(kept["other"].fault is None)
+        assert b'"fault"' in data or collected[-1]
+    assert not collected[0]
+    assert collected == sorted(collected)
+    assert collected[-1]
 
 
 def test_a_strict_run_ends_at_a_grade_that_is_not_json():

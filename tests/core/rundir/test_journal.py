@@ -116,7 +116,10 @@ def test_an_input_that_is_gone_by_the_end_loses_no_run(suite, tmp_path, registry
 
     report = gradestack.run(suite, output=tmp_path / "out", registry=registry, progress=progress)
     assert report.metrics["total"] == 2
-    assert [each["sha256"] is None for each in report.header["inputs"]] == [False, True]
+    assert [planned_input["sha256"] is None for planned_input in report.header["inputs"]] == [
+        False,
+        True,
+    ]
 
 
 NOON = datetime(2031, 2, 3, 12, 0, 5, tzinfo=UTC)

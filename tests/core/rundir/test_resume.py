@@ -168,9 +168,9 @@ def test_a_change_is_told_and_nothing_is_reused(
         run(resume=True, **(change if isinstance(change, dict) else {}))
     assert told in str(caught.value)
     assert caught.value.problems[-1] == "run without --resume to start anew"
-    said = []
-    report = run(say=said.append, **(change if isinstance(change, dict) else {}))
-    assert said == [
+    messages = []
+    report = run(say=messages.append, **(change if isinstance(change, dict) else {}))
+    assert messages == [
         "out: what an unfinished run had left is removed; --resume would have continued it"
     ]
     assert "resumed" not in report.header
@@ -190,10 +190,10 @@ def test_a_range_changed_behind_its_time_stamp(run, full_disk, tmp_path):
 
 def test_nothing_to_continue_is_begun_anew(run, tmp_path):
     """And said, so that scripts may always say --resume."""
-    said = []
+    messages = []
     run("whole")
-    assert "resumed" not in run(resume=True, say=said.append).header
-    assert said == ["out: there is no unfinished run to continue, it is begun anew"]
+    assert "resumed" not in run(resume=True, say=messages.append).header
+    assert messages == ["out: there is no unfinished run to continue, it is begun anew"]
     assert files_of(tmp_path / "out") == files_of(tmp_path / "whole")
 
 
@@ -207,12 +207,12 @@ def test_the_default_place(run, full_disk, tmp_path):
         full_disk(5, lambda: run(None))
     left = sorted(path.name for path in (tmp_path / "gradestack-runs/x").glob(".*"))
     assert len(left) == 2
-    said = []
-    fresh = run(None, say=said.append)
-    assert len(said) == 1
+    messages = []
+    fresh = run(None, say=messages.append)
+    assert len(messages) == 1
     assert (
         "an unfinished run of x is left: continue it with --resume, or remove gradestack-runs/x/"
-        in said[0]
+        in messages[0]
     )
     report = run(None, resume=True)
     assert report.header["resumed"] == 5
@@ -261,10 +261,10 @@ def test_a_damaged_record_counts_for_nothing(run, full_disk, tmp_path, line, dam
     lines = journal.read_bytes().splitlines(keepends=True)
     lines[line] = damage(lines[line])
     journal.write_bytes(b"".join(lines))
-    said = []
-    report = run(resume=True, say=said.append)
+    messages = []
+    report = run(resume=True, say=messages.append)
     assert report.header.get("resumed", 0) == kept
-    assert said == (
+    assert messages == (
         []
         if kept
         else ["out: what was on record of the unfinished run is damaged, it is begun anew"]
@@ -355,10 +355,10 @@ def test_a_hidden_directory_that_was_removed(held, engine):
     held.open()
     out, err = run.communicate()
     assert (run.returncode, out) == (3, "")
-    place = held.place / ".out.unfinished"
+    folder = held.place / ".out.unfinished"
     assert (
         err
-        == f"error: {place}: was removed while the run was writing there; nothing is left of it\n"
+        == f"error: {folder}: was removed while the run was writing there; nothing is left of it\n"
     )
 
 

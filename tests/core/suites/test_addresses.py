@@ -84,18 +84,18 @@ def test_no_library_sees_an_address_of_another_kind(
         ["validate", file, "--allow-remote"],
         ["run", file, "--allow-remote", "--allow-code"],
     ):
-        said = command(*arguments)
-        assert said.code == 2, said
-        assert said.err.startswith("error: ")
-        assert "unexpected" not in said.err
-        assert "cret" not in said.err
-        assert not said.out
+        result = command(*arguments)
+        assert result.code == 2, result
+        assert result.err.startswith("error: ")
+        assert "unexpected" not in result.err
+        assert "cret" not in result.err
+        assert not result.out
         if arguments[0] == "grade":
-            assert said.err.count("\n") == 1
+            assert result.err.count("\n") == 1
     assert not web.seen
     assert "fsspec" not in imported
     assert not list(temporary.iterdir())
-    assert [each.name for each in place.iterdir()] == ["suite.yaml"]
+    assert [path.name for path in place.iterdir()] == ["suite.yaml"]
 
 
 SUITES = DATA["suites"]
@@ -114,12 +114,14 @@ def test_an_address_that_a_suite_names_is_opened_only_when_that_is_allowed(
         ["run", file, "-o", "out"],
         ["run", file, "-o", "out", "--allow-code"],
     ):
-        said = command(*arguments)
-        assert said.code == 2, said
+        result = command(*arguments)
+        assert result.code == 2, result
         ending = "is a remote file; pass --allow-remote if you trust this suite\n"
-        assert said.err.endswith(ending)
-        assert f"suite.yaml:1: {'dataset' if 'dataset' in content else 'target.paths'}" in said.err
-        assert said.err.count("\n") == 2
+        assert result.err.endswith(ending)
+        assert (
+            f"suite.yaml:1: {'dataset' if 'dataset' in content else 'target.paths'}" in result.err
+        )
+        assert result.err.count("\n") == 2
     with pytest.raises(ConfigError, match="suite"):
         gradestack.run(content, registry=REGISTRY)
     assert not web.seen
@@ -157,8 +159,8 @@ def test_an_address_on_the_command_line_is_opened(command, web, place):
     assert set(web.seen) == {"/log.jsonl"}
     file = suite(place, target={"paths": ["x", f"{web.address}/theirs"], "reader": "jsonl"})
     for assignment in (f"target.paths.0={mine}", "target.reader=jsonl", "name=x"):
-        said = command("validate", file, "--set", assignment)
-        assert (said.code, "--allow-remote" in said.err) == (2, True)
+        result = command("validate", file, "--set", assignment)
+        assert (result.code, "--allow-remote" in result.err) == (2, True)
     assert "/theirs" not in web.seen
 
 
@@ -172,10 +174,10 @@ def test_no_other_file_of_a_suite_is_fetched(command, web, place, imported, name
     address = f"http://user:s3cret@{web.place}"
     content = json.loads(json.dumps(ELSEWHERE[name]).replace("WEB", address))
     file = suite(place, target={"paths": ["here.jsonl"]}, **content)
-    said = command("run", file, "-o", "out", "--allow-remote", "--allow-code")
-    assert said.code == 2, said
-    assert "s3cret" not in said.err
-    assert "is an address; here a local file is wanted" in said.err
+    result = command("run", file, "-o", "out", "--allow-remote", "--allow-code")
+    assert result.code == 2, result
+    assert "s3cret" not in result.err
+    assert "is an address; here a local file is wanted" in result.err
     assert not web.seen
     assert "fsspec" not in imported
 
@@ -186,8 +188,8 @@ SECRET = "X-Amz-Credential=AKIA&X-Amz-Signature=s3cret" + "0" * 400  # a name no
 @pytest.fixture
 def written(place, temporary):
     def read():
-        files = [each for each in place.rglob("*") if each.is_file()]
-        content = "\n".join([*map(str, place.rglob("*")), *(each.read_text() for each in files)])
+        files = [path for path in place.rglob("*") if path.is_file()]
+        content = "\n".join([*map(str, place.rglob("*")), *(path.read_text() for path in files)])
         return re.sub(
             r"(?<=>)[\w+/]{20,}=*(?=</script)", lambda packed: unpacked(packed[0]), content
         )
@@ -208,9 +210,9 @@ def test_what_lets_readers_in_is_used_and_never_written(command, web, place, wri
         "log.jsonl": ("--dataset", f"http://{place_of_it}/gold?{SECRET}"),
     }.items():
         address = f"http://{place_of_it}/{name}?{SECRET}#fragm3nt"
-        said = command("grade", address, *more, "--debug")
-        assert said.code == 0, said
-        text = written() + said.out + said.err
+        result = command("grade", address, *more, "--debug")
+        assert result.code == 0, result
+        text = written() + result.out + result.err
         assert f"{web.address}/{name}" in text
         for secret in ("s3cret", "AKIA", "pa55", "fragm3nt", "us3r"):
             assert secret not in text
@@ -232,24 +234,24 @@ def test_errors_do_not_say_what_lets_readers_in(command, web, place, monkeypatch
     web.pages["/odd"] = b"odd"
     address = f"http://user:pa55@{web.place}{path}{'&' if '?' in path else '?'}{SECRET}#fragm3nt"
     for more in ((), ("--debug",)):
-        said = command("grade", address, *more)
-        assert said.code == 3
+        result = command("grade", address, *more)
+        assert result.code == 3
         for secret in ("s3cret", "AKIA", "pa55", "fragm3nt"):
-            assert secret not in said.err
-        assert said.err.splitlines()[-1].startswith(
+            assert secret not in result.err
+        assert result.err.splitlines()[-1].startswith(
             f"error: {web.address}{path.partition('?')[0]}: "
         )
-        assert more or said.err.count("\n") == 1
+        assert more or result.err.count("\n") == 1
     assert "/etc/passwd" not in web.seen
 
 
 @pytest.mark.parametrize("path", ["/silent", "/half"])
 def test_a_server_that_falls_silent_is_waited_for_a_while(command, web, place, monkeypatch, path):
     monkeypatch.setattr(fetch, "SILENCE", 0.2)
-    said = command("grade", f"{web.address}{path}")
-    assert said.code == 3
+    result = command("grade", f"{web.address}{path}")
+    assert result.code == 3
     assert (
-        said.err
+        result.err
         == f"error: {web.address}{path}: cannot be read: the server did not answer in time\n"
     )
 
@@ -360,7 +362,7 @@ def test_no_name_leads_out_of_the_folder_of_copies(tmp_path, temporary, bucket, 
         f"b/deep/{name}/x": LINES,
         f"b/gz/{name}": gzip.compress(LINES),
     }
-    before = {each for each in tmp_path.rglob("*") if not each.is_relative_to(temporary)}
+    before = {path for path in tmp_path.rglob("*") if not path.is_relative_to(temporary)}
     for address in ("s3://b/*", "s3://b/dir/*", "s3://b/gz/*"):
         for copy in expand([address]):
             assert copy.is_file()
@@ -369,7 +371,7 @@ def test_no_name_leads_out_of_the_folder_of_copies(tmp_path, temporary, bucket, 
     for address in ("s3://b/dir", "s3://b/deep"):
         with pytest.raises(DataError, match="no local file can be called"):
             expand([address])
-    assert {each for each in tmp_path.rglob("*") if not each.is_relative_to(temporary)} == before
+    assert {path for path in tmp_path.rglob("*") if not path.is_relative_to(temporary)} == before
 
 
 @pytest.mark.parametrize("name", ["../x", "a/../../x", "/etc/x", "a//x", "./x"])
@@ -412,7 +414,7 @@ def test_copies_are_removed_when_a_signal_ends_their_making(
     until(
         lambda: (
             run.poll() is not None
-            or any(each.is_file() for each in temporary.glob("gradestack-*/**/*"))
+            or any(path.is_file() for path in temporary.glob("gradestack-*/**/*"))
         )
     )
     run.send_signal(getattr(signal, number))

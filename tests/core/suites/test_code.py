@@ -61,8 +61,10 @@ def test_a_class_a_function_and_options(shapes, registry):
         overrides=["graders.share.of=0.75"],
     )
     assert [average(report, key) for key in ("share", "shout", "toy")] == [0.75, 0.25, 0.75]
-    graders = [each for each in report.header["components"] if each["kind"] == "grader"]
-    assert [(each["name"], each["distribution"], each["options"]) for each in graders] == [
+    graders = [
+        component for component in report.header["components"] if component["kind"] == "grader"
+    ]
+    assert [(grader["name"], grader["distribution"], grader["options"]) for grader in graders] == [
         ("shapes.py:Share", "local 0", {"of": 0.75}),
         ("shapes.py:shout", "local 0", {}),
         ("toy", "local 0", {}),
@@ -101,9 +103,9 @@ def test_a_mistake_is_one_problem_with_its_place(shapes, command, reference, mes
         (shapes / name).write_text(text)
     suite = {"target": {"paths": ["runs.jsonl"]}, "graders": {"q": reference}, "reports": []}
     (shapes / "mine.yaml").write_text(json.dumps(suite))
-    said = command("run", "mine.yaml", "--allow-code")
-    assert said.code == 2
-    head, problem = said.err.splitlines()
+    result = command("run", "mine.yaml", "--allow-code")
+    assert result.code == 2
+    head, problem = result.err.splitlines()
     assert head == "error: mine.yaml: 1 problem in the configuration"
     assert problem.startswith("  - mine.yaml:1: graders.q")
     assert message in problem
@@ -125,15 +127,15 @@ def test_code_that_was_not_allowed_is_not_run(shapes, command):
     (shapes / "trap.py").write_text("open('sprung', 'w')\n")
     advice = "is Python code; pass --allow-code if you trust it"
     for arguments in (["run", "suite.yaml"], ["validate", "suite.yaml"]):
-        said = command(*arguments)
-        assert said.code == 2
+        result = command(*arguments)
+        assert result.code == 2
         for line, place, what in (
             (2, "reader.kind", "trap.py:R"),
             (3, "graders.q", "./trap.py:Q"),
             (4, "metrics.m.kind", "trap.py:M"),
         ):
-            assert f"suite.yaml:{line}: {place}: {what} {advice}" in said.err
-        assert "3 problems" in said.err
+            assert f"suite.yaml:{line}: {place}: {what} {advice}" in result.err
+        assert "3 problems" in result.err
     assert f"plugin.yaml:2: plugins[0]: trap.py {advice}" in command("run", "plugin.yaml").err
     assert (
         f"graders.q: trap.py:Q {advice}"
@@ -146,15 +148,15 @@ def test_a_suite_with_code_can_be_checked(shapes, command):
     (shapes / "suite.yaml").write_text(
         "target: {paths: [runs.jsonl]}\ngraders: {q: shapes.py:Share}\n"
     )
-    said = command("validate", "suite.yaml", "--allow-code")
-    assert said.code == 0
-    assert "graders: q (shapes.py:Share)" in said.out
+    result = command("validate", "suite.yaml", "--allow-code")
+    assert result.code == 0
+    assert "graders: q (shapes.py:Share)" in result.out
 
 
 def test_graders_take_the_place_of_a_stack(shapes, command, registry):
-    said = command("grade", "runs.jsonl", "--grader", "toy", "--stack", "tool_calls")
-    assert (said.code, "leave out the stack 'tool_calls'" in said.err) == (2, True)
-    said = command(
+    result = command("grade", "runs.jsonl", "--grader", "toy", "--stack", "tool_calls")
+    assert (result.code, "leave out the stack 'tool_calls'" in result.err) == (2, True)
+    result = command(
         "grade",
         "runs.jsonl",
         "--grader",
@@ -165,7 +167,7 @@ def test_graders_take_the_place_of_a_stack(shapes, command, registry):
     )
     assert (
         "two graders are called 'share'; give one of them another key with --set graders.KEY=NAME"
-        in said.err
+        in result.err
     )
     report = graded("toy", registry=registry)
     assert list(report.states) == ["toy"]
@@ -175,7 +177,7 @@ def test_graders_take_the_place_of_a_stack(shapes, command, registry):
 def test_two_files_of_one_name_are_told_apart(shapes, command):
     (shapes / "sub").mkdir()
     (shapes / "sub/shapes.py").write_text(SHAPES)
-    said = command(
+    result = command(
         "grade",
         "runs.jsonl",
         "--grader",
@@ -184,10 +186,10 @@ def test_two_files_of_one_name_are_told_apart(shapes, command):
         "graders.b=sub/shapes.py:Share",
         "--allow-code",
     )
-    assert said.code == 2
+    assert result.code == 2
     assert (
         f"shapes.py:Share is the name of another file's, too ({shapes}/shapes.py); rename one of "
-        "the files" in said.err
+        "the files" in result.err
     )
 
 
@@ -242,13 +244,13 @@ def test_samples_are_graded_by_functions_and_classes(shapes, registry):
 
 
 def test_a_file_without_a_name_is_told_so_with_or_without_leave(shapes, command):
-    said = command("grade", "runs.jsonl", "--grader", "./shapes.py")
-    assert (said.code, len(said.err.splitlines())) == (2, 2)
+    result = command("grade", "runs.jsonl", "--grader", "./shapes.py")
+    assert (result.code, len(result.err.splitlines())) == (2, 2)
     assert (
         "graders.shapes: ./shapes.py is Python code, and no grader of it is named "
-        "(./shapes.py:NAME)" in said.err
+        "(./shapes.py:NAME)" in result.err
     )
-    assert "pass --allow-code" in said.err
+    assert "pass --allow-code" in result.err
 
 
 def test_a_registry_is_not_changed_by_a_suite(shapes, registry):

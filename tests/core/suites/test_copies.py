@@ -35,7 +35,7 @@ def graded(paths, **more):
 
 
 def files(folder):
-    return [each for each in folder.rglob("*") if each.is_file() and not each.is_symlink()]
+    return [path for path in folder.rglob("*") if path.is_file() and not path.is_symlink()]
 
 
 def texts(out):

@@ -171,9 +171,9 @@ SUITE = DATA["suite"]
 @pytest.fixture(scope="module")
 def valid(registry):
     """Whether the schema of suites, with the toys installed, takes a text."""
-    found = suite_schema(registry)
-    jsonschema.Draft202012Validator.check_schema(found)
-    validator = jsonschema.Draft202012Validator(found)
+    schema = suite_schema(registry)
+    jsonschema.Draft202012Validator.check_schema(schema)
+    validator = jsonschema.Draft202012Validator(schema)
     return lambda text: validator.is_valid(yaml.safe_load(text))
 
 
@@ -190,8 +190,8 @@ def test_mistakes_are_not(valid, old, new):
 
 
 def test_a_component_that_cannot_be_loaded_is_left_to_the_loader(make_registry_, toys):
-    found = suite_schema(make_registry_(toys.component("grader", "sick", "Missing")))
-    jsonschema.validate({"target": {"paths": ["a"]}, "graders": {"q": "sick"}}, found)
+    schema = suite_schema(make_registry_(toys.component("grader", "sick", "Missing")))
+    jsonschema.validate({"target": {"paths": ["a"]}, "graders": {"q": "sick"}}, schema)
 
 
 @attrs.frozen(kw_only=True)

@@ -9,16 +9,16 @@ import gradestack
 def foreign(toys):
     def make(**targets):
         more = [toys.component("exporter", name, target) for name, target in targets.items()]
-        found = toys.make_registry()
+        registry = toys.make_registry()
         strange = gradestack.discover(extra=[("strange", toys.offer(*more))], limit="").plugins[-1]
-        return found.extended(strange)
+        return registry.extended(strange)
 
     return make
 
 
 def native(report):
-    place = report.path / "native"
-    return sorted(path.name for path in place.iterdir()) if place.is_dir() else []
+    folder = report.path / "native"
+    return sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
 
 
 def test_an_exporter_of_another_plugin_does_not_run_unasked(run_lines, record, foreign):
@@ -44,8 +44,8 @@ def test_an_exporter_runs_when_the_suite_names_it(run_lines, record, foreign):
 def test_an_exporter_runs_when_the_command_line_or_a_call_names_it(here, command, foreign):
     using = foreign(echo="Echo")
     command.use(using)
-    said = command("run", "suite.yaml", "--export", "echo", "-o", "out", "-q")
-    assert (said.code, (here / "out/native/echo.json").exists()) == (0, True)
+    result = command("run", "suite.yaml", "--export", "echo", "-o", "out", "-q")
+    assert (result.code, (here / "out/native/echo.json").exists()) == (0, True)
     report = gradestack.grade_files(
         "runs.jsonl", graders=["toy"], exporters="echo", output="two", registry=using
     )

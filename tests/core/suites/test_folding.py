@@ -15,18 +15,18 @@ def test_aggregators_fold_rows_of_task_run_model_and_grade():
         ("b", 0, "m", 1.0),
         (7, 1, "m", 1),
     ]
-    found = figures(
+    computed = figures(
         {"mean": {"confidence": 0.9}, "k": {"kind": "pass_at_k"}, "pass_hat_k": {"trials": 1}},
         rows,
     )
-    assert (found["mean"]["mean"], found["mean"]["clusters"]) == (0.75, 3)
-    assert found["mean"]["mean_interval"]["confidence"] == 0.9
-    assert found["k"]["pass_at_k"]["1"] == pytest.approx(2.5 / 3)
-    assert found["pass_hat_k"]["trials"] == 1
+    assert (computed["mean"]["mean"], computed["mean"]["clusters"]) == (0.75, 3)
+    assert computed["mean"]["mean_interval"]["confidence"] == 0.9
+    assert computed["k"]["pass_at_k"]["1"] == pytest.approx(2.5 / 3)
+    assert computed["pass_hat_k"]["trials"] == 1
 
 
-@pytest.mark.parametrize(("metrics", "rows", "said"), DATA["what_cannot_be_folded_is_refused"])
-def test_what_cannot_be_folded_is_refused(metrics, rows, said):
+@pytest.mark.parametrize(("metrics", "rows", "message"), DATA["what_cannot_be_folded_is_refused"])
+def test_what_cannot_be_folded_is_refused(metrics, rows, message):
     with pytest.raises(ConfigError) as caught:
         figures(metrics, rows)
-    assert said in " ".join([str(caught.value), *caught.value.problems])
+    assert message in " ".join([str(caught.value), *caught.value.problems])

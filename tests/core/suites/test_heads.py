@@ -40,11 +40,11 @@ UNKNOWN |= {
 }
 
 
-@pytest.mark.parametrize(("content", "said"), UNKNOWN.values(), ids=UNKNOWN)
-def test_what_a_file_of_no_known_format_looks_like(file, content, said):
+@pytest.mark.parametrize(("content", "message"), UNKNOWN.values(), ids=UNKNOWN)
+def test_what_a_file_of_no_known_format_looks_like(file, content, message):
     with pytest.raises(DataError, match=r"x\.jsonl: the format is not recognised: ") as caught:
         recognise([file(content)], gradestack.discover(), None)
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
 FOREIGN = {
@@ -104,7 +104,7 @@ def test_a_key_that_stands_twice_is_said_once(file, tmp_path, layout):
         record = GOOD.strip()[:-1] + b', "id": "b"}'
     path = file(start + between.join([record] * 3) + (b"]" if start else b""))
     report = gradestack.grade_files(path, output=tmp_path / "out")
-    said = [each for each in report.summary["warnings"] if "stands twice" in each]
+    said = [warning for warning in report.summary["warnings"] if "stands twice" in warning]
     key, place = ("role", "") if start else ("id", ":1")
     assert said == [
         f"x.jsonl{place}: the key '{key}' stands twice in one object; the last one counts"

@@ -37,8 +37,8 @@ def names(paths, base):
 
 
 def test_patterns_are_expanded_in_sorted_order(place):
-    found = expand(["runs/*.jsonl", "x.numbers", "runs/a.jsonl"], Folder(place))
-    assert names(found, place) == ["runs/a.jsonl", "runs/b.jsonl", "x.numbers", "runs/a.jsonl"]
+    expanded = expand(["runs/*.jsonl", "x.numbers", "runs/a.jsonl"], Folder(place))
+    assert names(expanded, place) == ["runs/a.jsonl", "runs/b.jsonl", "x.numbers", "runs/a.jsonl"]
     assert names(expand([f"{place}/runs/**/*.jsonl"]), place) == [
         "runs/a.jsonl",
         "runs/b.jsonl",
@@ -115,10 +115,10 @@ def test_directories_are_searched(place, registry):
 
     What is not recognised is told by its path below the directory.
     """
-    found = recognise(expand(["runs"], Folder(place)), registry, None)
-    assert found.reader == "jsonl"
-    assert names(found.paths, place) == ["runs/a.jsonl", "runs/b.jsonl", "runs/deep/c.jsonl"]
-    assert found.ignored == ["runs/notes.txt"]
+    recognised = recognise(expand(["runs"], Folder(place)), registry, None)
+    assert recognised.reader == "jsonl"
+    assert names(recognised.paths, place) == ["runs/a.jsonl", "runs/b.jsonl", "runs/deep/c.jsonl"]
+    assert recognised.ignored == ["runs/notes.txt"]
 
 
 def test_a_named_reader_is_believed(place, registry):
@@ -204,11 +204,11 @@ def test_one_file_is_read_once_whatever_its_spelling(place, registry, monkeypatc
         str(place / "runs/a.jsonl"),
         "link.jsonl",
     ]
-    found = recognise(expand([*given, "runs/*.jsonl"]), registry, None)
-    assert [str(path) for path in found.paths] == ["runs/a.jsonl", "runs/b.jsonl"]
-    assert [(str(path), said) for path, said in found.remarks] == [
+    recognised = recognise(expand([*given, "runs/*.jsonl"]), registry, None)
+    assert [str(path) for path in recognised.paths] == ["runs/a.jsonl", "runs/b.jsonl"]
+    assert [(str(path), said) for path, said in recognised.remarks] == [
         ("runs/a.jsonl", ": given 6 times; it is read once")
     ]
-    found = recognise(expand(["runs", "runs/a.jsonl"]), registry, "jsonl")
-    assert sum(path.name == "a.jsonl" for path in found.paths) == 1
-    assert [said for _, said in found.remarks] == [": given 2 times; it is read once"]
+    recognised = recognise(expand(["runs", "runs/a.jsonl"]), registry, "jsonl")
+    assert sum(path.name == "a.jsonl" for path in recognised.paths) == 1
+    assert [said for _, said in recognised.remarks] == [": given 2 times; it is read once"]

@@ -169,8 +169,10 @@ def test_debug_shows_the_first_traceback_of_agrader_text(shapes, spawn, engine):
     ]
     files = ["runs.jsonl", "more.jsonl"]
     assert "Traceback" not in spawn("grade", *files, *options, "-o", "out").err
-    said = spawn("--debug", "grade", *files, *options, "-o", "out").err
-    assert said.count("Traceback") == 1
-    assert said.startswith("the first error of grader 'torn':\n")
-    assert 'shapes.py", line 28, in torn\n    raise LookupError(f"nothing in {sample.id}")' in said
-    assert "LookupError: nothing in a\n" in said
+    result = spawn("--debug", "grade", *files, *options, "-o", "out").err
+    assert result.count("Traceback") == 1
+    assert result.startswith("the first error of grader 'torn':\n")
+    assert (
+        'shapes.py", line 28, in torn\n    raise LookupError(f"nothing in {sample.id}")' in result
+    )
+    assert "LookupError: nothing in a\n" in result

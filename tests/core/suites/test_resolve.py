@@ -156,5 +156,9 @@ def test_engine_and_workers_from_beside_the_suite(tmp_path, write_lines, record,
 def test_samples_in_memory_stay_in_this_process(registry):
     """They cannot be sent anywhere, so the engine is serial."""
     with gradestack.grade([{"id": "a"}], ["toy"], registry=registry) as report:
-        engines = [each["name"] for each in report.header["components"] if each["kind"] == "engine"]
+        engines = [
+            component["name"]
+            for component in report.header["components"]
+            if component["kind"] == "engine"
+        ]
     assert engines == ["serial"]

@@ -51,8 +51,10 @@ def test_every_path_is_read_by_its_own_reader(run, tmp_path):
     assert report.summary["config"]["target"]["paths"] == [
         {"path": name, "reader": {"kind": reader}} for name, reader in READERS.items()
     ]
-    readers = [each for each in report.header["components"] if each["kind"] == "reader"]
-    assert [each["name"] for each in readers] == list(READERS.values())
+    readers = [
+        component for component in report.header["components"] if component["kind"] == "reader"
+    ]
+    assert [reader["name"] for reader in readers] == list(READERS.values())
     files = [row["source"]["file"] for row in report.rows()]
     assert list(dict.fromkeys(files)) == list(READERS)
     run("other", engine="processes", workers=2)
@@ -76,11 +78,11 @@ def test_a_path_without_a_reader_is_recognised(run):
 
     `reader` of the suite stands for those that have none.
     """
-    found = run(
+    result = run(
         "out",
         ["lines.jsonl", {"path": "chats.jsonl", "reader": {"ids": "$.no"}}, {"path": "*.csv"}],
     )
-    kinds = [each["reader"]["kind"] for each in found.summary["config"]["target"]["paths"]]
+    kinds = [path["reader"]["kind"] for path in result.summary["config"]["target"]["paths"]]
     assert kinds == ["jsonl", "openai", "records"]
     paths = [{"path": "lines.jsonl"}, {"path": "table.csv", "reader": "records"}]
     suite = {"target": {"paths": paths}, "reader": "jsonl", "graders": {"g": "exact_match"}}

@@ -91,17 +91,19 @@ class Held:
         count: All of them.
     """
 
-    def __init__(self, place, *, files=12, records=20, free=8):
-        self.place, self.free, self.count = place, free * records, files * records
+    def __init__(self, folder, *, files=12, records=20, free=8):
+        self.place, self.free, self.count = folder, free * records, files * records
         self._running = []
-        (place / "grader.py").write_text(GRADER)
+        (folder / "grader.py").write_text(GRADER)
         for file in range(files):
             numbers = range(file * records, (file + 1) * records)
             facets = {"held": file >= free}
             rows = [
                 {"id": f"t{n}", "predicted": str((n % 5) / 4), "facets": facets} for n in numbers
             ]
-            (place / f"{file:02}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+            (folder / f"{file:02}.jsonl").write_text(
+                "".join(json.dumps(row) + "\n" for row in rows)
+            )
         grader = {"kind": "python_function", "file": "grader.py", "name": "grade"}
         suite = {
             "name": "held",
@@ -109,7 +111,7 @@ class Held:
             "graders": {"g": grader},
             "reports": [],
         }
-        (place / "suite.yaml").write_text(yaml.safe_dump(suite))
+        (folder / "suite.yaml").write_text(yaml.safe_dump(suite))
 
     def open(self):
         """Let runs through, those that stand still and those to come."""
@@ -206,13 +208,13 @@ def bounded(tmp_path):
 
 
 @pytest.fixture
-def held(tmp_path):
+def stalled_run(tmp_path):
     """A run that stands still at the ninth of twelve ranges."""
     folder = tmp_path / "held"
     folder.mkdir()
-    found = Held(folder)
-    yield found
-    found.end()
+    run = Held(folder)
+    yield run
+    run.end()
 
 
 @pytest.fixture(scope="session")

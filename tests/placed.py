@@ -28,5 +28,7 @@ def unpacked(text):
 
 def carried(page, name="chunk[0-9]+"):
     """Return what the page carries under a name, unpacked: rows, panels, or the list of samples."""
-    found = re.findall(rf'<script type="application/json" id="{name}"[^>]*>([^<]*)</script>', page)
-    return "\n".join(map(unpacked, found))
+    matches = re.findall(
+        rf'<script type="application/json" id="{name}"[^>]*>([^<]*)</script>', page
+    )
+    return "\n".join(map(unpacked, matches))

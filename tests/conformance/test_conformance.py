@@ -43,7 +43,7 @@ def test_component_is_importable_documented_and_plain(component):
     testing.check_component(component)
 
 
-BARE = [each for each in _of("grader") if _made(each.values[0])]
+BARE = [component for component in _of("grader") if _made(component.values[0])]
 """Graders that can be made without options.
 
 Of the others, their family's tests run the kit with some.
@@ -74,14 +74,16 @@ def test_aggregator_keeps_the_laws(component):
 
 
 SURE = [
-    each
-    for each in COMPONENTS
-    if each.kind == "aggregator"
-    and "confidence" in attrs.fields_dict(REGISTRY.load(each.kind, each.name))
+    component
+    for component in COMPONENTS
+    if component.kind == "aggregator"
+    and "confidence" in attrs.fields_dict(REGISTRY.load(component.kind, component.name))
 ]
 
 
-@pytest.mark.parametrize("component", [pytest.param(each, id=each.name) for each in SURE])
+@pytest.mark.parametrize(
+    "component", [pytest.param(component, id=component.name) for component in SURE]
+)
 def test_a_confidence_is_between_0_and_1(component):
     """A suite that asks for 95 instead of 0.95 is refused before anything is read."""
     made = REGISTRY.load("aggregator", component.name)

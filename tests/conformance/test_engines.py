@@ -32,25 +32,25 @@ def _shards(suite):
 def _results(suite, engine, out):
     """Return all files of a run but header.json: rows, figures, native files and pages."""
     gradestack.run(suite, output=out, overrides=[f"engine={engine}"])
-    found = {
+    contents = {
         path.relative_to(out): path.read_bytes()
         for path in sorted(out.rglob("*"))
         if path.is_file()
     }
-    return {path: content for path, content in found.items() if path.name != "header.json"}
+    return {path: content for path, content in contents.items() if path.name != "header.json"}
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory):
+def serial_run(tmp_path_factory):
     """Return a function that gives what a suite comes to on one process, its files read whole."""
     return cache(lambda suite: _results(suite, "serial", tmp_path_factory.mktemp("whole") / "out"))
 
 
 @pytest.mark.parametrize(("workers", "size"), some_of([(3, 300), (1, 1), (2, 1500), (5, 300)], 4))
 @pytest.mark.parametrize("suite", SUITES, ids=_name)
-def test_processes_give_what_one_gives(suite, workers, size, tmp_path, monkeypatch, whole):
+def test_processes_give_what_one_gives(suite, workers, size, tmp_path, monkeypatch, serial_run):
     """On any number of processes, wherever the input is cut into shards."""
-    expected, shards = whole(suite), _shards(suite)
+    expected, shards = serial_run(suite), _shards(suite)
     monkeypatch.setattr(SIZE, size)
     one_shard = "orchestration", "sessions", "stability"  # files, and a dataset of few bytes
     assert _shards(suite) > shards or _name(suite) in one_shard
@@ -60,19 +60,19 @@ def test_processes_give_what_one_gives(suite, workers, size, tmp_path, monkeypat
 
 
 @pytest.mark.parametrize("suite", some_of(SUITES, len(SUITES)), ids=_name)
-def test_a_cluster_that_loses_a_worker_gives_the_same(suite, tmp_path, whole, monkeypatch):
+def test_a_cluster_that_loses_a_worker_gives_the_same(suite, tmp_path, serial_run, monkeypatch):
     """On two dask workers, one of them killed at the first result."""
-    expected = whole(suite)
+    expected = serial_run(suite)
     monkeypatch.setattr(SIZE, 300)
-    answer, killed = dask_cluster.Cluster.answer, []
+    answer_of_cluster, killed = dask_cluster.Cluster.answer, []
 
     def answer_and_kill(self, future):
-        found = answer(self, future)
+        received = answer_of_cluster(self, future)
         if not killed:
             killed.append(self._local.processes[0])
             killed[0].kill()
             killed[0].wait(LIVES)
-        return found
+        return received
 
     monkeypatch.setattr(dask_cluster.Cluster, "answer", answer_and_kill)
     assert _results(suite, "{kind: dask, workers: 2}", tmp_path / "cluster") == expected

@@ -27,9 +27,9 @@ DATA = Path(os.environ.get("GRADESTACK_REFERENCE_DATA") or ".")
 REFERENCE = data(__file__, "figures.yaml")["reference"]
 
 
-def numbers(found, above=()):
+def numbers(figures_map, above=()):
     """Yield the path and value of whatever may be a figure, of each model, too."""
-    for name, value in found.items():
+    for name, value in figures_map.items():
         if name.endswith("_interval"):
             continue
         if isinstance(value, dict):
@@ -38,13 +38,13 @@ def numbers(found, above=()):
             yield (*above, name), value
 
 
-def beside(found, path):
+def interval_beside(figures_map, path):
     """Return what stands beside a figure, or beside the map it is in.
 
     An interval, a reason, or nothing.
     """
     for cut in range(len(path) - 1, -1, -1):
-        at = found
+        at = figures_map
         for name in path[:cut]:
             at = at[name]
         for name in (f"{path[cut]}_interval", *path[cut + 1 :]):
@@ -67,9 +67,9 @@ def checked(out):
     }
     known, wrong = 0, []
     for grader, metrics in summary["metrics"]["aggregates"].items():
-        for key, found in metrics.items():
+        for key, figures_map in metrics.items():
             entry = entries[grader, key]
-            for path, value in numbers(found):
+            for path, value in numbers(figures_map):
                 name = ".".join(path[2:] if path[0] == "models" else path)
                 figure = next(
                     (
@@ -79,13 +79,13 @@ def checked(out):
                     ),
                     None,
                 )
-                if name == "alpha" and "alpha_nominal" in found:
+                if name == "alpha" and "alpha_nominal" in figures_map:
                     # the same figure, whose interval has this name; alpha_interval is another
                     # figure
                     continue
                 if figure is None:
                     continue
-                interval, (low, high) = beside(found, path), figure.bounds
+                interval, (low, high) = interval_beside(figures_map, path), figure.bounds
                 if interval is None or not ("reason" in interval or value is not None):
                     wrong.append(f"{grader}.{key}.{name}: no interval and no reason")
                 elif "low" in interval:
@@ -129,14 +129,14 @@ def test_agreement_and_flakiness_have_one_too(tmp_path):
     suite.write_text(AGREEMENT.replace("PATH", str(EXAMPLES / "airline/results.json")))
     known, wrong = results("run", suite, "--allow-outside", out=tmp_path / "out")
     assert wrong == []
-    found = json.loads((tmp_path / "out/summary.json").read_text())["metrics"]["aggregates"][
+    aggregates = json.loads((tmp_path / "out/summary.json").read_text())["metrics"]["aggregates"][
         "reward"
     ]
     for metric, names in (
         ("agreement", ("kappa", "ac1", "alpha_nominal", "alpha_interval")),
         ("flakiness", ("icc", "within_variance")),
     ):
-        assert all(found[metric][f"{name}_interval"]["clusters"] == 13 for name in names)
+        assert all(aggregates[metric][f"{name}_interval"]["clusters"] == 13 for name in names)
     assert known > 20
 
 

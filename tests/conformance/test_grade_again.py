@@ -56,13 +56,13 @@ def _run(*arguments):
     return 0
 
 
-def _again(given, options, place):
+def _graded_twice(records_file, options, folder):
     """Return what a run and its rows graded again come to.
 
     None where it was refused, not fitting the file.
     """
-    first, second, suite = place / "first", place / "second", place / "suite.yaml"
-    code = _run("grade", given, *options, "--output", first)
+    first, second, suite = folder / "first", folder / "second", folder / "suite.yaml"
+    code = _run("grade", records_file, *options, "--output", first)
     if not (first / "summary.json").exists():
         assert code in (2, 3)
         return None
@@ -82,7 +82,7 @@ def _content(run, graders):
     """
     rows = [json.loads(line) for line in (run / "results.jsonl").read_text().splitlines()]
     names = ("predicted", "expected", "status", "error", "facets", "usage", "remarks", "native")
-    kept = [
+    compared_rows = [
         {**{name: row.get(name) for name in names}, **{key: row["grades"][key] for key in graders}}
         for row in rows
     ]
@@ -94,7 +94,7 @@ def _content(run, graders):
     } <= GradeRow.__annotations__.keys()
     msgspec.convert(rows, list[Row])
     if outcome is not None and outcome["grader"] in graders:
-        kept += [row["passed"] for row in rows]
+        compared_rows += [row["passed"] for row in rows]
     else:
         outcome = None
     figures = [
@@ -106,11 +106,11 @@ def _content(run, graders):
         for figure in summary["headline"]["figures"]
         if figure["figure"].partition(".")[0] in graders
     ]
-    return kept, figures, outcome, headline
+    return compared_rows, figures, outcome, headline
 
 
-def _check(given, options, place):
-    runs = _again(given, options, place)
+def _check(records_file, options, folder):
+    runs = _graded_twice(records_file, options, folder)
     if runs is None:
         return
     graders = json.loads((runs[0] / "summary.json").read_text())["metrics"]["states"]
@@ -119,9 +119,9 @@ def _check(given, options, place):
 
 @pytest.mark.parametrize("profile", some_of(["documented", "upstream"], 2))
 @pytest.mark.parametrize("stack", some_of([None, "trajectory"], 2))
-@pytest.mark.parametrize("given", FILES, ids=lambda path: path.parent.name)
-def test_rows_graded_again_give_the_run(given, stack, profile, tmp_path):
-    _check(given, [*(["--stack", stack] if stack else []), "--profile", profile], tmp_path)
+@pytest.mark.parametrize("records_file", FILES, ids=lambda path: path.parent.name)
+def test_rows_graded_again_give_the_run(records_file, stack, profile, tmp_path):
+    _check(records_file, [*(["--stack", stack] if stack else []), "--profile", profile], tmp_path)
 
 
 @pytest.mark.parametrize("stack", ["tool_calls", "trajectory", "peers"])
@@ -136,6 +136,8 @@ def test_who_made_a_call_and_what_it_gave_and_the_schemas_are_in_the_row(stack, 
 @pytest.mark.skipif(not DATA.is_dir(), reason="GRADESTACK_REFERENCE_DATA is not set")
 @pytest.mark.proof
 @pytest.mark.parametrize("stack", [None, "trajectory"])
-@pytest.mark.parametrize("given", PUBLISHED, ids=lambda path: path.relative_to(DATA).as_posix())
-def test_rows_of_published_data_graded_again_give_the_run(given, stack, tmp_path):
-    _check(given, ["--stack", stack] if stack else [], tmp_path)
+@pytest.mark.parametrize(
+    "records_file", PUBLISHED, ids=lambda path: path.relative_to(DATA).as_posix()
+)
+def test_rows_of_published_data_graded_again_give_the_run(records_file, stack, tmp_path):
+    _check(records_file, ["--stack", stack] if stack else [], tmp_path)

@@ -61,7 +61,7 @@ def worker_maker(folder):
         text = grader_stage(
             key="text", component="json_equal", grader=JsonEqual(), extractor=LastAssistant()
         )
-        usual = {
+        options = {
             "graders": (toy, partial, text),
             "metrics": (
                 metric(key="toy_count", of="quality", aggregator=toys.Count()),
@@ -74,7 +74,7 @@ def worker_maker(folder):
             "gate": GateSpec(op="gte", value=0.3),
             "main": "quality",
         }
-        made.append(worker(parts, toys.Numbers(), **{**usual, **fields}))
+        made.append(worker(parts, toys.Numbers(), **{**options, **fields}))
         return made[-1]
 
     return make
@@ -95,15 +95,15 @@ def sample(number, **fields):
     wish = {"do": WISHES[number]} if number in WISHES else {}
     failed = number % 31 == 7
     made = (CALL, replace(CALL, arguments={"x": number % 4, "y": [2, 1]}))[number % 2 :]
-    answer = Message(role="assistant", content=json.dumps(number % 3) if number % 9 else "")
-    usual = {
+    last_message = Message(role="assistant", content=json.dumps(number % 3) if number % 9 else "")
+    usual_fields = {
         "id": f"t{number % 20}" if number % 10 else f"t{number}",
         "model": (None, "m", "é")[number % 3],
         "run": number // 20,
         "recorded": {"score": number % 5 / 7, **wish},
         "expected": Expectation(calls=(CALL,) if number % 6 else (), text="1"),
         "calls": made if number % 13 else None,
-        "turns": ((answer,),),
+        "turns": ((last_message,),),
         "status": Status.FAILED if failed else Status.MISSING if number == 50 else Status.OK,
         "error": Fault(category="target", code="x") if failed else None,
         "facets": {"tags": ["odd"] if number % 2 else [], "nan": float("nan")}
@@ -111,7 +111,7 @@ def sample(number, **fields):
         else {"deep": {1}},
         "source": Source(file="in.jsonl", ordinal=number, line=number + 1),
     }
-    return Sample(**{**usual, **fields})
+    return Sample(**{**usual_fields, **fields})
 
 
 def records(count=100):
@@ -128,7 +128,7 @@ def rows(result):
     return [json.loads(line) for line in result.parts.rows.read_bytes().splitlines()]
 
 
-def told(made, result):
+def readable_result(made, result):
     merging = merged(made, result)
     return {
         "rows": None if result.parts.rows is None else result.parts.rows.read_bytes(),
@@ -152,8 +152,8 @@ def told(made, result):
     }
 
 
-def whole(made, given):
-    return told(made, made.process(SHARD, singly(given)))
+def whole_result(made, samples):
+    return readable_result(made, made.process(SHARD, singly(samples)))
 
 
 def consistent(result):
@@ -161,8 +161,8 @@ def consistent(result):
     assert result.samples == len(ids)
     table = Table([])
     table.extend(result.table)
-    held = table.keys["id"]
-    assert [held.values[code] for code in held.codes] == ids
+    id_column = table.keys["id"]
+    assert [id_column.values[code] for code in id_column.codes] == ids
     assert {
         len(verdict.codes) for verdict in (*table.verdicts.values(), *table.numbers.values())
     } == {len(ids)}

@@ -12,8 +12,10 @@ SHAPES = DATA["shapes"]
 
 def graded(*references, registry, allow_code=True, **options):
     """Return the figures of graders over the two sound records of the working directory."""
-    found = {"output": "out", "overrides": ["reports=[]"], "registry": registry} | options
-    return gradestack.grade_files("runs.jsonl", graders=references, allow_code=allow_code, **found)
+    arguments = {"output": "out", "overrides": ["reports=[]"], "registry": registry} | options
+    return gradestack.grade_files(
+        "runs.jsonl", graders=references, allow_code=allow_code, **arguments
+    )
 
 
 def average(report, key):

@@ -196,13 +196,13 @@ class Said:
 @pytest.fixture
 def command(monkeypatch, capsys, registry):
     """Return a function that runs the command line in this process, with the toys installed."""
-    place = {"registry": registry}
+    context = {"registry": registry}
 
-    def use(found: Registry) -> None:
-        place["registry"] = found
+    def use(chosen: Registry) -> None:
+        context["registry"] = chosen
 
-    monkeypatch.setattr("gradestack.registry.discover", lambda *_, **__: place["registry"])
-    monkeypatch.setattr("gradestack.python_api.discover", lambda *_, **__: place["registry"])
+    monkeypatch.setattr("gradestack.registry.discover", lambda *_, **__: context["registry"])
+    monkeypatch.setattr("gradestack.python_api.discover", lambda *_, **__: context["registry"])
 
     def call(*arguments: Any) -> Said:
         capsys.readouterr()
@@ -263,11 +263,13 @@ def distribution(tmp_path):
         name: str, entry_points: Mapping[str, str], modules: Mapping[str, str], version: str = "1.0"
     ) -> Path:
         site = tmp_path / f"site-{name}"
-        info = site / f"{name.replace('-', '_')}-{version}.dist-info"
-        info.mkdir(parents=True)
-        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+        dist_info = site / f"{name.replace('-', '_')}-{version}.dist-info"
+        dist_info.mkdir(parents=True)
+        (dist_info / "METADATA").write_text(
+            f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
+        )
         lines = [f"{key} = {value}" for key, value in entry_points.items()]
-        (info / "entry_points.txt").write_text("\n".join(["[gradestack]", *lines, ""]))
+        (dist_info / "entry_points.txt").write_text("\n".join(["[gradestack]", *lines, ""]))
         for module, text in modules.items():
             (site / f"{module}.py").write_text(text)
         return site

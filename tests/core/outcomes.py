@@ -29,16 +29,16 @@ def some_of(cases, every):
     ]
 
 
-def at(found, path):
+def at(value, path):
     for name in path.split("."):
-        if isinstance(found, dict | list):
-            found = found[int(name) if isinstance(found, list) else name]
+        if isinstance(value, dict | list):
+            value = value[int(name) if isinstance(value, list) else name]
         else:
-            found = getattr(found, name)
+            value = getattr(value, name)
     return (
-        [list(each) if isinstance(each, tuple) else each for each in found]
-        if isinstance(found, tuple)
-        else found
+        [list(item) if isinstance(item, tuple) else item for item in value]
+        if isinstance(value, tuple)
+        else value
     )
 
 
@@ -59,20 +59,20 @@ def ids(report):
     return [row["sample"]["id"] for row in report.rows()]
 
 
-def files_but_headers(place):
+def files_but_headers(folder):
     """Return the content of every file below a directory but what may differ between runs, by
     relative path.
     """
     return {
-        path.relative_to(place).as_posix(): path.read_bytes()
-        for path in sorted(place.rglob("*"))
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
         if path.is_file() and path.name != "header.json"
     }
 
 
-def clean(message, code, *words):
-    assert message.code == code, message
-    assert "Traceback" not in message.err + message.out
-    assert message.err.startswith("error: "), message.err
+def clean(result, code, *words):
+    assert result.code == code, result
+    assert "Traceback" not in result.err + result.out
+    assert result.err.startswith("error: "), result.err
     for word in words:
-        assert word in message.err, message.err
+        assert word in result.err, result.err

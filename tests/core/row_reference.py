@@ -35,43 +35,45 @@ def pure(value):
     return value
 
 
-def only(given):
+def only(mapping):
     """Return a mapping without what says nothing."""
     return {
         key: value
-        for key, value in given.items()
+        for key, value in mapping.items()
         if value not in (None, "", {}, []) or value is False
     }
 
 
 def reason_of(reason):
-    said = {
+    written_reason = {
         "code": reason.code,
         **only({name: getattr(reason, name) for name in ("pointer", "subject", "message")}),
     }
     values = {name: getattr(reason, name) for name in ("expected", "actual")}
-    return said | {name: pure(value) for name, value in values.items() if value is not ABSENT}
+    return written_reason | {
+        name: pure(value) for name, value in values.items() if value is not ABSENT
+    }
 
 
 def shared_of(graded):
-    found = only({name: pure(getattr(graded, name)) for name in ("counts", "parts")})
-    found |= {
+    fields = only({name: pure(getattr(graded, name)) for name in ("counts", "parts")})
+    fields |= {
         name: getattr(graded, name)
         for name in ("label", "gold")
         if getattr(graded, name) is not None
     }
     if graded.reasons:
-        found["reasons"] = [reason_of(reason) for reason in graded.reasons]
+        fields["reasons"] = [reason_of(reason) for reason in graded.reasons]
     if graded.fault is not None:
-        found["fault"] = pure(graded.fault)
-    return found
+        fields["fault"] = pure(graded.fault)
+    return fields
 
 
 def item_of(item):
-    found = {"id": item.id, **shared_of(item)}
-    found |= {"outcome": item.outcome.value} if item.outcome is not Outcome.GRADED else {}
-    found |= {"score": pure(item.score)} if item.score is not None else {}
-    return found | ({"metadata": pure(item.metadata)} if item.metadata else {})
+    fields = {"id": item.id, **shared_of(item)}
+    fields |= {"outcome": item.outcome.value} if item.outcome is not Outcome.GRADED else {}
+    fields |= {"score": pure(item.score)} if item.score is not None else {}
+    return fields | ({"metadata": pure(item.metadata)} if item.metadata else {})
 
 
 def grade_of(grade):
@@ -79,15 +81,15 @@ def grade_of(grade):
     named = (
         {} if fault is None else {"error": fault.message, "error_type": fault.type or fault.code}
     )
-    found = {
+    fields = {
         **shared_of(grade),
         "score": 0.0 if grade.score is None else grade.score,
         "state": grade.outcome.value,
         "rationale": grade.rationale,
         "metadata": named | pure(grade.metadata),
     }
-    found |= {} if grade.passed is None else {"passed": grade.passed}
-    return found | ({"items": [item_of(item) for item in grade.items]} if grade.items else {})
+    fields |= {} if grade.passed is None else {"passed": grade.passed}
+    return fields | ({"items": [item_of(item) for item in grade.items]} if grade.items else {})
 
 
 def chat_call(call):
@@ -100,26 +102,26 @@ def chat_call(call):
 
 
 def message_of(message):
-    found = {"role": message.role, "content": pure(message.content)}
+    fields = {"role": message.role, "content": pure(message.content)}
     if message.tool_calls:
-        found["tool_calls"] = [chat_call(call) for call in message.tool_calls]
+        fields["tool_calls"] = [chat_call(call) for call in message.tool_calls]
     names = ("name", "tool_call_id")
-    return found | {
+    return fields | {
         name: getattr(message, name) for name in names if getattr(message, name) is not None
     }
 
 
 def made_calls_of(sample):
     talk = any(message.tool_calls for turn in sample.turns for message in turn)
-    found = calls_of(sample.calls)
-    for row, call in zip(found or (), sample.calls or (), strict=True):
+    call_rows = calls_of(sample.calls)
+    for row, call in zip(call_rows or (), sample.calls or (), strict=True):
         row.update({} if call.requestor == "assistant" else {"requestor": call.requestor})
         row.update({} if talk or call.result is None else {"result": pure(call.result)})
-    return found
+    return call_rows
 
 
 def calls_of(calls):
-    found = None if calls is None else []
+    call_rows = None if calls is None else []
     for call in calls or ():
         row = {"name": call.name, "arguments": pure(call.arguments)}
         row |= (
@@ -128,24 +130,24 @@ def calls_of(calls):
             else {}
         )
         error = getattr(call, "error", None)  # expected ones have none
-        found.append(row | ({} if error is None else {"error": error}))
-    return found
+        call_rows.append(row | ({} if error is None else {"error": error}))
+    return call_rows
 
 
 def reference(sample, grades, headline, passed, submissions):
     expected = sample.expected
-    said = [submissions.get(headline), sample.text, sample.label, ""]
+    submission_texts = [submissions.get(headline), sample.text, sample.label, ""]
     written = {key: grade_of(grade) for key, grade in grades.items()}
     truth = expected.text if expected.text is not None else expected.label
-    place = pure(sample.source)
-    number = None if place is None else place.pop("id")
+    source = pure(sample.source)
+    number = None if source is None else source.pop("id")
     return {
         "sample": {
             "id": sample.id if number is None else number,
             "input": pure(sample.input),
             "ground_truth": pure(truth),
         },
-        "submission": next(text for text in said if text is not None),
+        "submission": next(text for text in submission_texts if text is not None),
         "submissions": dict(submissions) or None,
         "trajectory": [[message_of(message) for message in turn] for turn in sample.turns],
         "agent_id": sample.agent_id,
@@ -159,7 +161,7 @@ def reference(sample, grades, headline, passed, submissions):
         "status": sample.status.value,
         "error": pure(sample.error),
         "facets": pure(sample.facets),
-        "source": place,
+        "source": source,
         "recorded": pure(sample.recorded),
         "tools": None if sample.tools is None else [tool.name for tool in sample.tools],
         "expected": {
@@ -230,11 +232,13 @@ def parsed(line):
 
 def row_bytes(sample, grades, main, *, passed=None, submissions=None):
     success = None if passed is None else Always(main, passed)
-    line, _, kept = line_and_kept(sample, grades, main, success=success, submissions=submissions)
+    line, _, kept_grades = line_and_kept(
+        sample, grades, main, success=success, submissions=submissions
+    )
     for key, grade in grades.items():
-        if kept[key] is not grade:
-            raise (RecursionError if kept[key].fault.code == "too_deep" else TypeError)(
-                kept[key].fault.message
+        if kept_grades[key] is not grade:
+            raise (RecursionError if kept_grades[key].fault.code == "too_deep" else TypeError)(
+                kept_grades[key].fault.message
             )
     return line
 
@@ -264,8 +268,8 @@ def line_and_kept(
         grades, submissions = dict.fromkeys(grades, unhandled(written)), None
     columns = {key: [grade] for key, grade in grades.items()}
     texts = {key: [text] for key, text in (submissions or {}).items()}
-    pieces, kept = encoder.encode_rows([written], data, columns, texts)
-    return b"".join(pieces), written, {key: kept[key][0] for key in grades}
+    pieces, kept_grades = encoder.encode_rows([written], data, columns, texts)
+    return b"".join(pieces), written, {key: kept_grades[key][0] for key in grades}
 
 
 def written(sample, grades=None, headline="quality", passed=None, submissions=None):

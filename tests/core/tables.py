@@ -7,12 +7,15 @@ from gradestack.rows.read import table_of
 
 
 def recomputed(report, metrics):
-    needs, found = needs_of_figures(report.states, metrics), {key: {} for key in report.states}
+    needs, figures_by_grader = (
+        needs_of_figures(report.states, metrics),
+        {key: {} for key in report.states},
+    )
     table = table_of(((row.key(), row) for _, row in report.decoded("run")), needs)
     for metric in metrics:
         aggregator = metric.stage.component
         figures = compute_figures(
             aggregator, select_grades(aggregator, table, metric.of, metric.name)
         )
-        found[metric.of][metric.stage.key] = loads(dumps(figures))
-    return found
+        figures_by_grader[metric.of][metric.stage.key] = loads(dumps(figures))
+    return figures_by_grader

@@ -57,15 +57,15 @@ def test_a_right_expectation_holds(checked):
 
 
 @pytest.mark.parametrize(
-    ("part", "place", "value", "got"),
+    ("part", "pointer", "value", "got"),
     [*DATA["a_wrong_expectation_fails"], ("figures", "mean.mean", 0.4 + 1e-11, "0.4")],
 )
-def test_a_wrong_expectation_fails(checked, part, place, value, got):
+def test_a_wrong_expectation_fails(checked, part, pointer, value, got):
     with pytest.raises(AssertionError) as caught:
-        checked(CASE | RIGHT | {part: RIGHT[part] | {place: value}})
+        checked(CASE | RIGHT | {part: RIGHT[part] | {pointer: value}})
     line = str(caught.value)
     assert line.startswith("deep/few.yaml: half: ")
-    assert line.endswith(f"{place}: expected {value!r}, got {got}")
+    assert line.endswith(f"{pointer}: expected {value!r}, got {got}")
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_a_wrong_expectation_fails(checked, part, place, value, got):
 )
 def test_what_else_is_wrong_with_a_case(checked, change, line):
     """Other numbers of grades, bad records nobody expects, and what a suite may not hold."""
-    data = {key: each for key, each in (CASE | RIGHT | change).items() if each is not None}
+    data = {key: value for key, value in (CASE | RIGHT | change).items() if value is not None}
     if "stack" in data:
         del data["figures"]
     with pytest.raises(AssertionError, match=r"deep/few\.yaml: half") as caught:

@@ -40,7 +40,7 @@ def grows(work, small):
 
 def called(rng, task):
     expected, made = (
-        [{"name": each, "arguments": {"n": task % 5}}] for each in ("f", rng.choice("fg"))
+        [{"name": tool_name, "arguments": {"n": task % 5}}] for tool_name in ("f", rng.choice("fg"))
     )
     return {"id": f"t{task}", "expected": expected, "predicted": made}
 
@@ -54,9 +54,9 @@ def graded(tmp_path):
             rng = random.Random(f"{name}{size}")  # noqa: S311 - test data
             lines = (json.dumps(called(rng, task)) + "\n" for task in range(size))
             (tmp_path / f"{name}{size}.jsonl").write_text("".join(lines))
-            given = tmp_path / f"{name}{size}.jsonl"
+            records_file = tmp_path / f"{name}{size}.jsonl"
             gradestack.grade_files(
-                given, output=tmp_path / f"{name}{size}", overrides=["reports=[]"]
+                records_file, output=tmp_path / f"{name}{size}", overrides=["reports=[]"]
             )
         return tmp_path / f"a{size}", tmp_path / f"b{size}"
 
@@ -88,8 +88,12 @@ def test_calls_of_a_sample_become_a_table_in_time_by_their_number():
         items = [
             {"outcome": "graded", "score": 1.0, "metadata": {"call": at}} for at in range(size)
         ]
-        whole = {"sample": {"id": "a"}, "expected": {"calls": calls}, "predicted": {"calls": calls}}
-        line = json.dumps({**whole, "grade": {"state": "graded", "score": 1.0, "items": items}})
+        record = {
+            "sample": {"id": "a"},
+            "expected": {"calls": calls},
+            "predicted": {"calls": calls},
+        }
+        line = json.dumps({**record, "grade": {"state": "graded", "score": 1.0, "items": items}})
         return Report(path=None, header={}, summary={}, held=io.BytesIO(line.encode()))
 
     runs = {size: row(size) for size in (2000, 4000)}

@@ -131,9 +131,9 @@ def files_outside():
     """
     places = [
         FAMILIES,
-        *(ROOT / each for each in ("templates", "examples", "tests/third_party", "typing_tests")),
+        *(ROOT / name for name in ("templates", "examples", "tests/third_party", "typing_tests")),
     ]
-    return [path for place in places for path in sorted(place.rglob("*.py"))]
+    return [path for folder in places for path in sorted(folder.rglob("*.py"))]
 
 
 def imports(path, *, top_only=False):
@@ -189,7 +189,7 @@ def test_every_file_has_its_place():
 
 def test_each_file_imports_only_what_stands_above_it():
     """Its own folder, and the layers above; the import root alone looks down."""
-    found = {}
+    forbidden_imports = {}
     for path in sorted(KERNEL.rglob("*.py")):
         if path == KERNEL / "__init__.py":
             continue
@@ -198,8 +198,10 @@ def test_each_file_imports_only_what_stands_above_it():
             name for name in imported_modules(path) if LAYERS.index(name.partition(".")[0]) > here
         }
         if below:
-            found[shown(path)] = sorted({name.rpartition(".")[0] or name for name in below})
-    assert found == {}
+            forbidden_imports[shown(path)] = sorted(
+                {name.rpartition(".")[0] or name for name in below}
+            )
+    assert forbidden_imports == {}
 
 
 def test_no_two_modules_import_each_other():
@@ -219,7 +221,7 @@ def test_no_two_modules_import_each_other():
 
 def test_the_outside_imports_the_public_paths_only():
     """Plugins, ours too, come through the same door as yours."""
-    found = {}
+    forbidden_imports = {}
     for path in files_outside():
         names = {
             node.module for node in ast.walk(tree_of(path)) if isinstance(node, ast.ImportFrom)
@@ -232,8 +234,8 @@ def test_the_outside_imports_the_public_paths_only():
         }
         private = {name for name in names if name.partition(".")[0] == "gradestack"} - PUBLIC
         if private:
-            found[shown(path)] = sorted(private)
-    assert found == {}
+            forbidden_imports[shown(path)] = sorted(private)
+    assert forbidden_imports == {}
 
 
 def test_the_documentation_imports_the_public_paths_only():
@@ -295,8 +297,8 @@ def test_a_family_knows_no_other_family():
     """It imports the kernel, itself, and what is shared."""
     strangers = {}
     for path in FAMILIES.rglob("*.py"):
-        own = ".".join(path.relative_to(FAMILIES.parent).parts[:2]).removesuffix(".py")
-        packages = (own, *SHARED)
+        family = ".".join(path.relative_to(FAMILIES.parent).parts[:2]).removesuffix(".py")
+        packages = (family, *SHARED)
         for name in imports(path):
             within = any(f"{name}.".startswith(f"{package}.") for package in packages)
             if name.startswith("gradestack_plugins") and not within:

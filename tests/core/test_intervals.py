@@ -30,12 +30,14 @@ def defined(figure, tasks):
 
     Every task left out once, sums in floats.
     """
-    count, whole = len(tasks), figure(tasks)
+    count, value = len(tasks), figure(tasks)
     pseudo = [
-        count * whole - (count - 1) * figure(tasks[:at] + tasks[at + 1 :]) for at in range(count)
+        count * value - (count - 1) * figure(tasks[:at] + tasks[at + 1 :]) for at in range(count)
     ]
     mean = sum(pseudo) / count
-    return whole, math.sqrt(sum((each - mean) ** 2 for each in pseudo) / (count - 1) / count)
+    return value, math.sqrt(
+        sum((pseudo_value - mean) ** 2 for pseudo_value in pseudo) / (count - 1) / count
+    )
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -46,12 +48,14 @@ def test_one_task_is_left_out_at_a_time(seed):
     for size, score in tasks:
         cell = (size, size * score)
         cells[cell] = cells.get(cell, 0) + 1
-    found = jackknife(lambda n, total: {"mean": total / n, "root": math.sqrt(total / n)}, cells, 2)
+    estimates = jackknife(
+        lambda n, total: {"mean": total / n, "root": math.sqrt(total / n)}, cells, 2
+    )
     for name, power in (("mean", 1), ("root", 0.5)):
-        whole, stderr = defined(lambda held, power=power: _mean(held) ** power, tasks)
-        assert found[name].value == pytest.approx(whole, rel=1e-14)
-        assert found[name].stderr == pytest.approx(stderr, rel=1e-10)
-        assert found[name].clusters == 12
+        value, stderr = defined(lambda tasks_left, power=power: _mean(tasks_left) ** power, tasks)
+        assert estimates[name].value == pytest.approx(value, rel=1e-14)
+        assert estimates[name].stderr == pytest.approx(stderr, rel=1e-10)
+        assert estimates[name].clusters == 12
 
 
 def _mean(tasks):
@@ -86,9 +90,9 @@ def test_the_ends_are_those_of_the_formulas():
         (1 / (1 + math.exp(half - logit)), 1 / (1 + math.exp(-half - logit))), rel=1e-12
     )
     middle, root = 0.3 + q * q / 100, q * math.sqrt(0.3 * 0.7 / 50 + q * q / 10_000)
-    whole = 1 + q * q / 50
+    divisor = 1 + q * q / 50
     assert ends(0.3, 0.0, 50)[:2] == pytest.approx(
-        ((middle - root) / whole, (middle + root) / whole), rel=1e-12
+        ((middle - root) / divisor, (middle + root) / divisor), rel=1e-12
     )
 
 
@@ -174,9 +178,9 @@ def test_what_cannot_be_below_a_bound_has_no_interval_that_is():
     assert (cut["low"], cut["high"]) == (0.0, plain["high"])
     for confidence in (0.5, 0.99):
         known = interval(few, 3, share=False, confidence=confidence)
-        found = change_confidence(cut, 1.5, confidence)
-        assert found["low"] == pytest.approx(max(0.0, known["low"]), rel=1e-9)
-        assert found["high"] == pytest.approx(known["high"], rel=1e-9)
+        computed = change_confidence(cut, 1.5, confidence)
+        assert computed["low"] == pytest.approx(max(0.0, known["low"]), rel=1e-9)
+        assert computed["high"] == pytest.approx(known["high"], rel=1e-9)
     assert interval(few, 3, share=False, least=-10.0) == plain
 
 
@@ -202,9 +206,9 @@ def test_within_a_task_of_an_end_an_interval_is_no_narrower_than_wilsons(value, 
         value + q * q / (2 * clusters),
         q * math.sqrt(value * (1 - value) / clusters + (q / (2 * clusters)) ** 2),
     )
-    whole, once = 1 + q * q / clusters, 1 - 0.95 ** (1 / clusters)
-    assert computed["low"] <= (middle - root) / whole
-    assert computed["high"] >= (middle + root) / whole
+    divisor, once = 1 + q * q / clusters, 1 - 0.95 ** (1 / clusters)
+    assert computed["low"] <= (middle - root) / divisor
+    assert computed["high"] >= (middle + root) / divisor
     assert computed["low"] <= once + 1e-12 if value < 0.5 else computed["high"] >= 1 - once - 1e-12
     assert (computed["method"], computed["stderr"]) == ("logit_t", stderr)
 
@@ -218,11 +222,11 @@ def test_an_interval_at_another_confidence_is_the_one_computed_so(confidence):
     )
     for value, stderr, clusters in NEAR:
         near = Estimate(value, stderr, clusters)
-        found, expected = (
+        computed, expected = (
             change_confidence(interval(near, 9), value, confidence),
             interval(near, 9, confidence=confidence),
         )
-        assert found == {
+        assert computed == {
             **expected,
             "low": pytest.approx(expected["low"]),
             "high": pytest.approx(expected["high"]),

@@ -34,10 +34,11 @@ def test_a_planted_mistake_is_found_with_its_line(tmp_path, monkeypatch, case):
     file = tmp_path / "mine.py"
     file.write_text(HEAD + case["code"])
     line = 1 + next(at for at, text in enumerate(file.read_text().splitlines()) if "# here" in text)
-    said = found_in(file, case.get("law"))
+    findings = found_in(file, case.get("law"))
     assert any(
-        case["said"] in one_line and f"mine.py:{line}" in one_line for one_line in said.splitlines()
-    ), said
+        case["said"] in one_line and f"mine.py:{line}" in one_line
+        for one_line in findings.splitlines()
+    ), findings
 
 
 BOTH = '''
@@ -68,8 +69,11 @@ def test_examples_are_given_to_components_of_their_kind(tmp_path):
     file = tmp_path / "mine.py"
     file.write_text(HEAD + BOTH)
     module = load_file(file)
-    loud, quiet = module.Loud(limit=0.5), module.Quiet(limit=0.5)
-    for examples in ({"mine": [loud, quiet]}, {"grader mine": [loud], "aggregator mine": [quiet]}):
+    loud, quiet_reporter = module.Loud(limit=0.5), module.Quiet(limit=0.5)
+    for examples in (
+        {"mine": [loud, quiet_reporter]},
+        {"grader mine": [loud], "aggregator mine": [quiet_reporter]},
+    ):
         named = [check.name for check in checks(str(file), examples=examples)]
         assert "aggregator mine: rules" in named
         assert "grader mine: rules" in named
@@ -100,8 +104,8 @@ class Folders(RecordReader):
 def test_a_reader_of_folders_is_given_a_folder(tmp_path):
     file, folder, scratch = (tmp_path / name for name in ("mine.py", "data", "scratch"))
     file.write_text(HEAD + FOLDERS)
-    for place in (folder, scratch):
-        place.mkdir()
+    for folder_path in (folder, scratch):
+        folder_path.mkdir()
     (folder / "all.jsonl").write_text('{"id": "a"}\n{"id": "b"}\n')
     check_reader(load_file(file).Folders(), folder, scratch=scratch)
     assert len([*scratch.glob("*/all.jsonl")]) == 5
@@ -110,14 +114,14 @@ def test_a_reader_of_folders_is_given_a_folder(tmp_path):
 def test_panels_of_other_packages_are_left_out_of_a_check():
     panel, stack = (Component(kind, "x", "m:X", "X") for kind in ("panel", "stack"))
     mine, other = (Plugin(name, name, "1", (panel, stack)) for name in ("mine", "other"))
-    found = _without_panels(Registry([mine, other]), [mine]).plugins
-    assert [each.components for each in found] == [(panel, stack), (stack,)]
+    checked_plugins = _without_panels(Registry([mine, other]), [mine]).plugins
+    assert [plugin.components for plugin in checked_plugins] == [(panel, stack), (stack,)]
 
 
 def test_an_indented_table_has_all_its_rows():
     rows = "reader a :A One\n      that goes on\n  grader b :B Two"
     indented = Component.table("m", f"\n  {rows}\n")
-    assert [(each.kind, each.summary) for each in indented] == [
+    assert [(row.kind, row.summary) for row in indented] == [
         ("reader", "One that goes on"),
         ("grader", "Two"),
     ]
@@ -134,8 +138,8 @@ def test_words_of_earlier_contracts_are_put_into_those_of_today(tmp_path, case):
     assert file.read_text() == case["old"]
     done = CliRunner().invoke(plugins, ["upgrade", str(file), "--dry-run"])
     assert done.exit_code == (4 if "left" in case else 0)
-    changed, left = told = upgrade(tmp_path)
-    assert done.output.splitlines() == [*changed, *(f"by hand: {each}" for each in left)]
-    assert (told, file.read_text()) == (dry, case.get("new", case["old"]))
-    for said, texts in ((changed, case.get("changed", [])), (left, case.get("left", []))):
-        assert [text.partition("mine.py:")[2] for text in said] == texts
+    changed, left = upgraded = upgrade(tmp_path)
+    assert done.output.splitlines() == [*changed, *(f"by hand: {line}" for line in left)]
+    assert (upgraded, file.read_text()) == (dry, case.get("new", case["old"]))
+    for lines_printed, texts in ((changed, case.get("changed", [])), (left, case.get("left", []))):
+        assert [text.partition("mine.py:")[2] for text in lines_printed] == texts

@@ -77,9 +77,9 @@ def test_a_line_that_is_one_long_text_takes_a_few_times_its_size_at_most(peak, f
     """Read, graded and written as a row that may hold the text three times, which is read back for
     pages.
     """
-    usual = peak("usual.jsonl", [SMALL], *more)
+    peak_of_short_lines = peak("usual.jsonl", [SMALL], *more)
     assert (
-        peak("long.jsonl", [SMALL, {"id": "long", **FORMS[form]}], *more) - usual
+        peak("long.jsonl", [SMALL, {"id": "long", **FORMS[form]}], *more) - peak_of_short_lines
         <= 4 * SIZE + WOBBLE
     )
 
@@ -95,8 +95,11 @@ def test_rows_behind_a_long_one_are_where_they_are_said_to_be(tmp_path, rows, le
     ]
     write_records(tmp_path / "runs.jsonl", records)
     report = gradestack.grade_files(tmp_path / "runs.jsonl", output=tmp_path / "out", rows=rows)
-    for each in (report, gradestack.grade(records)):
-        places = [(number - 1, place) for number, place, _ in each.lines()]
-        ids = [each.row(number, line)["sample"]["id"] for number, _, line in each.lines(places)]
+    for report_read in (report, gradestack.grade(records)):
+        places = [(number - 1, offset) for number, offset, _ in report_read.lines()]
+        ids = [
+            report_read.row(number, line)["sample"]["id"]
+            for number, _, line in report_read.lines(places)
+        ]
         assert ids == [record["id"] for record in records]
     assert (tmp_path / "out/report.html").exists()

@@ -27,7 +27,7 @@ RECORDS = [
 
 
 def installed(way, distribution, *, documented=False):
-    offers = [each.split() for each in way.get("offers", ["grader bad Bad"])]
+    offers = [offer.split() for offer in way.get("offers", ["grader bad Bad"])]
     targets = [(kind, name, f"nasty_one:{target}", "Nasty") for kind, name, target in offers]
     code = (
         re.sub(r"(?m)^class .*:$", r"\g<0>\n    'Nasty.'", way["code"])
@@ -81,22 +81,22 @@ def test_what_breaks_is_named_and_costs_nobody_else(
         "out",
         paths=[installed(way, distribution)],
     )
-    said = f"{done.out}{done.err}"
-    assert done.code == way.get("exit", 0), said
-    assert "Traceback" not in said
+    output = f"{done.out}{done.err}"
+    assert done.code == way.get("exit", 0), output
+    assert "Traceback" not in output
     for text in way.get("says", ()):
-        assert text in " ".join(said.split()), said
+        assert text in " ".join(output.split()), output
     if "rows" in way:
         assert way["rows"] in (tmp_path / "out/results.jsonl").read_text()
     if (tmp_path / "out/results.jsonl").exists():
         # a record that ends its worker is graded by nobody
         ended = way.get("ungraded", {}).get(engine)
-        expected = ["graded" if each["id"] != ended else "failed" for each in RECORDS]
+        expected = ["graded" if record["id"] != ended else "failed" for record in RECORDS]
         grades = grades_of(tmp_path / "out")
         assert [grade["state"] for grade in grades] == expected
         scores = [grade["score"] for grade in grades if grade["state"] == "graded"]
         assert scores == [
-            score for score, each in zip(plain, RECORDS, strict=True) if each["id"] != ended
+            score for score, record in zip(plain, RECORDS, strict=True) if record["id"] != ended
         ]
 
 
@@ -119,9 +119,11 @@ def test_the_kit_finds_it(spawn, distribution, tmp_path, way):
     done = spawn(
         "plugins", "check", "gradestack-nasty", "--on", "runs.jsonl", *reader, paths=[site]
     )
-    said = f"{done.out}{done.err}"
-    assert "Traceback" not in said
-    assert done.code == 4, said
+    output = f"{done.out}{done.err}"
+    assert "Traceback" not in output
+    assert done.code == 4, output
     assert any(
-        way["kit"] in line for line in said.splitlines() if "FAILED: " in line or "error: " in line
-    ), said
+        way["kit"] in line
+        for line in output.splitlines()
+        if "FAILED: " in line or "error: " in line
+    ), output

@@ -13,7 +13,9 @@ import gradestack
 from gradestack import DataError, load_report
 from tests.core.outcomes import data, read_json, some_of, write_records
 
-CASES = [(name, each) for name, many in data(__file__, "odd_runs.yaml").items() for each in many]
+CASES = [
+    (name, change) for name, many in data(__file__, "odd_runs.yaml").items() for change in many
+]
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +40,7 @@ def sound(tmp_path_factory):
 
 
 @pytest.mark.parametrize(
-    ("name", "change"), some_of(CASES, 4), ids=lambda each: json.dumps(each)[:60]
+    ("name", "change"), some_of(CASES, 4), ids=lambda changed_value: json.dumps(changed_value)[:60]
 )
 def test_an_odd_run_is_shown_or_refused(sound, tmp_path, command, monkeypatch, name, change):
     shutil.copytree(sound, tmp_path, dirs_exist_ok=True)
@@ -51,7 +53,8 @@ def test_an_odd_run_is_shown_or_refused(sound, tmp_path, command, monkeypatch, n
         path = tmp_path / "bad" / f"{name}.json"
         content = read_json(path)
         changed = {
-            key: content[key] | each if key == "metrics" else each for key, each in change.items()
+            key: content[key] | changed_value if key == "metrics" else changed_value
+            for key, changed_value in change.items()
         }
         path.write_text(json.dumps(content | changed))
     gate = "gate={kind: baseline, metric_key: g, baseline: bad, max_flips: 5}"
@@ -93,8 +96,8 @@ def test_what_is_wrong_is_named_with_its_place(sound, tmp_path):
     path.write_text(json.dumps(read_json(path) | {"components": None}))
     with pytest.raises(DataError) as caught:
         load_report(tmp_path / "bad")
-    said = (
+    message = (
         "not the header of a gradestack run: Expected `array`, got `null` - at `$.components`; "
         "grade the files again"
     )
-    assert str(caught.value) == f"{path}: {said}"
+    assert str(caught.value) == f"{path}: {message}"

@@ -54,8 +54,8 @@ def test_a_filter_chooses_the_runs_that_are_graded_and_the_others_are_skipped(re
     report = gradestack.add_graders("out", "repeats", filter='id == "t1"')
     assert report.states["repeats"] == {"graded": 2, "skipped": 10, "failed": 0, "missing": 0}
     assert report.states["tool_calls"]["graded"] == 12
-    for row, kept in zip(report.rows(), before, strict=True):
-        assert row["grades"]["tool_calls"] == kept["tool_calls"]
+    for row, kept_row in zip(report.rows(), before, strict=True):
+        assert row["grades"]["tool_calls"] == kept_row["tool_calls"]
         added = row["grades"]["repeats"]
         is_chosen = row["sample"]["id"] == "t1"
         assert added["state"] == ("graded" if is_chosen else "skipped")

@@ -102,7 +102,7 @@ def test_no_sample_is_no_result(registry):
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("value_given", "message"),
     [
         ("runs.jsonl", "str"),
         (["a.csv", "b.csv"], "list"),
@@ -113,9 +113,9 @@ def test_no_sample_is_no_result(registry):
         (5, "int"),
     ],
 )
-def test_what_holds_no_samples_is_a_mistake_of_the_caller(given, message, registry):
+def test_what_holds_no_samples_is_a_mistake_of_the_caller(value_given, message, registry):
     with pytest.raises(ConfigError) as caught:
-        gradestack.grade(given, ["tau_partial"], registry=registry)
+        gradestack.grade(value_given, ["tau_partial"], registry=registry)
     assert str(caught.value).startswith(
         f"samples: expected a list of samples or mappings, or a data frame, got {message}; "
     )

@@ -64,9 +64,9 @@ class Pairs(RecordReader):
         return None if isinstance(record, str) else 0.8 if "pairs" in record else 0.0
 
     def files(self, inputs, index):
-        for given in inputs.data:
-            yield RecordFile(input=given, most=9, extra="all")
-            yield RecordFile(input=given, ranges=(Range(),), extra="once")
+        for input_file in inputs.data:
+            yield RecordFile(input=input_file, most=9, extra="all")
+            yield RecordFile(input=input_file, ranges=(Range(),), extra="once")
 
     def read(self, shard, index):
         if shard.extra == "all":
@@ -76,8 +76,8 @@ class Pairs(RecordReader):
         return [Sample(id=f"{source.ordinal}/{n}", source=source) for n in range(record["pairs"])]
 
 
-def quiz(question, answer="yes"):
-    return {"question": question, "answer": answer}
+def quiz(question, reply="yes"):
+    return {"question": question, "answer": reply}
 
 
 @pytest.fixture
@@ -86,7 +86,9 @@ def write(tmp_path):
 
     def call(content, *, as_list=False, name="quiz.json"):
         if not isinstance(content, str):
-            texts = [each if isinstance(each, str) else json.dumps(each) for each in content]
+            texts = [
+                record if isinstance(record, str) else json.dumps(record) for record in content
+            ]
             content = f"[{', '.join(texts)}]" if as_list else "".join(f"{text}\n" for text in texts)
         path = tmp_path / name
         path.write_bytes(content.encode())
@@ -105,10 +107,12 @@ def shards_of(*paths, reader=None):
 
 def read(*paths, reader=None):
     reader = reader or Quiz()
-    return [each for shard in shards_of(*paths, reader=reader) for each in reader.read(shard, None)]
+    return [
+        sample for shard in shards_of(*paths, reader=reader) for sample in reader.read(shard, None)
+    ]
 
 
-def told(records):
+def summaries(records):
     texts = [record.reason if isinstance(record, BadRecord) else record.id for record in records]
     return [
         (text, record.source.line, record.source.ordinal)
@@ -125,24 +129,24 @@ def test_a_format_keeps_the_contract_of_readers(write, tmp_path, as_list):
     path = write([quiz("a"), quiz("é", "\ud800"), quiz("c", None)], as_list=as_list)
     (tmp_path / "scratch").mkdir()
     testing.check_reader(Quiz(prefix="q"), path, scratch=tmp_path / "scratch")
-    assert [each.id for each in read(path, reader=Quiz(prefix="q"))] == ["qa", "qé", "qc"]
+    assert [sample.id for sample in read(path, reader=Quiz(prefix="q"))] == ["qa", "qé", "qc"]
 
 
 def test_lines_are_numbered_from_one_and_records_from_nought(write):
     """Blank lines count as lines; the line of a list's element is the one it begins on."""
     lines = write('\n{"question": 1, "answer": 2}\r\n  \n{"question": 2, "answer": 2}')
-    assert told(read(lines)) == [("1", 2, 1), ("2", 4, 3)]
+    assert summaries(read(lines)) == [("1", 2, 1), ("2", 4, 3)]
     listed = write(
         '[\n{"question": 1,\n "answer": 2}, {"question": 2, "answer": 2},\n\n{"question": 3, '
         '"answer": 2}\n]'
     )
-    assert told(read(listed)) == [("1", 2, 0), ("2", 3, 1), ("3", 5, 2)]
+    assert summaries(read(listed)) == [("1", 2, 0), ("2", 3, 1), ("3", 5, 2)]
 
 
 @LAYOUTS
 def test_a_bad_record_is_told_and_the_others_are_read(write, as_list):
     records = [quiz(1), 7, None, {"question": 1}, {}, quiz(2, "odd"), quiz(3, "deep"), quiz(4)]
-    assert [text for text, *_ in told(read(write(records, as_list=as_list)))] == DATA[
+    assert [text for text, *_ in summaries(read(write(records, as_list=as_list)))] == DATA[
         "told_beside_a_bad_record"
     ]
     bad = read(write(records, as_list=as_list))[5]
@@ -150,7 +154,7 @@ def test_a_bad_record_is_told_and_the_others_are_read(write, as_list):
 
 
 def test_a_line_that_is_no_json_is_a_bad_record(write):
-    found = told(
+    summaries_read = summaries(
         read(
             write(
                 [
@@ -162,14 +166,14 @@ def test_a_line_that_is_no_json_is_a_bad_record(write):
             )
         )
     )
-    assert [text.partition(" at ")[0] for text, *_ in found] == DATA[
+    assert [text.partition(" at ")[0] for text, *_ in summaries_read] == DATA[
         "a_line_that_is_no_json_is_a_bad_record"
     ]
 
 
 def test_a_document_over_several_lines_is_no_file_of_records(write):
     path = write(json.dumps({"runs": [quiz(1)]}, indent=1))
-    assert all(isinstance(each, BadRecord) for each in read(path))
+    assert all(isinstance(record, BadRecord) for record in read(path))
     assert sniff(path) == 0.0
 
 
@@ -188,13 +192,13 @@ def test_any_cut_gives_the_same_records(write, monkeypatch, as_list, size):
         write(records, as_list=as_list, name="a.json"),
         write(records[:9], as_list=as_list, name="b.json"),
     ]
-    whole = read(*paths)
+    uncut = read(*paths)
     monkeypatch.setattr(SIZE, size)
     shards = pickle.loads(pickle.dumps(shards_of(*paths)))  # noqa: S301 - our own bytes
     assert len(shards) == 2 if size == 10_000 else len(shards) > 10
     assert [shard.ordinal for shard in shards] == list(range(len(shards)))
     parts = [list(Quiz().read(shard, None)) for shard in shards]
-    assert [each for part in parts for each in part] == whole
+    assert [record for part in parts for record in part] == uncut
     for shard, part, later in zip(shards, parts, shards[1:], strict=False):
         assert shard.position + len(part) <= later.position
 
@@ -210,7 +214,7 @@ def test_a_layout_is_kept_to(write):
     assert [
         [sniff(path, reader) for path in (lines, listed)] for reader in (Quiz, Lined, Listed)
     ] == DATA["layouts"]
-    assert [each.reason for each in read(listed, reader=Lined())] == [
+    assert [record.reason for record in read(listed, reader=Lined())] == [
         'expected an object, found [{"question": 1, "answer": "yes"}]'
     ]
     with pytest.raises(DataError, match=r"lines:1: expected a JSON list, found '\{'"):
@@ -291,10 +295,10 @@ def test_a_record_may_give_any_number_of_samples(write):
         (2, "all", 10 * size),
         (3, "once", 19 * size),
     ]
-    found = list(Pairs().read(shards[0], None))
-    ids = [each.id for each in found if isinstance(each, Sample)]
+    records = list(Pairs().read(shards[0], None))
+    ids = [record.id for record in records if isinstance(record, Sample)]
     assert ids == ["0/0", "0/1", "0/2", *(f"2/{n}" for n in range(9)), "4/0"]
-    assert [each.source.line for each in found if isinstance(each, BadRecord)] == [4]
+    assert [record.source.line for record in records if isinstance(record, BadRecord)] == [4]
 
 
 def test_a_file_that_cannot_be_read_is_named(write, tmp_path):
@@ -320,8 +324,8 @@ def test_a_file_that_cannot_be_read_is_named(write, tmp_path):
 )
 def test_files_below_or_beside_an_input(tmp_path, name, relative, shown):
     (tmp_path / "runs").mkdir()
-    found = Input(path=tmp_path / name, name="n", shown=name).below(relative)
-    assert (found.path, found.name, found.shown) == (tmp_path / shown, "n", shown)
+    other_input = Input(path=tmp_path / name, name="n", shown=name).below(relative)
+    assert (other_input.path, other_input.name, other_input.shown) == (tmp_path / shown, "n", shown)
 
 
 @pytest.mark.parametrize(
@@ -329,8 +333,8 @@ def test_files_below_or_beside_an_input(tmp_path, name, relative, shown):
 )
 def test_a_document_is_one_record(tmp_path, text, value, problem):
     (tmp_path / "a.json").write_text(text)
-    (found,) = read_document(Input(path=tmp_path / "a.json", name="a", shown="a.json"))
-    assert (found.ordinal, found.line, found.value, (found.problem or "")[:8] or None) == (
+    (record,) = read_document(Input(path=tmp_path / "a.json", name="a", shown="a.json"))
+    assert (record.ordinal, record.line, record.value, (record.problem or "")[:8] or None) == (
         0,
         1,
         value,

@@ -27,21 +27,21 @@ def _called_from(depth):
 
 def test_room_is_the_same_however_deep_the_stack_is():
     limit = sys.getrecursionlimit()
-    found = [_called_from(0), _called_from(500), _called_from(800)]
+    levels = [_called_from(0), _called_from(500), _called_from(800)]
     assert sys.getrecursionlimit() == limit
-    thread = threading.Thread(target=lambda: found.append(_called_from(20)))
+    thread = threading.Thread(target=lambda: levels.append(_called_from(20)))
     thread.start()
     thread.join()
     assert sys.getrecursionlimit() == limit
-    assert max(found) - min(found) <= SLACK
-    assert all(abs(each - ROOM) <= 5 for each in found)
+    assert max(levels) - min(levels) <= SLACK
+    assert all(abs(level - ROOM) <= 5 for level in levels)
 
 
 def test_room_does_not_depend_on_the_limit():
-    limit, found = sys.getrecursionlimit(), _measured()
+    limit, room = sys.getrecursionlimit(), _measured()
     try:
         sys.setrecursionlimit(limit + 5000)
-        assert abs(_measured() - found) <= SLACK
+        assert abs(_measured() - room) <= SLACK
         assert sys.getrecursionlimit() == limit + 5000
     finally:
         sys.setrecursionlimit(limit)

@@ -50,10 +50,10 @@ def test_no_secret_is_in_any_file_of_the_copy(graded, capsys):
     assert _run("report", "out", "-o", "copy", *rules) == 0
     files = [path for path in (graded / "copy").rglob("*") if path.is_file()]
     assert {path.name for path in files} >= {"results.jsonl", "report.html", "report.md"}
-    found = [
+    leaks = [
         (path.name, secret) for path in files for secret in SECRETS if secret in path.read_text()
     ]
-    assert found == []
+    assert leaks == []
     original, copy = load_report("out"), load_report("copy")
     assert copy.metrics["states"] == original.metrics["states"]
     assert copy.metrics["avg_score_total"] == original.metrics["avg_score_total"]

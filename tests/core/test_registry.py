@@ -101,9 +101,9 @@ def test_a_component_claimed_twice_is_a_conflict_naming_both(toys):
     assert Registry([one]).conflicts == []
 
 
-@pytest.mark.parametrize(("requires", "version", "answer"), DATA["releases"])
-def test_which_releases_meet_what_is_required(requires, version, answer):
-    assert unmet(requires, version) == answer
+@pytest.mark.parametrize(("requires", "version", "expected"), DATA["releases"])
+def test_which_releases_meet_what_is_required(requires, version, expected):
+    assert unmet(requires, version) == expected
 
 
 @pytest.mark.parametrize(("component", "message"), DATA["a_malformed_component_breaks_its_plugin"])
@@ -138,9 +138,9 @@ def test_a_target_that_cannot_be_used_is_a_plugin_error(make_registry_, toys, ta
     assert "grader 'odd' of plugin toys" in str(caught.value)
 
 
-@pytest.mark.parametrize(("word", "known", "answer"), DATA["suggestions"])
-def test_suggestions(word, known, answer):
-    assert suggest(word, known) == answer
+@pytest.mark.parametrize(("word", "known", "expected"), DATA["suggestions"])
+def test_suggestions(word, known, expected):
+    assert suggest(word, known) == expected
 
 
 def hook(body, name="gradestack_components", arguments=""):
@@ -189,9 +189,9 @@ def test_a_name_of_ours_is_ours_and_the_other_has_that_of_its_distribution(
     assert "Avg score: 0.500" in other.out, other.err
     listed = plugins_of(spawn, site)
     assert "conflict    grader 'tau_partial' is offered by tau_bench (gradestack" in listed
-    own = spawn("grade", runs, "--grader", "gradestack:tau_partial", *common, paths=[site])
-    assert "tau_partial" in own.out
-    assert "is offered by" not in own.out
+    own_result = spawn("grade", runs, "--grader", "gradestack:tau_partial", *common, paths=[site])
+    assert "tau_partial" in own_result.out
+    assert "is offered by" not in own_result.out
     assert (
         "from Thief.One 1.0"
         in spawn("plugins", "describe", "thief-one:tau_partial", paths=[site]).out
@@ -208,11 +208,11 @@ def test_a_release_of_ours_that_a_distribution_does_not_take_is_named(
     metadata.write_text(
         metadata.read_text() + "Requires-Dist: Gradestack[dask] (>=9.0) ; python_version > '3'\n"
     )
-    said = f"needs gradestack >=9.0, this is {__version__}"
-    assert said in plugins_of(spawn, site)
+    message = f"needs gradestack >=9.0, this is {__version__}"
+    assert message in plugins_of(spawn, site)
     used = spawn("grade", write_lines([record("a")]), "--grader", "half", "-o", "out", paths=[site])
     assert used.code == 4
-    assert f"plugin acme (acme 1.0): {said}" in used.err
+    assert f"plugin acme (acme 1.0): {message}" in used.err
 
 
 def test_a_reader_that_is_named_imports_no_other(spawn, distribution, write_lines, record):
@@ -287,7 +287,7 @@ def test_plugins_of_an_archive_and_of_an_editable_install(spawn, distribution, t
     (zipped / "EGG-INFO/METADATA").rename(zipped / "EGG-INFO/PKG-INFO")
     egg = shutil.make_archive(str(tmp_path / "zipped-1.0-py3.egg"), "zip", zipped)
     source = distribution("sources", {"sources": "in_source"}, {"in_source": module(raw="a:B")})
-    info = next(source.glob("*.dist-info")).rename(source / "sources.egg-info")
-    (info / "METADATA").rename(info / "PKG-INFO")
+    egg_info = next(source.glob("*.dist-info")).rename(source / "sources.egg-info")
+    (egg_info / "METADATA").rename(egg_info / "PKG-INFO")
     egg = shutil.move(egg, tmp_path / "zipped-1.0-py3.egg")
     assert {"packed", "raw"} <= set(plugins_of(spawn, egg, source).split())

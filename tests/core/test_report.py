@@ -44,8 +44,8 @@ def test_rows_are_read_one_at_a_time(finished):
 @pytest.mark.parametrize(("summary", "code"), DATA["exit_codes"])
 def test_exit_codes(tmp_path, summary, code):
     """Interrupted beats broken, broken beats the gate."""
-    found = gradestack.Report(path=tmp_path, header={}, summary={"gates_passed": None} | summary)
-    assert found.exit_code == code
+    report = gradestack.Report(path=tmp_path, header={}, summary={"gates_passed": None} | summary)
+    assert report.exit_code == code
 
 
 def test_a_run_reads_back_equal(finished):
@@ -62,8 +62,8 @@ def test_reporters_keep_the_options_of_the_run(run_lines, record, registry, tmp_
     """
     run = run_lines([record("a", 1.0)], reports=[{"kind": "dump", "title": "mine"}])
     loaded = load_report(run.path)
-    (again,) = rewrite_pages(loaded, registry, (), tmp_path / "again")
-    assert read_json(again)[0] == "mine"
+    (rewritten,) = rewrite_pages(loaded, registry, (), tmp_path / "again")
+    assert read_json(rewritten)[0] == "mine"
     (named,) = rewrite_pages(loaded, registry, ("dump",), tmp_path / "named")
     assert read_json(named)[0] == "dump"
 
@@ -93,8 +93,8 @@ def test_samples_are_graded_without_a_directory(registry, tmp_path, monkeypatch)
     Rows can be read again and again, beside each other, until the report is closed.
     """
     monkeypatch.chdir(tmp_path)
-    given = [{"id": name, "predicted": "x"} for name in "abc"]
-    with gradestack.grade(given, ["toy"], registry=registry) as report:
+    records = [{"id": name, "predicted": "x"} for name in "abc"]
+    with gradestack.grade(records, ["toy"], registry=registry) as report:
         assert report.path is None
         pairs = [
             (one["sample"]["id"], two["sample"]["id"])
@@ -108,15 +108,15 @@ def test_samples_are_graded_without_a_directory(registry, tmp_path, monkeypatch)
 
 
 def test_held_figures_equal_those_of_a_directory(registry, tmp_path):
-    given = [{"id": name, "predicted": "x", "run": run} for name in "abc" for run in range(3)]
+    records = [{"id": name, "predicted": "x", "run": run} for name in "abc" for run in range(3)]
     gate = {"kind": "simple", "metric_key": "toy", "aggregation": "p50", "op": "gte", "value": 0.0}
-    with gradestack.grade(given, ["toy"], gate=gate, registry=registry) as held:
-        kept = gradestack.grade(
-            given, ["toy"], gate=gate, registry=registry, output=tmp_path / "out"
+    with gradestack.grade(records, ["toy"], gate=gate, registry=registry) as held_report:
+        written_report = gradestack.grade(
+            records, ["toy"], gate=gate, registry=registry, output=tmp_path / "out"
         )
-        assert list(held.rows()) == list(kept.rows())
-        assert held.summary == kept.summary
-        assert {*held.header, "files"} == set(kept.header)
+        assert list(held_report.rows()) == list(written_report.rows())
+        assert held_report.summary == written_report.summary
+        assert {*held_report.header, "files"} == set(written_report.header)
 
 
 def test_a_kept_run_is_not_removed(finished):

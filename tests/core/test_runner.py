@@ -20,10 +20,10 @@ def test_a_run_directory(run_lines, record, toys):
 
 def test_progress_is_reported(run_lines, write_lines, record, registry, tmp_path):
     path = write_lines([record(str(number), 1.0) for number in range(100)])
-    told = []
+    states = []
     suite = {"target": {"paths": [str(path)]}, "graders": {"q": "toy"}, "reports": []}
-    gradestack.run(suite, output=tmp_path / "out", registry=registry, progress=told.append)
-    samples = [each.samples for each in told]
+    gradestack.run(suite, output=tmp_path / "out", registry=registry, progress=states.append)
+    samples = [state.samples for state in states]
     assert samples == sorted(samples)
     assert samples[-1] == 100
 

@@ -75,10 +75,10 @@ def test_a_wrong_template_of_the_suite_ends_with_two(run_lines, record, tmp_path
     report = run_lines(
         [record("a", 1.0)], reports=[{"kind": "html", "templates": str(house)}, "markdown"]
     )
-    said = "templates: house/report.html:2: UndefinedError: 'gone' is undefined"
+    message = "templates: house/report.html:2: UndefinedError: 'gone' is undefined"
     assert (report.exit_code, [page.name for page in report.pages]) == (2, ["report.md"])
-    assert report.summary["refused"] == {"reporter html": said}
-    assert report.summary["warnings"] == [f"reporter html has written no page: {said}"]
+    assert report.summary["refused"] == {"reporter html": message}
+    assert report.summary["warnings"] == [f"reporter html has written no page: {message}"]
     assert "broken" not in report.summary
     assert read(report) == dict(report.summary)
 

@@ -56,12 +56,12 @@ def test_where_the_input_lies_does_not_show(
     tmp_path, write_lines, toys, with_echo, monkeypatch, noon
 ):
     collected = []
-    for place, relative in (("one", False), ("some/where/else", True)):
-        path = write_lines(LINES, f"{place}/runs.jsonl")
+    for folder_name, relative in (("one", False), ("some/where/else", True)):
+        path = write_lines(LINES, f"{folder_name}/runs.jsonl")
         monkeypatch.chdir(path.parent)
-        given = path.name if relative else str(path)
-        suite = {"name": "x", "target": {"paths": [given]}, **RICH, "engine": "serial"}
-        report = gradestack.run(suite, output=tmp_path / f"{place}-out", registry=with_echo)
+        path_given = path.name if relative else str(path)
+        suite = {"name": "x", "target": {"paths": [path_given]}, **RICH, "engine": "serial"}
+        report = gradestack.run(suite, output=tmp_path / f"{folder_name}-out", registry=with_echo)
         collected.append(toys.files_of(report.path, "header.json"))
     assert collected[0] == collected[1]
     assert not any(str(tmp_path).encode() in data for data in collected[0].values())
@@ -71,23 +71,23 @@ def test_where_the_input_lies_does_not_show(
 def test_any_split_into_shards_gives_the_same_bytes(
     run_lines, small_shards, toys, with_echo, size, noon
 ):
-    whole = toys.files_of(run_lines(LINES, using=with_echo, **RICH).path, "header.json")
+    uncut = toys.files_of(run_lines(LINES, using=with_echo, **RICH).path, "header.json")
     small_shards(size)
     split = toys.files_of(
         run_lines(LINES, output="split", using=with_echo, **RICH).path, "header.json"
     )
-    assert split == whole
+    assert split == uncut
 
 
 def test_any_split_into_files_gives_the_same_figures(run_lines, write_lines, with_echo):
-    whole = run_lines(MIXED, using=with_echo, **RICH)
+    uncut = run_lines(MIXED, using=with_echo, **RICH)
     paths = [
         str(write_lines(MIXED[start : start + 40], f"part{start}.jsonl")) for start in (0, 40, 80)
     ]
     parts = run_lines([], output="parts", using=with_echo, target={"paths": paths}, **RICH)
-    assert parts.metrics == whole.metrics
+    assert parts.metrics == uncut.metrics
     strip = lambda row: {key: value for key, value in row.items() if key != "source"}  # noqa: E731
-    assert [strip(row) for row in parts.rows()] == [strip(row) for row in whole.rows()]
+    assert [strip(row) for row in parts.rows()] == [strip(row) for row in uncut.rows()]
 
 
 def test_native_files_of_one_input(run_lines, record, with_echo):
@@ -106,8 +106,11 @@ def test_native_files_of_several_inputs(run_lines, write_lines, record, with_ech
     one = write_lines([record("a", 1.0), record("b", 0.5)], "one.jsonl")
     two = write_lines([record("c", 0.25), record("d", 0.125)], "two.jsonl")
     report = run_lines([], using=with_echo, target={"paths": [str(one), str(two)]})
-    found = {name: read(report, f"native/{name}/figures.json") for name in ("one", "two")}
-    assert {name: (each["ids"], each["sum"]) for name, each in found.items()} == {
+    figures = {name: read(report, f"native/{name}/figures.json") for name in ("one", "two")}
+    assert {
+        name: (figures_of_input["ids"], figures_of_input["sum"])
+        for name, figures_of_input in figures.items()
+    } == {
         "one": (["a", "b"], 1.5),
         "two": (["c", "d"], 0.375),
     }

@@ -56,9 +56,9 @@ def test_each_row_of_the_list_names_its_test(row):
 
 
 def program_files():
-    found = [path for part in PROGRAMS for path in (ROOT / part).rglob("*.py")]
-    assert len(found) > 200
-    return found
+    paths = [path for part in PROGRAMS for path in (ROOT / part).rglob("*.py")]
+    assert len(paths) > 200
+    return paths
 
 
 def started_by(tree):
@@ -84,7 +84,7 @@ def started_by(tree):
 
 def test_nothing_runs_a_command():
     """The files that start a program or run code are those above; none goes through a shell."""
-    found = {}
+    commands_run = {}
     for path in program_files():
         shown = path.relative_to(ROOT).as_posix()
         names = set(started_by(ast.parse(path.read_text(encoding="utf-8"))))
@@ -93,5 +93,5 @@ def test_nothing_runs_a_command():
         if shown in RUNS_CODE:
             names -= {"exec", "compile"}
         if names:
-            found[shown] = names
-    assert found == {}
+            commands_run[shown] = names
+    assert commands_run == {}

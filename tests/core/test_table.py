@@ -53,37 +53,37 @@ def samples(number, seed=0):
 
 def table(keys, grades, cuts=()):
     wanted = Wanted(parts=PARTS, facets=("domain",))
-    found = Table(PARTS)
+    filled_table = Table(PARTS)
     for start, end in zip([0, *cuts], [*cuts, len(keys)], strict=True):
         columns = Columns(wanted)
         part = slice(start, end)
         columns.add(keys[part], dict.fromkeys(PARTS, grades[part]), [True] * (end - start))
-        found.extend(columns.to_bytes())
-    return found
+        filled_table.extend(columns.to_bytes())
+    return filled_table
 
 
 @pytest.mark.parametrize("cuts", [(), (7,), (0, 1, 30, 59), (60,)])
 def test_keys_and_grades_come_back_in_order_however_the_input_was_cut(cuts):
     keys = samples(60)
     grades = [GRADES[number % len(GRADES)] for number in range(60)]
-    found = table(keys, grades, cuts)
-    for row, ((key, grade), place, made) in enumerate(
-        zip(Grades(found, "h"), keys, grades, strict=True)
+    filled_table = table(keys, grades, cuts)
+    for row, ((key, grade), given_key, made) in enumerate(
+        zip(Grades(filled_table, "h"), keys, grades, strict=True)
     ):
         assert (key.id, key.cluster, key.model, key.run) == (
-            place.id,
-            place.cluster,
-            place.model,
-            place.run,
+            given_key.id,
+            given_key.cluster,
+            given_key.model,
+            given_key.run,
         )
-        assert type(key.run) is type(place.run)
-        assert (key.ordinal, key.facets) == (row, {"domain": place.facets["domain"]})
-        asked = {name: each for name, each in made.metadata.items() if name == "set"}
-        assert (grade.fault, grade.metadata) == (made.fault, asked)
+        assert type(key.run) is type(given_key.run)
+        assert (key.ordinal, key.facets) == (row, {"domain": given_key.facets["domain"]})
+        expected_metadata = {name: value for name, value in made.metadata.items() if name == "set"}
+        assert (grade.fault, grade.metadata) == (made.fault, expected_metadata)
         for name in ("outcome", "score", "passed", "label", "gold", "counts", "parts"):
             assert getattr(grade, name) == getattr(made, name)
-    assert all(grade.fault is None for _, grade in Grades(found, "g"))
-    assert len(found.grades("g")) == len(GRADES)
+    assert all(grade.fault is None for _, grade in Grades(filled_table, "g"))
+    assert len(filled_table.grades("g")) == len(GRADES)
 
 
 @given(
@@ -94,14 +94,14 @@ def test_keys_and_grades_come_back_in_order_however_the_input_was_cut(cuts):
     st.data(),
 )
 def test_numbers_add_up_exactly(numbers, data):
-    drawn = data.draw(st.lists(st.integers(0, len(numbers) - 1), max_size=3 * len(numbers)))
+    choices = data.draw(st.lists(st.integers(0, len(numbers) - 1), max_size=3 * len(numbers)))
     adding = ExactSums(numbers)
-    sums = [adding.contributions[at] for at in drawn]
+    sums = [adding.contributions[at] for at in choices]
     (total,) = adding.add_by_cell([0] * len(sums), sums, 1)
     totals = adding.exact_totals(Counter(sums))
-    assert adding.numbers_of("", [total]) == [len(drawn)]
+    assert adding.numbers_of("", [total]) == [len(choices)]
     for name in "abcd":
-        exact = sum((Fraction(numbers[at].get(name, 0)) for at in drawn), Fraction(0))
+        exact = sum((Fraction(numbers[at].get(name, 0)) for at in choices), Fraction(0))
         (units,) = adding.units_of(name, [total])
         assert Fraction(units, adding.unit(name)) == totals.get(name, 0) == exact
         with suppress(OverflowError):

@@ -249,8 +249,8 @@ class Numbers(Reader):
     def plan(self, inputs: Inputs, index: Any) -> Iterable[Shard]:
         self._stumble("plan")
         return [
-            Shard(ordinal=number, input=each, position=1000 * number)
-            for number, each in enumerate(inputs.data)
+            Shard(ordinal=number, input=shard_input, position=1000 * number)
+            for number, shard_input in enumerate(inputs.data)
         ]
 
     def read(self, shard: Shard, index: Any) -> Iterator[Sample | BadRecord]:
@@ -278,10 +278,10 @@ class NumbersProgram(Program):
         if given.config.get("name") == "outside":
             return ProgramRun(files={"../summary.json": "{}"})
         numbers = [float(line) for line in given.input.path.read_text().splitlines()[1:]]
-        found = {"sum": sum(numbers), "list": numbers, "rows": len(list(given.rows()))}
+        figures = {"sum": sum(numbers), "list": numbers, "rows": len(list(given.rows()))}
         passed = sum(numbers) > 1
         return ProgramRun(
-            files={"numbers.json": json.dumps(found), "numbers/more.json": '{"half": 0.5}'},
+            files={"numbers.json": json.dumps(figures), "numbers/more.json": '{"half": 0.5}'},
             console=f"Sum: {sum(numbers)}",
             exit_code=int(not passed) if given.config.get("name") == "strict" else None,
             figures=(ProgramFigure(label="sum", value=sum(numbers), figure="number.average.mean"),),
@@ -300,7 +300,7 @@ def numbers_stack() -> dict[str, Any]:
 
 def counting_stack(inputs: Inputs | None = None) -> dict[str, Any]:
     """A grader for each input, and a gate about the first."""
-    names = ["toy"] if inputs is None else [each.name for each in inputs.data]
+    names = ["toy"] if inputs is None else [input_file.name for input_file in inputs.data]
     gate = {"metric_key": names[0], "op": "gte", "value": 0.5}
     return {
         "graders": {name: {"kind": "toy"} for name in names},
@@ -318,11 +318,11 @@ class Adapting(Toy):
     def for_recording(
         self, key: str, reader: Reader, inputs: Inputs, samples: Iterable[Sample]
     ) -> "Adapting":
-        found = sum("score" in sample.recorded for sample in samples)
-        if not found:
+        scored_samples = sum("score" in sample.recorded for sample in samples)
+        if not scored_samples:
             msg = f"{key} finds no score in {len(inputs.data)} input(s) of {type(reader).__name__}"
             raise ConfigError(msg)
-        return attrs.evolve(self, factor=found)
+        return attrs.evolve(self, factor=scored_samples)
 
 
 def raising_stack() -> dict[str, Any]:
@@ -387,12 +387,13 @@ def make_registry(*more: Component) -> Registry:
 
     Exporters beside the jsonl reader.
     """
-    beside = [each for each in more if each.kind == "exporter"]
+    exporters = [offered for offered in more if offered.kind == "exporter"]
     discovered = discover(
-        extra=[("toys", offer(*TOYS, *(each for each in more if each not in beside)))], limit=""
+        extra=[("toys", offer(*TOYS, *(offered for offered in more if offered not in exporters)))],
+        limit="",
     )
     plugins = (
-        with_more(plugin, beside) if plugin.name == "readers" else plugin
+        with_more(plugin, exporters) if plugin.name == "readers" else plugin
         for plugin in discovered.plugins
     )
     return Registry([plugin for plugin in plugins if not plugin.error])
@@ -405,12 +406,12 @@ def with_more(plugin: Plugin, components: Iterable[Component]) -> Plugin:
 
 def files_of(directory: Path, *but: str) -> dict[str, bytes]:
     """Return the content of every file below a directory, by relative path."""
-    found = {
+    contents = {
         path.relative_to(directory).as_posix(): path
         for path in directory.rglob("*")
         if path.is_file()
     }
-    return {name: path.read_bytes() for name, path in sorted(found.items()) if name not in but}
+    return {name: path.read_bytes() for name, path in sorted(contents.items()) if name not in but}
 
 
 # what recorded fields ask of the toy grader

@@ -20,8 +20,8 @@ USUAL = {
 
 
 def stage(kind, key, name, component, **fields):
-    usual = {"options": {}, "version": component.version, "distribution": "tests 0"}
-    return Stage(kind=kind, key=key, name=name, component=component, **usual, **fields)
+    usual_fields = {"options": {}, "version": component.version, "distribution": "tests 0"}
+    return Stage(kind=kind, key=key, name=name, component=component, **usual_fields, **fields)
 
 
 def grader_stage(*, key, component, grader, extractor=None):
@@ -33,8 +33,8 @@ def grader_stage(*, key, component, grader, extractor=None):
 
 def grade_sample(stage, sample, *, strict=False):
     """Return a grader's grade of one sample, and the text it judged."""
-    found = Graders((stage,), {stage.key: ()}, explain=True, strict=strict).grade([sample])
-    return found.columns[stage.key][0], found.texts.get(stage.key, [None])[0]
+    grades = Graders((stage,), {stage.key: ()}, explain=True, strict=strict).grade([sample])
+    return grades.columns[stage.key][0], grades.texts.get(stage.key, [None])[0]
 
 
 def metric(*, key, of, aggregator):

@@ -22,9 +22,9 @@ class Recording:
 
     files, records = 10, 30
 
-    def __init__(self, place):
-        self.place = place
-        (place / "grader.py").write_text(FUNCTION)
+    def __init__(self, folder):
+        self.place = folder
+        (folder / "grader.py").write_text(FUNCTION)
         self.count = self.files * self.records
         self.do({})
 

@@ -32,9 +32,9 @@ def meanwhile(monkeypatch):
 
     def after_planning(action):
         def plan(reader, inputs):
-            found = planned(reader, inputs)
+            shards = planned(reader, inputs)
             action()
-            return found
+            return shards
 
         monkeypatch.setattr(loop, "shards_of", plan)
 
@@ -81,11 +81,11 @@ def test_a_list_cut_short_meanwhile_is_not_taken_for_whole(
     call = {"name": "f", "kwargs": {"a": 1}}
     record = {"reward": 1.0, "info": {"task": {"actions": [call]}}, "traj": [], "trial": 0}
     path.write_text(json.dumps([{"task_id": n, **record} for n in range(200)], indent=1))
-    kept = path.stat().st_size // 2
+    bytes_kept = path.stat().st_size // 2
 
     def cut():
         with path.open("r+") as file:
-            file.truncate(kept)
+            file.truncate(bytes_kept)
 
     meanwhile(cut)
     try:
@@ -141,7 +141,8 @@ def command(tmp_path):
 @pytest.mark.parametrize(
     ("engine", "change"),
     some_of(
-        [pytest.param(engine, each) for each in CHANGES for engine in ("serial", "processes")], 3
+        [pytest.param(engine, change) for change in CHANGES for engine in ("serial", "processes")],
+        3,
     ),
 )
 def test_a_file_that_changes_while_it_is_graded_is_refused(command, tmp_path, change, engine):
@@ -170,7 +171,12 @@ FILES = {
 @pytest.mark.parametrize(
     ("reader", "engine"),
     some_of(
-        [pytest.param(each, engine) for each in FILES for engine in ("serial", "processes")], 3
+        [
+            pytest.param(file_kind, engine)
+            for file_kind in FILES
+            for engine in ("serial", "processes")
+        ],
+        3,
     ),
 )
 def test_appended_lines_are_not_graded_and_a_warning_says_so(command, tmp_path, engine, reader):
@@ -219,8 +225,8 @@ def test_a_file_of_a_directory_that_changes_is_refused(command, tmp_path):
 
 def test_samples_handed_over_one_by_one_end_when_their_file_changes(lines, tmp_path):
     """Who takes them as they come is told, too."""
-    found = gradestack.stream(lines, graders={"q": "tau_partial"})
-    next(found)
+    stream = gradestack.stream(lines, graders={"q": "tau_partial"})
+    next(stream)
     lines.write_bytes(lines.read_bytes().replace(b"t1", b"u1"))
     with pytest.raises(DataError, match=r"runs\.jsonl: was edited while it was read"):
-        list(found)
+        list(stream)

@@ -41,11 +41,11 @@ def tau_record(number):
     }
 
 
-def start(place, output, engine, *options, program):
+def start(folder, output, engine, *options, program):
     command = [sys.executable, "-c", program, "grade", "tau.json", "--quiet", "-o", output]
     command += ["--set", "reports=[markdown]", "--export", "tau_bench"]
     command += [*ENGINES[engine], *options]
-    return subprocess.run(command, cwd=place, capture_output=True, text=True, check=False)
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
 
 
 @pytest.fixture(scope="module")
@@ -67,16 +67,16 @@ CASES = [
 
 @pytest.mark.parametrize(("engine", "phase", "number"), CASES)
 def test_a_signal_in_any_phase_ends_with_130_and_loses_nothing(recording, engine, phase, number):
-    place, expected = recording
+    folder, expected = recording
     output = f"{engine}-{phase}-{number}".replace(" ", "-")
     module, name = DATA["phases"][phase]
     signalled = DATA["signalled"].format(module=module, name=name, number=number)
-    ended = start(place, output, engine, program=signalled + DATA["program"])
+    ended = start(folder, output, engine, program=signalled + DATA["program"])
     assert ended.returncode == 130, ended.stderr
     assert "Traceback" not in ended.stderr
     assert "Exception ignored" not in ended.stderr
     assert "broken" not in ended.stderr
-    resumed = start(place, output, engine, "--resume", program=DATA["program"])
+    resumed = start(folder, output, engine, "--resume", program=DATA["program"])
     assert resumed.returncode == 0, resumed.stderr
-    assert files_of(place / output) == expected
-    assert not (place / f".{output}.unfinished").exists()
+    assert files_of(folder / output) == expected
+    assert not (folder / f".{output}.unfinished").exists()

@@ -86,14 +86,14 @@ PRINTS = DATA["prints"]
 @pytest.mark.parametrize("engine", ENGINES)
 def test_what_a_grader_prints_is_kept_from_the_results(command, engine, unbuffered):
     """It goes to standard error, however it is printed; standard output is what it is without."""
-    quiet = command(QUIET, engine)
+    quiet_run = command(QUIET, engine)
     noisy = command(PRINTS, engine, PYTHONUNBUFFERED=unbuffered)
-    assert (noisy.returncode, noisy.stdout) == (0, quiet.stdout)
+    assert (noisy.returncode, noisy.stdout) == (0, quiet_run.stdout)
     lines = noisy.stderr.splitlines()
-    for said in ("loaded", "loaded by another name"):
-        assert lines.count(said) == 1
-    for said in ("printed", "by another name", "by its number", "by a child"):
-        assert lines.count(said) == COUNT, noisy.stderr
+    for printed_text in ("loaded", "loaded by another name"):
+        assert lines.count(printed_text) == 1
+    for printed_text in ("printed", "by another name", "by its number", "by a child"):
+        assert lines.count(printed_text) == COUNT, noisy.stderr
 
 
 DIES = DATA["dies"]
@@ -193,7 +193,7 @@ def test_a_worker_that_dies_with_a_child_left_is_known_to_be_dead(command, tmp_p
 def test_a_metric_whose_numbers_cannot_leave_their_process(command, tmp_path):
     """It alone is lost, with its name and whose it is, in the same bytes on every engine."""
     metric = "metrics={m: {kind: 'own.py:Unwritable', of: grade}}"
-    found = {}
+    figures = {}
     for engine in ENGINES:
         workers = ["--workers", "2"] if engine == "processes" else ["-q"]
         done = command(AGGREGATOR, engine, "--set", metric, *workers, output=engine)
@@ -202,5 +202,5 @@ def test_a_metric_whose_numbers_cannot_leave_their_process(command, tmp_path):
         assert report.metrics["avg_score_total"] == 1.0
         (warning,) = report.summary["warnings"]
         assert warning.startswith("grade/m (own.py:Unwritable) is broken and left out: TypeError: ")
-        found[engine] = (tmp_path / engine / "summary.json").read_bytes()
-    assert found["serial"] == found["processes"]
+        figures[engine] = (tmp_path / engine / "summary.json").read_bytes()
+    assert figures["serial"] == figures["processes"]

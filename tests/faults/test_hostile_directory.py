@@ -153,8 +153,8 @@ def test_code_that_is_allowed_imports_what_stands_beside_it(command, tmp_path, e
     assert [average["avg_score_attempted"] for average in averages.values()] == [0.5, 0.25]
 
 
-@pytest.mark.parametrize("given", [{}, {"PYTHONPATH": "."}], ids=["left out", "named"])
-def test_started_as_a_module_it_leaves_the_working_directory_out(given, tmp_path):
+@pytest.mark.parametrize("options", [{}, {"PYTHONPATH": "."}], ids=["left out", "named"])
+def test_started_as_a_module_it_leaves_the_working_directory_out(options, tmp_path):
     """Plugins are not looked for in it, unless PYTHONPATH names it."""
     (tmp_path / "mine.egg-info").mkdir()
     (tmp_path / "mine.egg-info/PKG-INFO").write_text(
@@ -167,7 +167,7 @@ def test_started_as_a_module_it_leaves_the_working_directory_out(given, tmp_path
     )
     environment = {
         name: value for name, value in os.environ.items() if name != "PYTHONPATH"
-    } | given
+    } | options
     done = subprocess.run(
         [sys.executable, "-m", "gradestack.cli", "stacks", "list"],
         cwd=tmp_path,
@@ -176,4 +176,4 @@ def test_started_as_a_module_it_leaves_the_working_directory_out(given, tmp_path
         text=True,
         check=True,
     )
-    assert ("mine 1.0" in done.stdout) == bool(given)
+    assert ("mine 1.0" in done.stdout) == bool(options)

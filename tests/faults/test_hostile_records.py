@@ -120,8 +120,8 @@ def _nested(recording, engine, depths):
     suite = recording.suite(engine, graders={"g": "tau_partial"}, reader="jsonl")
     report = gradestack.run(suite, output=recording.place / "out")
     read = [
-        int(each)
-        for each in re.findall(
+        int(sample_id)
+        for sample_id in re.findall(
             r'"ground_truth":null,"id":"(\d+)"', (report.path / "results.jsonl").read_text()
         )
     ]

@@ -17,12 +17,12 @@ LEAST = {
 
 
 @pytest.fixture
-def started(held, scratch, marked):
+def started(stalled_run, scratch, marked):
     """Return a function that starts a run on two workers and returns it once both stand still."""
 
     def start(engine):
-        run = held.start("-o", "out", "--engine", engine, "--workers", 2)
-        held.stand_still(run, "out", workers=2, least=LEAST.get(engine))
+        run = stalled_run.start("-o", "out", "--engine", engine, "--workers", 2)
+        stalled_run.stand_still(run, "out", workers=2, least=LEAST.get(engine))
         return run
 
     return start
@@ -34,8 +34,8 @@ def test_workers_go_when_the_run_is_killed(started, engine, marked, until):
     run = started(engine)
     assert len(marked()) >= 3
     run.kill()
-    _, said = run.communicate()
-    assert said == ""
+    _, printed = run.communicate()
+    assert printed == ""
     until(lambda: marked() == [])
 
 

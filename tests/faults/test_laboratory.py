@@ -44,22 +44,24 @@ CASES = 100
 class Laboratory:
     """A recording of ten ranges, and runs over it that put each on record at once."""
 
-    def __init__(self, place):
-        self.place = place
-        (place / "grader.py").write_text(GRADER)
+    def __init__(self, folder):
+        self.place = folder
+        (folder / "grader.py").write_text(GRADER)
         for file in range(FILES):
             rows = [
                 {"id": f"t{file}-{n}", "predicted": str(n % 5 / 4), "facets": {"n": n}}
                 for n in range(RECORDS)
             ]
-            (place / f"{file:02}.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+            (folder / f"{file:02}.jsonl").write_text(
+                "".join(f"{json.dumps(row)}\n" for row in rows)
+            )
         suite = {
             "name": "laboratory",
             "target": {"paths": ["*.jsonl"]},
             "graders": {"g": {"kind": "python_function", "file": "grader.py", "name": "grade"}},
             "reports": ["markdown"],
         }
-        (place / "suite.yaml").write_text(yaml.safe_dump(suite))
+        (folder / "suite.yaml").write_text(yaml.safe_dump(suite))
 
     def start(self, output, engine, *options, before="", **more):
         command = [
@@ -128,7 +130,7 @@ def test_a_signal_at_a_random_moment_changes_nothing(laboratory, expected, scrat
     run = laboratory.start("out", engine)
     until(lambda: laboratory.on_record() >= after or run.poll() is not None)
     time.sleep(pause)
-    workers = [each for each in marked() if each != run.pid]
+    workers = [pid for pid in marked() if pid != run.pid]
     hit = {"parent": [run.pid], "worker": workers[:1], "both": [run.pid, *workers]}[victims]
     send(number, hit)
     out, err = run.communicate()
@@ -188,7 +190,7 @@ def test_a_full_disk_under_a_comparison(laboratory, small_disk, kib):
     No page is left half written.
     """
     assert laboratory.run(laboratory.place / "out", "serial").returncode == 0
-    place = small_disk(f"size={kib}k")
+    folder = small_disk(f"size={kib}k")
     command = [
         sys.executable,
         "-m",
@@ -197,7 +199,7 @@ def test_a_full_disk_under_a_comparison(laboratory, small_disk, kib):
         "out",
         "out",
         "-o",
-        str(place / "compared"),
+        str(folder / "compared"),
     ]
     done = subprocess.run(
         command,
@@ -211,7 +213,7 @@ def test_a_full_disk_under_a_comparison(laboratory, small_disk, kib):
     assert done.returncode == 3, done.stderr
     assert "No space left on device" in done.stderr
     assert "Traceback" not in done.stderr
-    assert not list(place.glob("compared/*"))
+    assert not list(folder.glob("compared/*"))
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device that is always full")

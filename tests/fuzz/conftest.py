@@ -52,7 +52,7 @@ class Ended(NamedTuple):
         summary = json.loads((self.out / "summary.json").read_text())
         rows = sum(1 for _ in gradestack.load_report(self.out).lines())
         superseded = sum(
-            int(found[1]) for text in summary["warnings"] if (found := LATER.match(text))
+            int(match[1]) for text in summary["warnings"] if (match := LATER.match(text))
         )
         return rows + summary["bad_records"]["count"] + superseded
 
@@ -73,19 +73,19 @@ def ended(tmp_path, monkeypatch, installed):
 
     def command(*arguments):
         shutil.rmtree(out, ignore_errors=True)
-        said, code = io.StringIO(), 0
+        output, code = io.StringIO(), 0
         begun = time.process_time()
         faulthandler.dump_traceback_later(
             30 * LONGEST, exit=True
         )  # what never comes back cannot be asked
         try:
-            with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+            with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
                 commands.main([str(argument) for argument in arguments])
         except SystemExit as done:
             code = done.code or 0
         finally:
             faulthandler.cancel_dump_traceback_later()
-        return Ended(code, said.getvalue(), time.process_time() - begun, out)
+        return Ended(code, output.getvalue(), time.process_time() - begun, out)
 
     def run(*arguments):
         result = command(*arguments)
@@ -112,18 +112,18 @@ def fuzz(request, record_property, tmp_path):
     def run(strategy, test):
         number, failed = 0, {}
 
-        def counted(drawn):
+        def counted(choices):
             nonlocal number
             number += 1
             try:
-                test(drawn)
+                test(choices)
             except AssertionError as error:
                 last = re.sub(r"[\d']+", "", str(error).strip().rpartition("\n")[2])[:60]
                 if last not in failed and len(failed) < KEPT:
-                    failed[last] = f"{error}\nof {drawn!r:.20000}\n"
-                    kept = BUILD / request.node.name.translate(NO_NAME) / str(len(failed))
-                    shutil.rmtree(kept, ignore_errors=True)
-                    shutil.copytree(tmp_path, kept, symlinks=True)
+                    failed[last] = f"{error}\nof {choices!r:.20000}\n"
+                    failed_folder = BUILD / request.node.name.translate(NO_NAME) / str(len(failed))
+                    shutil.rmtree(failed_folder, ignore_errors=True)
+                    shutil.copytree(tmp_path, failed_folder, symlinks=True)
 
         def batch(size, **more):
             wanted = settings(
@@ -152,7 +152,7 @@ def fuzz(request, record_property, tmp_path):
 
 def pytest_terminal_summary(terminalreporter):
     reports = [
-        each for kind in ("passed", "failed") for each in terminalreporter.stats.get(kind, [])
+        report for kind in ("passed", "failed") for report in terminalreporter.stats.get(kind, [])
     ]
     inputs = sum(
         value

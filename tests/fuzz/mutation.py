@@ -67,8 +67,8 @@ forms = st.sampled_from(
 
 
 def edited(content, edits, tokens=TOKENS):
-    for kind, place, token, length in edits:
-        at = place % (len(content) + 1)
+    for kind, position, token, length in edits:
+        at = position % (len(content) + 1)
         if kind == "insert":
             content = content[:at] + tokens[token % len(tokens)] + content[at:]
         elif kind == "delete":
@@ -87,11 +87,11 @@ def edited(content, edits, tokens=TOKENS):
 
 def changed(records, edits):
     records = json.loads(json.dumps(records))
-    for kind, place, number in edits:
-        holder, step = _place([records], place)
+    for kind, position, number in edits:
+        holder, step = _place([records], position)
         value = copy.deepcopy(VALUES[number % len(VALUES)])  # what is put in may be edited itself
         if kind == "record" and isinstance(records, list) and records:
-            records.insert(number % len(records), copy.deepcopy(records[place % len(records)]))
+            records.insert(number % len(records), copy.deepcopy(records[position % len(records)]))
         elif kind == "replace":
             holder[step] = value
         elif (
@@ -106,7 +106,7 @@ def changed(records, edits):
         elif kind == "wrap":
             holder[step] = [holder[step]] if number % 2 else {"x": holder[step]}
         elif kind == "add" and isinstance(holder[step], dict):
-            holder[step][str(VALUES[place % len(VALUES)])[:50]] = value
+            holder[step][str(VALUES[position % len(VALUES)])[:50]] = value
         records = _root(records, holder)
     return records
 
@@ -157,8 +157,8 @@ def _table(records, layout):
         for column in zip(*cells, strict=True)
     ]
     columns = [
-        arrow.array([v and v.replace(b"x", b"\xff") for v in each], arrow.binary())
-        for each in written
+        arrow.array([v and v.replace(b"x", b"\xff") for v in column], arrow.binary())
+        for column in written
     ]
     out = arrow.BufferOutputStream()
     texts = [column.view(arrow.string()) for column in columns] or [

@@ -109,16 +109,16 @@ def every_run(content: bytes) -> tuple[int, int] | None:
 def every_element(content: bytes) -> tuple[int, int] | None:
     """Each element of a list that is JSON; at least one record of one that is not."""
     try:
-        whole = json.loads(content.decode("utf-8-sig"))
+        document = json.loads(content.decode("utf-8-sig"))
     except (ValueError, RecursionError):
         return 1, len(content)
-    return (len(whole), len(whole)) if isinstance(whole, list) else None
+    return (len(document), len(document)) if isinstance(document, list) else None
 
 
 def every_trial(content: bytes) -> tuple[int, int]:
     """Each run under ``history``, or the file itself."""
-    whole = _value(content)
-    history = whole.get("history") if isinstance(whole, dict) else None
+    document = _value(content)
+    history = document.get("history") if isinstance(document, dict) else None
     size = len(history) if isinstance(history, dict) else 0
     return max(1, size), max(1, size)
 
@@ -137,10 +137,10 @@ def _orchestration() -> Any:
 
 def _seeds() -> list[Subject]:
     """Return the small files of formats without an example."""
-    found = yaml.safe_load(Path(__file__).with_name("seeds.yaml").read_text(encoding="utf-8"))
+    seeds = yaml.safe_load(Path(__file__).with_name("seeds.yaml").read_text(encoding="utf-8"))
     return [
-        Subject(**{**each, "options": tuple(chain.from_iterable(each.get("options", [])))})
-        for each in found
+        Subject(**{**seed, "options": tuple(chain.from_iterable(seed.get("options", [])))})
+        for seed in seeds
     ]
 
 
@@ -157,15 +157,15 @@ def _published() -> list[Subject]:
         ):
             continue
         lines = [_value(line) for line in text.splitlines()[:9]]
-        whole = len(lines) < 2 or None in lines
-        if whole and _value(text) is None:
+        is_whole = len(lines) < 2 or None in lines
+        if is_whole and _value(text) is None:
             continue
         collected.append(
             Subject(
                 "",
                 path.name,
-                json.loads(text) if whole else lines,
-                "indented" if whole else "lines",
+                json.loads(text) if is_whole else lines,
+                "indented" if is_whole else "lines",
             )
         )
     return collected

@@ -67,19 +67,19 @@ def contents(draw, subject):
     return mutation.formed(content, form, OTHER), draw(st.integers(0, 63))
 
 
-def options_of(drawn):
+def options_of(choices):
     """Return the options a number stands for.
 
     Mostly none, sometimes each of those that change the way.
     """
     options = ["--quiet", "--engine", "serial"]
-    if drawn % 8:
+    if choices % 8:
         options += ["--set", "reports=[]"]
-    return options + DATA["options_of"].get(drawn // 8, [])
+    return options + DATA["options_of"].get(choices // 8, [])
 
 
 @pytest.mark.parametrize(
-    "subject", some_of(SUBJECTS, 5), ids=lambda each: f"{each.reader} {each.name}".strip()
+    "subject", some_of(SUBJECTS, 5), ids=lambda subject: f"{subject.reader} {subject.name}".strip()
 )
 def test_a_mutated_file_ends_in_figures_or_in_an_error(tmp_path, ended, fuzz, subject):
     """Whoever reads it.
@@ -87,8 +87,8 @@ def test_a_mutated_file_ends_in_figures_or_in_an_error(tmp_path, ended, fuzz, su
     An exit code of the table, no traceback, in time, and every record a sample or a bad one.
     """
 
-    def look(drawn):
-        content, choice = drawn
+    def look(choices):
+        content, choice = choices
         path = tmp_path / subject.name
         for name, records in subject.around.items():
             mutation.write(
@@ -96,7 +96,7 @@ def test_a_mutated_file_ends_in_figures_or_in_an_error(tmp_path, ended, fuzz, su
                 mutation.written(records, "lines" if isinstance(records, list) else ""),
             )
         mutation.write(path, content)
-        given = (
+        inputs = (
             [tmp_path / (subject.given or path)]
             if subject.beside is None
             else [subject.beside, "--dataset", path]
@@ -104,7 +104,7 @@ def test_a_mutated_file_ends_in_figures_or_in_an_error(tmp_path, ended, fuzz, su
         known = subject.reader and subject.beside is None and choice % 4 != 1
         reader = ["--reader", subject.reader] if known else []
         ended_command = ended(
-            "grade", *given, *reader, *subject.options, *options_of(choice), "-o", "out"
+            "grade", *inputs, *reader, *subject.options, *options_of(choice), "-o", "out"
         )
         expected = subject.count(mutation.unpacked(content)) if reader else None
         if ended_command.records is not None and expected is not None:
@@ -123,8 +123,8 @@ def test_a_mutated_suite_ends_in_figures_or_in_an_error(tmp_path, ended, fuzz, p
     shutil.copytree(path.parent, folder)
     text = path.read_bytes()
 
-    def look(drawn):
-        edits, choice = drawn
+    def look(choices):
+        edits, choice = choices
         (folder / path.name).write_bytes(mutation.edited(text, edits, mutation.YAML_TOKENS))
         if choice % 3:
             ended("validate", folder / path.name)
@@ -149,16 +149,24 @@ def runs(tmp_path_factory):
     """Directories of finished runs, by name."""
     folder = tmp_path_factory.mktemp("runs")
     for name, (command, *arguments) in RUNS.items():
-        given = [command, *map(str, arguments), "-q", "--engine", "serial", "--set", "reports=[]"]
+        command_line = [
+            command,
+            *map(str, arguments),
+            "-q",
+            "--engine",
+            "serial",
+            "--set",
+            "reports=[]",
+        ]
         with pytest.raises(SystemExit):
-            commands.main([*given, "-o", str(folder / name)])
+            commands.main([*command_line, "-o", str(folder / name)])
         assert (folder / name / "summary.json").is_file()
     return folder
 
 
-def _used(place, name, how, task):
+def _used(folder, name, how, task):
     """Return a command line that reads a mutated run, and maybe the same run as it was."""
-    mutated, good = place / "mutated" / name, place / name
+    mutated, good = folder / "mutated" / name, folder / name
     if how < len(FORMATS):
         return ["report", mutated, "--format", FORMATS[how], "-o", "pages"]
     suite = {
@@ -169,7 +177,7 @@ def _used(place, name, how, task):
         "engine": "serial",
     }
     gate = {"kind": "baseline", "metric_key": task, "baseline": str(mutated), "not_worse_than": 0.1}
-    (place / "mutated/suite.yaml").write_text(yaml.safe_dump({**suite, "gates": [gate]}))
+    (folder / "mutated/suite.yaml").write_text(yaml.safe_dump({**suite, "gates": [gate]}))
     return [
         ["compare", good, mutated, "-o", "out"],
         ["compare", mutated, good],
@@ -177,8 +185,8 @@ def _used(place, name, how, task):
         ["compare", good, mutated, "--by", "domain", "--match", "input", "--force"],
         ["show", mutated, task],
         ["grade", mutated, "-o", "out", "-q", "--engine", "serial", "--set", "reports=[]"],
-        ["index", place / "mutated"],
-        ["run", place / "mutated/suite.yaml", "-q", "-o", "out"],
+        ["index", folder / "mutated"],
+        ["run", folder / "mutated/suite.yaml", "-q", "-o", "out"],
     ][how - len(FORMATS)]
 
 
@@ -186,29 +194,29 @@ def _used(place, name, how, task):
 def test_a_mutated_run_is_read_or_refused(ended, fuzz, runs, name):
     """Compared, shown, reported, listed, graded again, or what a gate compares with."""
     mutated = runs / "mutated" / name
-    there = [each for each in FILES if (runs / name / each).is_file()]
-    contents = {each: (runs / name / each).read_bytes() for each in there}
+    present_files = [file_name for file_name in FILES if (runs / name / file_name).is_file()]
+    contents = {file_name: (runs / name / file_name).read_bytes() for file_name in present_files}
     values = {
-        each: [json.loads(line) for line in text.splitlines()]
-        if each.endswith("l")
+        file_name: [json.loads(line) for line in text.splitlines()]
+        if file_name.endswith("l")
         else json.loads(text)
-        for each, text in contents.items()
+        for file_name, text in contents.items()
     }
     keys = [*map(str, values["summary.json"]["metrics"]["states"])]
     tasks = [str(row["sample"]["id"]) for row in values["results.jsonl"][:3]]
 
-    def look(drawn):
-        file, tree, raw, how, choice = drawn
+    def look(choices):
+        file, tree, raw, how, choice = choices
         shutil.rmtree(mutated, ignore_errors=True)
         shutil.copytree(runs / name, mutated)
-        each = there[file % len(there)]
-        layout = "lines" if each.endswith("l") else "indented"
+        file_name = present_files[file % len(present_files)]
+        layout = "lines" if file_name.endswith("l") else "indented"
         changed = (
-            mutation.written(mutation.changed(values[each], tree), layout)
+            mutation.written(mutation.changed(values[file_name], tree), layout)
             if tree
-            else contents[each]
+            else contents[file_name]
         )
-        (mutated / each).write_bytes(mutation.edited(changed, raw))
+        (mutated / file_name).write_bytes(mutation.edited(changed, raw))
         task = keys[choice % len(keys)] if how == _WAYS - 1 else tasks[choice % len(tasks)]
         ended(*_used(runs, name, how, task))
 
@@ -225,8 +233,8 @@ def test_a_mutated_journal_of_a_judge_is_read_or_refused(tmp_path, ended, fuzz):
     (tmp_path / "log.jsonl").write_bytes(mutation.written(judged["log"], "lines"))
     (tmp_path / "rubric.yaml").write_text(yaml.safe_dump(judged["rubric"]))
 
-    def look(drawn):
-        trees, edits = drawn
+    def look(choices):
+        trees, edits = choices
         records = mutation.changed(judged["journal"], trees)
         content = mutation.edited(mutation.written(records, "lines"), edits)
         (tmp_path / "journal.jsonl").write_bytes(content)
@@ -273,11 +281,11 @@ FILTER_TOKENS = [
 def test_a_mutated_filter_takes_samples_or_is_refused(ended, fuzz):
     """Whatever its text is."""
 
-    def look(drawn):
-        number, edits = drawn
+    def look(choices):
+        number, edits = choices
         text = DATA["filters"][number % len(DATA["filters"])].encode()
         filtered = mutation.edited(text, edits, FILTER_TOKENS).decode(errors="replace")
-        given = ["--filter", filtered.replace("\0", ""), "-q", "--engine", "serial"]
-        ended("grade", EXAMPLES / "quickstart/runs.jsonl", *given, "-o", "out")
+        options = ["--filter", filtered.replace("\0", ""), "-q", "--engine", "serial"]
+        ended("grade", EXAMPLES / "quickstart/runs.jsonl", *options, "-o", "out")
 
     fuzz(st.tuples(st.integers(0, 9), mutation.byte_edits), look)

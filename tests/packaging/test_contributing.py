@@ -14,7 +14,7 @@ import yaml
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-KINDS = [each["directory"] for each in PROJECT["tool"]["towncrier"]["type"]]
+KINDS = [kind["directory"] for kind in PROJECT["tool"]["towncrier"]["type"]]
 FRAGMENTS = sorted(path for path in (ROOT / "changelog.d").iterdir() if path.name != "README.md")
 HOOKS = ROOT / ".pre-commit-config.yaml"
 
@@ -52,12 +52,12 @@ def test_make_test_installs_what_its_tests_import():
     fresh machine.
     """
     files = [path for path in (ROOT / "tests").rglob("*.py") if "oracles" not in path.parts]
-    asked = {
+    requirements = {
         name
         for path in files
         for name in re.findall(r'importorskip\("(\w+)', path.read_text(encoding="utf-8"))
     }
-    lacking = {name for name in asked if find_spec(name) is None}
+    lacking = {name for name in requirements if find_spec(name) is None}
     assert lacking <= {"compression"}, (
         "tests would be skipped; the extra 'dev' installs what they import"
     )
@@ -93,8 +93,10 @@ def test_every_promise_of_security_has_its_test():
         path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py")
     )
     lacking = [
-        each
-        for each in named
-        if not ((ROOT / each).is_file() if "/" in each else f"def {each}(" in written)
+        test_name
+        for test_name in named
+        if not (
+            (ROOT / test_name).is_file() if "/" in test_name else f"def {test_name}(" in written
+        )
     ]
     assert lacking == []

@@ -25,7 +25,7 @@ def _run(*command, cwd, code=0):
         if not name.startswith(("PYTHON", "COV_", "GRADESTACK"))
     }
     done = subprocess.run(
-        [str(each) for each in command],
+        [str(argument) for argument in command],
         cwd=cwd,
         env=clean,
         capture_output=True,
@@ -83,8 +83,8 @@ def test_sdist_builds_the_same_wheel(built, tmp_path):
         archive.extractall(tmp_path, filter="data")
     out = tmp_path / "out"
     out.mkdir()
-    (again,) = _build(next(tmp_path.glob("gradestack-*")), out, "--wheel")
-    with zipfile.ZipFile(wheel) as one, zipfile.ZipFile(again) as two:
+    (rebuilt,) = _build(next(tmp_path.glob("gradestack-*")), out, "--wheel")
+    with zipfile.ZipFile(wheel) as one, zipfile.ZipFile(rebuilt) as two:
         assert sorted(one.namelist()) == sorted(two.namelist())
 
 

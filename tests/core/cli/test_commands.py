@@ -138,10 +138,10 @@ def test_schemas_are_printed(command, here):
 
 
 def test_no_plugins_limits_what_is_found(here, monkeypatch, capsys):
-    asked, discover = [], gradestack.discover
+    limits_asked, discover = [], gradestack.discover
 
     def found(limit=None):
-        asked.append(limit)
+        limits_asked.append(limit)
         return discover(limit="")
 
     monkeypatch.setattr("gradestack.registry.discover", found)
@@ -150,7 +150,7 @@ def test_no_plugins_limits_what_is_found(here, monkeypatch, capsys):
             commands.main(
                 ["grade", "runs.jsonl", "-o", "out", "-q", "--set", "reports=[]", *options]
             )
-    assert asked == [None, ""]
+    assert limits_asked == [None, ""]
 
 
 def test_every_component_has_a_line(registry):

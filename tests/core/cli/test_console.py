@@ -78,8 +78,8 @@ def test_the_first_failure_of_every_grader_is_told(command, here, write_lines, r
     )
     assert re.search(first, result.out, re.MULTILINE)
     assert "  toy  avg 1.00  1 graded, 2 errors" in result.out.splitlines()
-    kept = read_json(here / "out/summary.json")["failures"]
-    assert kept == DATA["the_first_failure_of_every_grader_is_told"]
+    failures = read_json(here / "out/summary.json")["failures"]
+    assert failures == DATA["the_first_failure_of_every_grader_is_told"]
     result = command("grade", "odd.jsonl", "--grader", "toy", "-o", "out", "--rows", "none")
     assert "  toy: 2 errors" in result.out.splitlines()
 
@@ -101,16 +101,16 @@ def test_rate_and_remaining_time(monkeypatch):
     """
     clock = [0.0]
     monkeypatch.setattr(progress.time, "monotonic", lambda: clock[0])
-    found = progress.Meter()
+    meter = progress.Meter()
     taken_up = Progress(samples=1_000, resumed=1_000, share=0.2)
     clock[0] = 5.0
-    assert found.line(taken_up) == "1,000 runs graded"
+    assert meter.line(taken_up) == "1,000 runs graded"
     clock[0] = 15.0  # ten seconds for another two tenths: three times ten seconds to go
     more = Progress(samples=2_000, resumed=1_000, share=0.4)
-    assert found.line(more) == "2,000 runs graded, 100/s, about 0:00:30 left"
+    assert meter.line(more) == "2,000 runs graded, 100/s, about 0:00:30 left"
     clock[0] = 25.0  # within the next range time goes on
     assert (
-        found.line(Progress(samples=2_500, resumed=1_000, share=0.4))
+        meter.line(Progress(samples=2_500, resumed=1_000, share=0.4))
         == "2,500 runs graded, 75/s, about 0:00:20 left"
     )
 

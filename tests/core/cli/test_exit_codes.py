@@ -107,8 +107,8 @@ def run(tmp_path, monkeypatch, capsys):
         except SystemExit as done:
             code = done.code
         printed = capsys.readouterr()
-        found = tmp_path / out / "summary.json"
-        gates = read_json(found)["gates"] if code in (0, 1) else None
+        summary_file = tmp_path / out / "summary.json"
+        gates = read_json(summary_file)["gates"] if code in (0, 1) else None
         return code or 0, printed.out + printed.err, gates and gates[0]
 
     return call
@@ -139,15 +139,15 @@ GATE = {"metric_key": "exact", "baseline": "before", "not_worse_than": 0.15}
 def test_a_baseline_gate_in_each_of_its_outcomes(run, right, code, outcome, word):
     """By the one-sided bounds of the paired difference."""
     assert run(two_in_three, "before")[0] == 0
-    found, said, gate = run(right, "after", GATE)
-    assert (found, gate["outcome"], gate["tasks"]) == (code, outcome, TASKS)
+    exit_code, printed, gate = run(right, "after", GATE)
+    assert (exit_code, gate["outcome"], gate["tasks"]) == (code, outcome, TASKS)
     assert (
         f"Gate (exact not worse than before by 0.15): {word} (actual: {gate['actual']:+.2f}, "
-        in said
+        in printed
     )
     low, high = gate["bounds"]
     assert (low > -0.15, high < -0.15) == (outcome == "passed", outcome == "failed")
-    assert ("tasks would be needed" in said) == (outcome == "undecided")
+    assert ("tasks would be needed" in printed) == (outcome == "undecided")
     assert run(right, "strict", GATE | {"on_undecided": "fail"})[0] == (outcome != "passed")
 
 
@@ -172,10 +172,13 @@ def test_a_baseline_gate_on_any_figure(run, what):
         (lambda task: task % 3 > 1, 1),
         (lambda task: two_in_three(task) and task != 1, 0),
     ):
-        found, _, verdict = run(right, "after", gate)
+        exit_code, _, verdict = run(right, "after", gate)
         plain = run(right, "plain", GATE)[2]
         known = ("outcome", "flips", "tasks_needed", "passed")
-        assert (found, [verdict[name] for name in known]) == (code, [plain[name] for name in known])
+        assert (exit_code, [verdict[name] for name in known]) == (
+            code,
+            [plain[name] for name in known],
+        )
         assert verdict["bounds"] == pytest.approx(plain["bounds"])
         assert verdict["actual"] == pytest.approx(scale * plain["actual"])
     if "metric" in what:
@@ -210,9 +213,9 @@ def test_an_improvement_is_required_and_flips_are_limited(run):
     assert run(lambda task: True, "a", better)[2]["outcome"] == "passed"
     assert run(two_in_three, "b", better | {"on_undecided": "warn"})[0] == 0
     gate = {"metric_key": "exact", "baseline": "before", "max_flips": 1}
-    code, said, found = run(lambda task: task not in (1, 2), "c", gate)
-    assert (code, found["flips"]) == (1, {"fixed": 8, "broken": 2})
-    assert "Gate (exact runs broken since before <= 1): FAILED" in said
+    code, printed, gate_row = run(lambda task: task not in (1, 2), "c", gate)
+    assert (code, gate_row["flips"]) == (1, {"fixed": 8, "broken": 2})
+    assert "Gate (exact runs broken since before <= 1): FAILED" in printed
 
 
 def test_the_latest_is_the_newest_complete_run_of_the_suite_beside_this_one(run, tmp_path):
@@ -221,11 +224,11 @@ def test_the_latest_is_the_newest_complete_run_of_the_suite_beside_this_one(run,
     Its digest is in the header.
     """
     gate = GATE | {"baseline": "latest"}
-    code, said, _ = run(two_in_three, "first", gate)
+    code, printed, _ = run(two_in_three, "first", gate)
     assert code == 0
     assert (
         "Warning: gate exact not worse than latest by 0.15: no earlier complete run of suite "
-        "whose gates" in said
+        "whose gates" in printed
     )
     run(lambda task: True, "other", suite="other")
     assert run(two_in_three, "second", gate)[2]["actual"] == 0.0
@@ -248,8 +251,8 @@ def test_a_run_that_failed_is_not_the_latest_baseline(run):
     """A regression fails as often as it is run; latest_any compares with what ran last."""
     latest = GATE | {"baseline": "latest"}
     assert run(lambda task: True, "first", latest)[0] == 0
-    for again in ("second", "third"):
-        assert run(two_in_three, again, latest)[0] == 1
+    for output in ("second", "third"):
+        assert run(two_in_three, output, latest)[0] == 1
     assert run(two_in_three, "fourth", GATE | {"baseline": "latest_any"})[0] == 0
 
 
@@ -270,10 +273,10 @@ def test_a_baseline_that_cannot_be_compared_with_ends_the_run(run, tmp_path, bre
     elif break_it == "version":
         path = before / "header.json"
         path.write_text(path.read_text().replace('"version": "', '"version": "0'))
-    code, said, _ = run(two_in_three, "after", GATE)
+    code, printed, _ = run(two_in_three, "after", GATE)
     assert code == 3
-    assert "baseline" in said
-    assert "Traceback" not in said
+    assert "baseline" in printed
+    assert "Traceback" not in printed
     assert not (tmp_path / "after").exists()
 
 
@@ -318,11 +321,11 @@ def test_an_address_of_a_suite_is_refused(command, suite, stranger, arguments):
 
 @pytest.mark.parametrize("suite", DATA["an_address_of_a_mapping_is_refused"])
 def test_an_address_of_a_mapping_is_refused(here, registry, suite):
-    whole = {"target": {"paths": ["runs.jsonl"]}, "graders": {"q": "toy"}, **suite}
+    mapping = {"target": {"paths": ["runs.jsonl"]}, "graders": {"q": "toy"}, **suite}
     with pytest.raises(
         gradestack.ConfigError, match=r"engine\.address: what is named here can run code on this"
     ):
-        gradestack.run(whole, output="out", registry=registry)
+        gradestack.run(mapping, output="out", registry=registry)
     assert not (here / "out").exists()
 
 

@@ -86,7 +86,7 @@ def suite(*, hostile):
 
 
 @pytest.fixture
-def place(tmp_path, monkeypatch):
+def hostile_folder(tmp_path, monkeypatch):
     def make(*, hostile):
         here = tmp_path / ("hostile" if hostile else "plain")
         here.mkdir()
@@ -115,8 +115,8 @@ def check_lines(text):
 
 
 @pytest.mark.parametrize(("arguments", "code"), data(__file__, "hostile_output.yaml"))
-def test_what_a_command_prints_is_lines_that_do_nothing(place, command, arguments, code):
-    place(hostile=True)
+def test_what_a_command_prints_is_lines_that_do_nothing(hostile_folder, command, arguments, code):
+    hostile_folder(hostile=True)
     text = HOSTILE.replace("\ud83d", "")
     result = command(
         *(
@@ -130,16 +130,16 @@ def test_what_a_command_prints_is_lines_that_do_nothing(place, command, argument
     check_lines(result.err)
 
 
-def test_names_of_pages_stay_on_their_lines(place, command):
-    place(hostile=True)
+def test_names_of_pages_stay_on_their_lines(hostile_folder, command):
+    hostile_folder(hostile=True)
     command("run", "suite.yaml", "--allow-code", "-o", "out", "-q")
     result = command("report", "out", "-o", FILE)
     assert (result.code, result.err, result.out.count("\n")) == (0, "", 2)
     check_lines(result.out)
 
 
-def test_samples_are_shown_as_lines_that_do_nothing(place, command):
-    place(hostile=True)
+def test_samples_are_shown_as_lines_that_do_nothing(hostile_folder, command):
+    hostile_folder(hostile=True)
     command("run", "suite.yaml", "--allow-code", "-o", "out", "-q", "--set", "reports=[]")
     for name in ("id 1", "id failed"):
         for options in ([], ["--all", "--full"]):
@@ -151,8 +151,10 @@ def test_samples_are_shown_as_lines_that_do_nothing(place, command):
 @pytest.mark.parametrize(
     "arguments", ["plugins list", "stacks list", "stacks show tool_calls", "schema suite"]
 )
-def test_lists_of_components_are_lines_that_do_nothing(place, command, registry, arguments):
-    place(hostile=True)
+def test_lists_of_components_are_lines_that_do_nothing(
+    hostile_folder, command, registry, arguments
+):
+    hostile_folder(hostile=True)
     sick = Plugin(
         name="gone", distribution="gone-dist", version="9", error=f"ImportError: {HOSTILE}"
     )
@@ -163,21 +165,21 @@ def test_lists_of_components_are_lines_that_do_nothing(place, command, registry,
     assert ("ImportError: m\\n" in result.out) == (arguments == "plugins list")
 
 
-def test_warnings_from_python_are_one_line(place):
-    here = place(hostile=True)
-    with warnings.catch_warnings(record=True) as found:
+def test_warnings_from_python_are_one_line(hostile_folder):
+    here = hostile_folder(hostile=True)
+    with warnings.catch_warnings(record=True) as caught_warnings:
         warnings.simplefilter("always")
         list(gradestack.stream(here / f"{FILE}.jsonl", ["tau_partial"], reader="jsonl"))
-    assert len(found) == 2
-    for each in found:
-        assert "\n" not in str(each.message)
-        check_lines(str(each.message))
+    assert len(caught_warnings) == 2
+    for warning in caught_warnings:
+        assert "\n" not in str(warning.message)
+        check_lines(str(warning.message))
 
 
 @pytest.fixture
-def written(place, command):
+def written(hostile_folder, command):
     def run(*, hostile):
-        here = place(hostile=hostile)
+        here = hostile_folder(hostile=hostile)
         command("run", "suite.yaml", "--allow-code", "-o", "out", "-q")
         return files_but_headers(here / "out")
 

@@ -73,8 +73,8 @@ def command(capsys):
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
 
 
-def suite_of(folder, option, place):
-    text = DATA["options"][option].replace("PLACE", place.replace("ABOVE", str(folder.parent)))
+def suite_of(folder, option, named_path):
+    text = DATA["options"][option].replace("PLACE", named_path.replace("ABOVE", str(folder.parent)))
     file = folder / "suite.yaml"
     file.write_text(f"reports: []\n{text}" if "reports:" not in text else text)
     return file
@@ -87,28 +87,28 @@ def check(code, output):
     assert "this is a bug" not in output
 
 
-OUTSIDE = [(option, place) for option in DATA["options"] for place in DATA["outside"]]
-WITHIN = [(option, place) for option in DATA["options"] for place in DATA["within"]]
+OUTSIDE = [(option, named_path) for option in DATA["options"] for named_path in DATA["outside"]]
+WITHIN = [(option, named_path) for option in DATA["options"] for named_path in DATA["within"]]
 
 
-@pytest.mark.parametrize(("option", "place"), some_of(OUTSIDE, 40))
-def test_a_suite_names_nothing_outside_its_folder(folder, command, monkeypatch, option, place):
+@pytest.mark.parametrize(("option", "named_path"), some_of(OUTSIDE, 40))
+def test_a_suite_names_nothing_outside_its_folder(folder, command, monkeypatch, option, named_path):
     monkeypatch.setenv("HOME", str(folder.parent))
-    code, output = command("validate", suite_of(folder, option, place))
+    code, output = command("validate", suite_of(folder, option, named_path))
     check(code, output)
     says = "leads out of the suite's folder; pass --allow-outside if you trust this suite"
     assert code == 2, output
     assert says in output
 
 
-@pytest.mark.parametrize(("option", "place"), some_of(WITHIN, 30))
-def test_what_a_suite_names_is_a_regular_file(folder, command, tmp_path, option, place):
-    check(*command("run", suite_of(folder, option, place), "-o", tmp_path / "out", "-q"))
+@pytest.mark.parametrize(("option", "named_path"), some_of(WITHIN, 30))
+def test_what_a_suite_names_is_a_regular_file(folder, command, tmp_path, option, named_path):
+    check(*command("run", suite_of(folder, option, named_path), "-o", tmp_path / "out", "-q"))
 
 
-@pytest.mark.parametrize("place", DATA["patterns"])
-def test_a_pattern_of_names_ends(folder, command, place):
-    code, output = command("validate", suite_of(folder, "inputs", place))
+@pytest.mark.parametrize("named_path", DATA["patterns"])
+def test_a_pattern_of_names_ends(folder, command, named_path):
+    code, output = command("validate", suite_of(folder, "inputs", named_path))
     check(code, output)
     assert "the pattern matches no file" in output or "took longer than" in output
 
@@ -187,12 +187,12 @@ def test_a_file_of_records_that_take_too_long_ends(folder, command, tmp_path, mo
     assert "Exact match: 0 of 1 " in output
     bad = read_json(out / "summary.json")["bad_records"]
     assert bad["count"] == len(rows) - 1
-    assert all("took longer than" in each["reason"] for each in bad["listed"])
+    assert all("took longer than" in bad_record["reason"] for bad_record in bad["listed"])
 
 
 @pytest.mark.parametrize("name", ["pipe", "/dev/zero", "socket", "folder"])
 def test_a_suite_is_a_regular_file(folder, command, name):
-    place = name if name[0] == "/" else next(folder.glob(f"{name}*"))
-    code, output = command("validate", place)
+    suite_file = name if name[0] == "/" else next(folder.glob(f"{name}*"))
+    code, output = command("validate", suite_file)
     check(code, output)
     assert "cannot be read: " in output

@@ -18,7 +18,7 @@ FORMS = data(__file__, "hostile_suites.yaml")
 
 
 @pytest.mark.parametrize(
-    "form", some_of([pytest.param(each, id=name) for name, each in FORMS.items()], 5)
+    "form", some_of([pytest.param(form, id=name) for name, form in FORMS.items()], 5)
 )
 @pytest.mark.parametrize("verb", ["run", pytest.param("validate", marks=pytest.mark.faults)])
 def test_nothing_a_suite_names_is_run(tmp_path, bounded, verb, form):

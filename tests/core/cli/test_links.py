@@ -102,8 +102,8 @@ def unharmed(home):
 def test_pages_of_a_run_are_written_over_links_not_through_them(graded, call, kind):
     for name in EVERY:
         put(graded / "runs" / name, kind)
-    asked = [part for name in PAGES for part in ("--format", name)]
-    call("report", "runs", *asked)
+    page_options = [part for name in PAGES for part in ("--format", name)]
+    call("report", "runs", *page_options)
     assert unharmed(graded)
     for name in EVERY:
         path = graded / "runs" / name
@@ -140,11 +140,11 @@ def header(graded, options):
 @pytest.mark.parametrize("kind", ["pipe", "file_itself"])
 def test_a_folder_that_is_something_else_is_named(graded, call, kind):
     """A pipe or a file in the place of ``tables`` is nobody's to remove."""
-    folder = graded / "runs" / "tables"
+    tables = graded / "runs" / "tables"
     if kind == "pipe":
-        os.mkfifo(folder)
+        os.mkfifo(tables)
     else:
-        folder.write_text("mine")
+        tables.write_text("mine")
     assert "tables: cannot be written: File exists" in call(
         "report", "runs", "--format", "csv", code=2
     )

@@ -28,10 +28,12 @@ def test_a_new_package_passes_its_checks(spawn, tmp_path, parts):
     )
     assert re.search(r'"gradestack>=\d+\.\d+,<\d+\.\d+"', (folder / "pyproject.toml").read_text())
     source = folder / "src"
-    info = source / "gradestack_acme-0.1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: gradestack-acme\nVersion: 0.1.0\n")
-    (info / "entry_points.txt").write_text("[gradestack]\nacme = gradestack_acme\n")
+    dist_info = source / "gradestack_acme-0.1.0.dist-info"
+    dist_info.mkdir()
+    (dist_info / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: gradestack-acme\nVersion: 0.1.0\n"
+    )
+    (dist_info / "entry_points.txt").write_text("[gradestack]\nacme = gradestack_acme\n")
     tests = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir=.", "tests")
     done = spawn(paths=[source], cwd=folder, program=tests)
     assert done.code == 0, done.out

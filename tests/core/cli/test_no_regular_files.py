@@ -81,11 +81,11 @@ def test_no_command_waits_for_what_is_no_file_of_a_run(
     (tmp_path / "run" / name).unlink()
     put(tmp_path / "run" / name)
     for key, options in COMMANDS.items():
-        code, said = command(*options)
-        assert code in {0, 3}, (key, said)
+        code, printed = command(*options)
+        assert code in {0, 3}, (key, printed)
         if key in READS[name]:
-            assert code == 3, (key, said)
-            assert name in said, (key, said)
+            assert code == 3, (key, printed)
+            assert name in printed, (key, printed)
 
 
 @pytest.mark.slow
@@ -97,8 +97,8 @@ def test_a_directory_of_inputs_may_hold_what_is_no_file(command, runs, tmp_path,
     assert command("grade", ".", "--output", "out", "--quiet") == (0, "")
     assert len((tmp_path / "out/results.jsonl").read_text().splitlines()) == 1
     for reader in ("letta", "tau2"):
-        code, said = command("grade", ".", "--reader", reader, "--output", f"../{reader}")
-        assert code in {0, 3}, said
-    code, said = command("grade", "*.jsonl", "--output", "again")
+        code, printed = command("grade", ".", "--reader", reader, "--output", f"../{reader}")
+        assert code in {0, 3}, printed
+    code, printed = command("grade", "*.jsonl", "--output", "again")
     assert code == 3
-    assert "pipe.jsonl: neither a file nor a directory" in said
+    assert "pipe.jsonl: neither a file nor a directory" in printed

@@ -7,12 +7,12 @@ import pytest
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks processes up in /proc")
-def test_workers_leave_with_their_parent(held, until):
-    process = held.start("-o", "out", "--engine", "processes", "--workers", 2)
-    held.stand_still(process, "out", workers=2)
+def test_workers_leave_with_their_parent(stalled_run, until):
+    process = stalled_run.start("-o", "out", "--engine", "processes", "--workers", 2)
+    stalled_run.stand_still(process, "out", workers=2)
     workers = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
     assert len(workers) >= 2
     process.kill()
     process.communicate()
     until(lambda: not any(Path("/proc", worker).exists() for worker in workers))
-    assert not (held.place / "out").exists()
+    assert not (stalled_run.place / "out").exists()

@@ -43,8 +43,8 @@ def test_a_terminal_that_cannot_show_a_mark_is_no_crash(here, spawn, write_lines
     missing = spawn("grade", odd, PYTHONUTF8="1")
     assert (missing.code, missing.err) == (3, "error: n\\udcff.jsonl: no such file or directory\n")
     runs.rename(here / odd)
-    found = spawn("grade", odd, *options, PYTHONUTF8="1")
-    assert (found.code, found.err) == (0, "")
+    utf8_result = spawn("grade", odd, *options, PYTHONUTF8="1")
+    assert (utf8_result.code, utf8_result.err) == (0, "")
 
 
 @pytest.mark.slow

@@ -46,20 +46,20 @@ def test_session(name, tmp_path, monkeypatch, capsys, request):
         except SystemExit as done:
             code = done.code or 0
         out, err = capsys.readouterr()
-        said = out + err
-        assert code == step.get("exit", 0), said
-        assert ("Traceback" in said) == ("--debug" in step["run"])
+        printed = out + err
+        assert code == step.get("exit", 0), printed
+        assert ("Traceback" in printed) == ("--debug" in step["run"])
         assert (out, err) == (step.get("out", out), step.get("err", err))
-        assert [text for text in step.get("says", ()) if text not in said] == [], said
-        assert [text for text in step.get("never", ()) if text in said] == [], said
+        assert [text for text in step.get("says", ()) if text not in printed] == [], printed
+        assert [text for text in step.get("never", ()) if text in printed] == [], printed
         for file, texts in step.get("holds", {}).items():
             text = (tmp_path / file).read_text(encoding="utf-8")
             assert [wanted_text for wanted_text in texts if wanted_text not in text] == []
         assert [file for file in step.get("gone", ()) if (tmp_path / file).exists()] == []
         for file, values in step.get("writes", {}).items():
             text = (tmp_path / file).read_text(encoding="utf-8")
-            found = map(json.loads, text.splitlines() if file.endswith("l") else [text])
+            documents = map(json.loads, text.splitlines() if file.endswith("l") else [text])
             assert [
                 {path: at(row, path) for path in want}
-                for row, want in zip(found, values, strict=True)
+                for row, want in zip(documents, values, strict=True)
             ] == values

@@ -27,19 +27,19 @@ STUBBORN = DATA["stubborn"]
 
 
 @pytest.fixture
-def hanging(held):
+def hanging(stalled_run):
     def start(grader=None):
         if grader is not None:
-            (held.place / "grader.py").write_text(grader)
-        run = held.start("-o", "out", "--engine", "serial", program=("-c", ON_RECORD))
-        held.stand_still(run, "out")
+            (stalled_run.place / "grader.py").write_text(grader)
+        run = stalled_run.start("-o", "out", "--engine", "serial", program=("-c", ON_RECORD))
+        stalled_run.stand_still(run, "out")
         return run
 
     return start
 
 
 @pytest.mark.parametrize("grader", [None, PATTERN], ids=["sleep", "pattern"])
-def test_the_first_sigterm_ends_the_grade_at_hand(held, hanging, grader):
+def test_the_first_sigterm_ends_the_grade_at_hand(stalled_run, hanging, grader):
     """And the run, as a second Ctrl-C does.
 
     What was graded before is kept, and the rest can be graded.
@@ -48,12 +48,12 @@ def test_the_first_sigterm_ends_the_grade_at_hand(held, hanging, grader):
     run.send_signal(signal.SIGTERM)
     assert run.communicate() == ("", KEPT)
     assert run.returncode == 130
-    report = gradestack.load_report(held.place / "out")
-    assert report.metrics["total"] == held.free
+    report = gradestack.load_report(stalled_run.place / "out")
+    assert report.metrics["total"] == stalled_run.free
     assert report.states["g"]["failed"] == 0
 
 
-def test_a_second_ctrl_c_ends_the_grade_at_hand(held, hanging):
+def test_a_second_ctrl_c_ends_the_grade_at_hand(stalled_run, hanging):
     """The first one says so, so that it does not look ignored."""
     run = hanging(PATTERN)
     run.send_signal(signal.SIGINT)
@@ -64,18 +64,20 @@ def test_a_second_ctrl_c_ends_the_grade_at_hand(held, hanging):
 
 
 @pytest.mark.faults
-def test_a_grader_that_takes_no_notice(held, hanging):
+def test_a_grader_that_takes_no_notice(stalled_run, hanging):
     run = hanging(STUBBORN)
     begun = time.monotonic()
     run.send_signal(signal.SIGTERM)
-    _, said = run.communicate()
+    _, printed = run.communicate()
     assert time.monotonic() - begun < 60
     assert run.returncode == 130
-    assert said.startswith("interrupted: the run did not come to its end within 5 s and was ended")
-    (held.place / "grader.py").write_text("def grade(sample, submission):\n    return 1.0\n")
-    held.open()
-    again = held.start("-o", "out", "--engine", "serial", program=("-c", ON_RECORD))
-    assert again.communicate() == (
+    assert printed.startswith(
+        "interrupted: the run did not come to its end within 5 s and was ended"
+    )
+    (stalled_run.place / "grader.py").write_text("def grade(sample, submission):\n    return 1.0\n")
+    stalled_run.open()
+    second_run = stalled_run.start("-o", "out", "--engine", "serial", program=("-c", ON_RECORD))
+    assert second_run.communicate() == (
         "",
         "out: what an unfinished run had left is removed; --resume would have continued it\n",
     )

@@ -14,12 +14,18 @@ pytestmark = pytest.mark.slow
 
 def lines(inputs, expected="x", runs=1):
     """Return records of tasks by id, of which every other passes."""
-    for task, asked in enumerate(inputs):
+    for task, question in enumerate(inputs):
         for run in range(runs):
-            text = asked(run) if callable(asked) else asked
+            text = question(run) if callable(question) else question
             gold = expected[task % len(expected)]
-            said = gold if task % 2 else "no"
-            yield {"id": str(task), "run": run, "input": text, "expected": gold, "predicted": said}
+            prediction = gold if task % 2 else "no"
+            yield {
+                "id": str(task),
+                "run": run,
+                "input": text,
+                "expected": gold,
+                "predicted": prediction,
+            }
 
 
 @pytest.fixture
@@ -28,9 +34,9 @@ def graded(tmp_path, command, monkeypatch):
 
     def grade(name, records, *options):
         write_records(tmp_path / f"{name}.jsonl", records)
-        given = options or ("--grader", "exact_match")
+        grader_options = options or ("--grader", "exact_match")
         done = command(
-            "grade", f"{name}.jsonl", "-o", name, "--engine", "serial", "--quiet", *given
+            "grade", f"{name}.jsonl", "-o", name, "--engine", "serial", "--quiet", *grader_options
         )
         assert done.code == 0, done
         return tmp_path / name
@@ -51,11 +57,11 @@ def test_shifted_ids_are_refused(graded, command, rows):
     done = command("compare", "a", "b")
     assert done.code == 3
     assert "cannot be compared" in done.err
-    told = (
+    warning = (
         "20 of 20 tasks were asked something else in a than in b, the first: 1; 19 of them "
         "what a has under another id"
     )
-    assert f"{told}: ids may have shifted; try --match input" in done.err
+    assert f"{warning}: ids may have shifted; try --match input" in done.err
     assert command("compare", "a", "b", "--match", "input").code == 0
     forced = command("compare", "a", "b", "--force")
     assert (forced.code, "ids may have shifted" in forced.out) == (0, True)
@@ -82,28 +88,32 @@ def test_other_questions_of_the_same_ids_are_refused(graded, command):
 
 
 @pytest.mark.parametrize(
-    ("asked", "expected"),
-    [([*OTHERS[:10], *QUESTIONS[10:]], "x"), ([f"Please: {each}" for each in QUESTIONS], "xyz")],
+    ("inputs", "expected"),
+    [
+        ([*OTHERS[:10], *QUESTIONS[10:]], "x"),
+        ([f"Please: {question}" for question in QUESTIONS], "xyz"),
+    ],
 )
-def test_other_wording_is_a_warning(graded, command, asked, expected):
+def test_other_wording_is_a_warning(graded, command, inputs, expected):
     """Of no more than half of the tasks, or of tasks that what is expected tells apart."""
     graded("a", lines(QUESTIONS, expected))
-    graded("b", lines(asked, expected))
+    graded("b", lines(inputs, expected))
     done = command("compare", "a", "b", "-o", "compared")
     assert done.code == 0
     data = read_json(Path("compared/comparison.json"))
-    (told,) = data["warnings"]
-    assert told.endswith("tasks were asked something else in a than in b, the first: 0")
-    assert f"warning: {told}" in done.out
+    (warning,) = data["warnings"]
+    assert warning.endswith("tasks were asked something else in a than in b, the first: 0")
+    assert f"warning: {warning}" in done.out
     for page in ("comparison.md", "comparison.html"):
-        assert told in (Path("compared") / page).read_text()
+        assert warning in (Path("compared") / page).read_text()
 
 
 def test_spaces_and_missing_inputs_are_no_difference(graded):
     """Nor is a list of turns with the same words; what one side does not record is not compared."""
     a = graded("a", lines(QUESTIONS))
     b = graded(
-        "b", lines([None, *([f" {each}\n".replace(" is", "\tis")] for each in QUESTIONS[1:])])
+        "b",
+        lines([None, *([f" {question}\n".replace(" is", "\tis")] for question in QUESTIONS[1:])]),
     )
     data = compare(a, b).data
     assert data["incomparable"] == []

@@ -76,8 +76,8 @@ def test_the_outcome_is_compared_by_task_and_stands_first(made, command):
     assert (rate["better"], rate["worse"], rate["same"], rate["tasks"]) == (15, 5, 0, 20)
     assert rate["p_holm"] == rate["p"] < 0.05
     assert rate["verdict"] == "better"
-    said = command("compare", a, b).out.splitlines()
-    first = next(line for line in said if " points (" in line and line.startswith("  "))
+    lines = command("compare", a, b).out.splitlines()
+    first = next(line for line in lines if " points (" in line and line.startswith("  "))
     assert first.startswith("  Exact match (g)  50.0% -> 75.0%  +25.0 points (")
     assert "better" in first
 
@@ -176,7 +176,7 @@ def test_what_is_said_of_failed_trials_is_true_of_the_figures_it_names(tmp_path,
     files = []
     for name, content in (("a", samples), ("b", [*samples[:3], *broken[3:]])):
         path = tmp_path / f"{name}.jsonl"
-        path.write_text("".join(json.dumps(each) + "\n" for each in content))
+        path.write_text("".join(json.dumps(row) + "\n" for row in content))
         files.append(str(path))
     result = command("compare", *files, "-o", str(tmp_path / "out"))
     line = (
@@ -210,14 +210,14 @@ def test_a_score_without_bounds_has_no_worst_one():
 
 
 @pytest.mark.parametrize("force", [False, True])
-@pytest.mark.parametrize("place", [0, 1])
-def test_a_side_without_a_score_cannot_be_compared(place, force):
+@pytest.mark.parametrize("location", [0, 1])
+def test_a_side_without_a_score_cannot_be_compared(location, force):
     graded = [{"id": str(task), "predicted": "x", "expected": "x"} for task in range(3)]
     skipped = [{"id": str(task), "predicted": "x"} for task in range(3)]
     sides = [graded, graded]
-    sides[place] = skipped
+    sides[location] = skipped
     runs = [gradestack.grade(samples, {"g": "exact_match"}) for samples in sides]
-    words = f"samples {place + 1} has no score to compare: nothing was graded"
+    words = f"samples {location + 1} has no score to compare: nothing was graded"
     with pytest.raises(DataError, match=words):
         compare(*runs, force=force)
 
@@ -228,7 +228,9 @@ def test_sides_that_share_no_task_with_a_score_cannot_be_compared():
     for first in (0, 2):
         graded = [{**sample, "expected": "x"} for sample in samples[first : first + 2]]
         others = [
-            sample for sample in samples if sample["id"] not in {each["id"] for each in graded}
+            sample
+            for sample in samples
+            if sample["id"] not in {graded_sample["id"] for graded_sample in graded}
         ]
         runs.append(gradestack.grade([*graded, *others], {"g": "exact_match"}))
     with pytest.raises(DataError, match="no task has a score in both samples 1 and samples 2"):
@@ -244,7 +246,9 @@ def test_differences_within_a_facet_are_listed_worst_first(made):
     ]
 
 
-@pytest.mark.parametrize(("options", "message"), DATA["options_that_cannot_be_honoured_are_refused"])
+@pytest.mark.parametrize(
+    ("options", "message"), DATA["options_that_cannot_be_honoured_are_refused"]
+)
 def test_options_that_cannot_be_honoured_are_refused(made, options, message):
     with pytest.raises(ConfigError, match=message):
         compare(made("a", BEFORE), made("b", AFTER), **options)

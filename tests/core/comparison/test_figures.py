@@ -29,8 +29,8 @@ from tests.core.outcomes import data, read_json, some_of, write_records
 DATA = data(__file__, "figures.yaml")
 
 
-def ends_of(found):
-    return found.interval(0.05, found.p)
+def ends_of(result):
+    return result.interval(0.05, result.p)
 
 
 T_39 = 2.0226909200367604
@@ -56,21 +56,21 @@ def labelled(seed, right, tasks=40):
     for task in range(tasks):
         gold = "c" if task == 7 else "ab"[task % 2]
         for run in range(1 + task % 3):
-            said = gold if rng.random() < right else rng.choice("abc")
-            yield {"id": f"t{task}", "run": run, "expected": gold, "predicted": said}
+            predicted = gold if rng.random() < right else rng.choice("abc")
+            yield {"id": f"t{task}", "run": run, "expected": gold, "predicted": predicted}
 
 
-def graded_to(place, samples, **options):
+def graded_to(folder, samples, **options):
     metrics = {"classification": {"of": "g"}, "pass_hat_k": {"of": "g"}}
     graders = {"g": Labels} | options.pop("graders", {})
     gradestack.grade(
         samples,
         graders=graders,
         metrics=metrics | options.pop("metrics", {}),
-        output=place,
+        output=folder,
         **options,
     )
-    return place
+    return folder
 
 
 @pytest.fixture
@@ -111,23 +111,25 @@ def test_figures_are_compared_by_leaving_out_a_task_of_both(two):
     before, after = of_rows(a), of_rows(b)
     left = [(of_rows(a, f"t{task}"), of_rows(b, f"t{task}")) for task in range(40)]
     compared = compare(*two, figures=list(before)).data["figures"]
-    for path, found in compared.items():
-        whole = after[path] - before[path]
+    for path, row in compared.items():
+        difference_of_all = after[path] - before[path]
         stderr = statistics.stdev(
-            40 * whole - 39 * (y[path] - x[path]) for x, y in left
+            40 * difference_of_all - 39 * (y[path] - x[path]) for x, y in left
         ) / math.sqrt(40)
-        assert (found["a"], found["b"]) == pytest.approx((before[path], after[path]), rel=1e-12)
-        assert (found["difference"], found["stderr"]) == pytest.approx((whole, stderr), rel=1e-9)
-        assert found["ci95"] == pytest.approx(
-            [whole - T_39 * stderr, min(1, whole + T_39 * stderr)], rel=1e-9
+        assert (row["a"], row["b"]) == pytest.approx((before[path], after[path]), rel=1e-12)
+        assert (row["difference"], row["stderr"]) == pytest.approx(
+            (difference_of_all, stderr), rel=1e-9
         )
-        assert found["tasks"] == 40
-        assert not {"better", "worse", "same"} & found.keys()  # of means of scores only
+        assert row["ci95"] == pytest.approx(
+            [difference_of_all - T_39 * stderr, min(1, difference_of_all + T_39 * stderr)], rel=1e-9
+        )
+        assert row["tasks"] == 40
+        assert not {"better", "worse", "same"} & row.keys()  # of means of scores only
     assert list(compared) == list(before)
 
 
 def test_a_mean_over_tasks_has_the_differences_of_its_tasks(tmp_path):
-    once = ((each for each in labelled(seed, 0.5) if not each["run"]) for seed in (3, 4))
+    once = ((record for record in labelled(seed, 0.5) if not record["run"]) for seed in (3, 4))
     a, b = map(graded_to, (tmp_path / "a", tmp_path / "b"), once)
     data = compare(a, b, figures=["g.classification.accuracy"]).data
     scores, figure = data["metrics"]["g"], data["figures"]["g.classification.accuracy"]
@@ -152,10 +154,10 @@ def test_the_figures_of_the_headline_are_compared_unasked(tmp_path, command):
     _, precision, recall, _ = expected = [f"calls.call_figures.{name}" for name in names]
     assert list(data["figures"]) == expected
     assert data["figures"][recall]["difference"] == pytest.approx(6 / 12 - 8 / 12)
-    asked = command("compare", *files, "--figure", recall)
-    assert asked.code == 0
-    assert recall in asked.out
-    assert precision not in asked.out
+    named = command("compare", *files, "--figure", recall)
+    assert named.code == 0
+    assert recall in named.out
+    assert precision not in named.out
 
 
 def test_what_is_undefined_on_one_side_says_so(tmp_path):
@@ -195,8 +197,8 @@ def test_figures_that_are_none_or_were_computed_otherwise_are_refused(two, tmp_p
     )
     with pytest.raises(DataError, match="the aggregators of a and c differ in options"):
         compare(a, other, figures=["g.classification.macro_f1"])
-    for place in ("a", "c"):
-        path = tmp_path / place / "summary.json"
+    for run_name in ("a", "c"):
+        path = tmp_path / run_name / "summary.json"
         summary = read_json(path)
         summary["headline"] = {
             "letta": False,
@@ -261,7 +263,7 @@ OWN = DATA["own"]
     params=some_of([[("own.py:Hits", "")], [("hits", "plugins: [own.py]")]], 2),
     ids=["named", "offered"],
 )
-def own(request, tmp_path, command, monkeypatch):
+def runs_of_own(request, tmp_path, command, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "own.py").write_text(OWN)
     for name, right in (("a", 1), ("b", 2)):
@@ -285,7 +287,9 @@ def own(request, tmp_path, command, monkeypatch):
 
 
 @pytest.mark.slow
-def test_figures_of_an_aggregator_in_a_file_are_compared_where_that_is_allowed(own, command):
+def test_figures_of_an_aggregator_in_a_file_are_compared_where_that_is_allowed(
+    runs_of_own, command
+):
     runs = "run-a", "run-b"
     refused = compare(*runs).data["not_compared"]["g.h.rate"]
     assert refused.endswith("pass --allow-code if you trust own.py, which the run used")
@@ -300,12 +304,12 @@ def test_figures_of_an_aggregator_in_a_file_are_compared_where_that_is_allowed(o
     result = command("compare", *runs, "--figure", "g.h.rate", "--allow-code")
     assert (result.code, "g.h.rate" in result.out) == (0, True)
     assert command("compare", *runs, "--figure", "g.h.rate").code == 2
-    own.write_text(OWN.replace("== 1", "== 0"))
+    runs_of_own.write_text(OWN.replace("== 1", "== 0"))
     assert (
         "is no longer that of the run of"
         in compare(*runs, allow_code=True).data["not_compared"]["g.h.rate"]
     )
-    own.unlink()
+    runs_of_own.unlink()
     assert (
         "own.py: no such Python file"
         in compare(*runs, allow_code=True).data["not_compared"]["g.h.rate"]
@@ -391,7 +395,8 @@ def test_a_verdict_of_its_own_decides_whatever_the_direction(tmp_path):
     of = grader("lower", verdict=lambda score: score < 0.75)
     half = {task: [0.5, 0.5] for task in FEW}
     a, b, c = (
-        graded(tmp_path / name, each, of) for name, each in (("a", FEW), ("b", half), ("c", MANY))
+        graded(tmp_path / name, scores, of)
+        for name, scores in (("a", FEW), ("b", half), ("c", MANY))
     )
     assert compare(a, b).data["flips"]["broken"] == 0
     assert compare(a, c).data["flips"]["broken"] == 35
@@ -454,9 +459,9 @@ def test_the_t_test_is_that_of_scipy(seed):
     stats = pytest.importorskip("scipy.stats")
     rng = random.Random(seed)  # noqa: S311 - test data
     values = [rng.gauss(0.1, 0.3) for _ in range(rng.randrange(2, 60))]
-    found, oracle = difference(values, limit=math.inf), stats.ttest_1samp(values, 0)
-    assert found.p == pytest.approx(oracle.pvalue, rel=1e-9)
-    assert ends_of(found) == pytest.approx([*oracle.confidence_interval(0.95)], rel=1e-9)
+    computed, oracle = difference(values, limit=math.inf), stats.ttest_1samp(values, 0)
+    assert computed.p == pytest.approx(oracle.pvalue, rel=1e-9)
+    assert ends_of(computed) == pytest.approx([*oracle.confidence_interval(0.95)], rel=1e-9)
 
 
 @pytest.mark.parametrize("df", [1, 2, 5, 30, 199, 5000])

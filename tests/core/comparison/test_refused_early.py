@@ -29,10 +29,10 @@ def file(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("place", "message"), DATA["where_nothing_can_be_written_is_refused_before_files_are_graded"]
+    ("output", "message"), DATA["where_nothing_can_be_written_is_refused_before_files_are_graded"]
 )
 def test_where_nothing_can_be_written_is_refused_before_files_are_graded(
-    file, tmp_path, place, message
+    file, tmp_path, output, message
 ):
     for name, page in (
         ("foreign", "comparison.json"),
@@ -42,7 +42,7 @@ def test_where_nothing_can_be_written_is_refused_before_files_are_graded(
         (tmp_path / name).mkdir()
         (tmp_path / name / page).write_text("mine", encoding="utf-8")
     with pytest.raises(ConfigError, match=message):
-        compare(file, file, output=tmp_path / place)
+        compare(file, file, output=tmp_path / output)
 
 
 @pytest.mark.parametrize("model", ["", "::m"])

@@ -42,7 +42,7 @@ def draw_runs(seed):
     kinds = [rng.choice(["verdict", "score", "again", "opposite"]) for _ in range(number)]
     kinds[0] = rng.choice(["verdict", "score"])
     chances = [rng.random() for _ in range(tasks)]
-    sources = [rng.randrange(place) if place else 0 for place in range(number)]
+    sources = [rng.randrange(position) if position else 0 for position in range(number)]
     runs = []
     for side in (0, 1):
         samples = []
@@ -56,19 +56,19 @@ def draw_runs(seed):
                     elif kind == "score":
                         scores.append(min(1.0, max(0.0, rng.gauss(right, 0.2))))
                     else:
-                        again = scores[source]
-                        scores.append(again if kind == "again" else 1 - again)
-                recorded = {f"g{place}": score for place, score in enumerate(scores)}
+                        earlier_score = scores[source]
+                        scores.append(earlier_score if kind == "again" else 1 - earlier_score)
+                recorded = {f"g{position}": score for position, score in enumerate(scores)}
                 samples.append({"id": f"t{task}", "run": run, "recorded": recorded})
         runs.append(samples)
     graders = {}
-    for place, kind in enumerate(kinds):
+    for position, kind in enumerate(kinds):
         of = Loss if kind == "opposite" else Score
-        graders[f"g{place}"] = of(f"g{place}")
+        graders[f"g{position}"] = of(f"g{position}")
     equal = {}
-    for place, (kind, source) in enumerate(zip(kinds, sources, strict=True)):
-        equal[place] = equal[source] if kind in ("again", "opposite") else place
-    return runs, graders, {f"g{place}": f"g{first}" for place, first in equal.items()}
+    for position, (kind, source) in enumerate(zip(kinds, sources, strict=True)):
+        equal[position] = equal[source] if kind in ("again", "opposite") else position
+    return runs, graders, {f"g{position}": f"g{first}" for position, first in equal.items()}
 
 
 def compared(runs, graders):

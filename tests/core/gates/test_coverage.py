@@ -62,27 +62,29 @@ def run(monkeypatch, folder, *options):
     return ended.value.code
 
 
-@pytest.mark.parametrize("quiet", [False, True])
+@pytest.mark.parametrize("is_quiet", [False, True])
 @pytest.mark.parametrize("state", LOST)
 @pytest.mark.parametrize("form", FORMS)
-def test_two_of_twenty_decide_nothing(form, state, quiet, tmp_path, monkeypatch, capsys):
+def test_two_of_twenty_decide_nothing(form, state, is_quiet, tmp_path, monkeypatch, capsys):
     records = [{"id": f"a{number}", **GRADED} for number in range(2)]
     rest, more = LOST[state], {}
     if state == "missing":
         gold = [{"id": f"{kind}{n}", "expected": {"text": "x"}} for kind in "ab" for n in range(18)]
         lines = [
-            json.dumps(each) for each in gold if each["id"] not in [f"a{n}" for n in range(2, 18)]
+            json.dumps(record)
+            for record in gold
+            if record["id"] not in [f"a{n}" for n in range(2, 18)]
         ]
         (tmp_path / "gold.jsonl").write_text("\n".join(lines))
         more = {"dataset": "gold.jsonl"}
     else:
         records += [rest and {"id": f"b{number}", **rest} for number in range(18)]
     write(tmp_path, records, gate=FORMS[form], **more)
-    assert run(monkeypatch, tmp_path, *["--quiet"] * quiet) == 1
+    assert run(monkeypatch, tmp_path, *["--quiet"] * is_quiet) == 1
     printed = capsys.readouterr()
-    text = printed.err if quiet else printed.out
+    text = printed.err if is_quiet else printed.out
     assert f"2 of 20 graded: 18 {state}" in text
-    assert ("undecided" if quiet else "UNDECIDED") in text
+    assert ("undecided" if is_quiet else "UNDECIDED") in text
     if state != "unreadable":
         assert "2 of 20 graded" in (tmp_path / "out/junit.xml").read_text()
 
@@ -216,10 +218,10 @@ def test_each_task_must_pass_some_of_its_runs(at_least, failing):
     ]
     gate = {"per": "task", "at_least": at_least}
     report = gradestack.grade(records, {"text": "exact_match"}, gate=gate)
-    found = report.gates[0]
-    assert [task["task"] for task in found["failing"]] == failing
-    assert found["passed"] is not bool(failing)
-    assert (found["actual"], found["tasks"]) == (5 - len(failing), 5)
+    gate_row = report.gates[0]
+    assert [task["task"] for task in gate_row["failing"]] == failing
+    assert gate_row["passed"] is not bool(failing)
+    assert (gate_row["actual"], gate_row["tasks"]) == (5 - len(failing), 5)
 
 
 def test_a_figure_without_a_value_is_undecided_and_an_undeclared_one_refused(

@@ -6,7 +6,7 @@ from gradestack.metrics.counts import Count
 
 
 def test_percentages_are_read_exactly():
-    assert [as_limit(each) for each in ("5%", "2.9%", "29 %")] == [0.05, 0.029, 0.29]
+    assert [as_limit(text) for text in ("5%", "2.9%", "29 %")] == [0.05, 0.029, 0.29]
 
 
 def test_the_grader_that_lost_most_decides():

@@ -30,9 +30,11 @@ def test_a_sample_is_a_success_by_the_verdict_it_was_given():
         skipped("x", ""),
     ]
     rows = [(Key(id=str(n), model="m" if n % 2 else None), grade) for n, grade in enumerate(grades)]
-    own = of(rows, Success("q"))
-    assert (own["passed"], own["failed"], own["own_verdicts"]) == (2, 2, 2)
-    assert {name: (model["passed"], model["failed"]) for name, model in own["models"].items()} == {
+    computed = of(rows, Success("q"))
+    assert (computed["passed"], computed["failed"], computed["own_verdicts"]) == (2, 2, 2)
+    assert {
+        name: (model["passed"], model["failed"]) for name, model in computed["models"].items()
+    } == {
         "": (2, 0),
         "m": (0, 2),
     }
@@ -44,24 +46,29 @@ def test_the_share_has_the_interval_of_a_mean_of_zeros_and_ones():
     """Clustered by task; of every model its own, of one model the same."""
     verdicts = {"a": (1, 1, 0), "b": (0, 0, 1), "c": (1, 1, 1), "d": (0, 0, 0)}
     runs = [
-        (task, run, each) for task, several in verdicts.items() for run, each in enumerate(several)
+        (task, run, verdict)
+        for task, several in verdicts.items()
+        for run, verdict in enumerate(several)
     ]
-    found = of(
-        [(Key(id=task, run=run), Grade(score=0.5, passed=bool(each))) for task, run, each in runs],
+    computed = of(
+        [
+            (Key(id=task, run=run), Grade(score=0.5, passed=bool(verdict)))
+            for task, run, verdict in runs
+        ],
         Success("q"),
     )
     mean = gradestack.figures(
-        {"mean": {}}, [(task, run, None, float(each)) for task, run, each in runs]
+        {"mean": {}}, [(task, run, None, float(verdict)) for task, run, verdict in runs]
     )["mean"]
-    assert (found["share"], found["share_interval"]) == (0.5, mean["mean_interval"])
-    assert found["models"] == {
-        "": {name: found[name] for name in ("passed", "failed", "share", "share_interval")}
+    assert (computed["share"], computed["share_interval"]) == (0.5, mean["mean_interval"])
+    assert computed["models"] == {
+        "": {name: computed[name] for name in ("passed", "failed", "share", "share_interval")}
     }
 
 
 def test_nothing_graded_has_no_share():
     """Not a share of 0, and the interval says why there is none."""
-    found = of([(Key(id="a"), skipped("x", ""))], Success("q"))
-    assert (found["passed"], found["failed"], found["share"]) == (0, 0, None)
-    assert "low" not in found["share_interval"]
-    assert found["share_interval"]["reason"]
+    computed = of([(Key(id="a"), skipped("x", ""))], Success("q"))
+    assert (computed["passed"], computed["failed"], computed["share"]) == (0, 0, None)
+    assert "low" not in computed["share_interval"]
+    assert computed["share_interval"]["reason"]

@@ -28,22 +28,22 @@ def gates(run_lines, record):
     """Return a function that grades six tasks twice and returns the verdicts of gates."""
     records = [record(task, score, run=run, model=f"m{run}") for task, run, _, score in SCORES]
 
-    def run(*given, **suite):
-        return run_lines(records, gates=list(given), **suite)
+    def run(*gate_configs, **suite):
+        return run_lines(records, gates=list(gate_configs), **suite)
 
     return run
 
 
 def interval_of(formula, tasks, confidence=0.95):
-    count, whole = len(tasks), formula(tasks)
+    count, value = len(tasks), formula(tasks)
     pseudo = [
-        count * whole - (count - 1) * formula(tasks[:at] + tasks[at + 1 :]) for at in range(count)
+        count * value - (count - 1) * formula(tasks[:at] + tasks[at + 1 :]) for at in range(count)
     ]
     stderr, q = (
         statistics.stdev(pseudo) / math.sqrt(count),
         t_quantile((1 + confidence) / 2, count - 1),
     )
-    centre, half = math.log(whole / (1 - whole)), q * stderr / (whole * (1 - whole))
+    centre, half = math.log(value / (1 - value)), q * stderr / (value * (1 - value))
     return [1 / (1 + math.exp(half - centre)), 1 / (1 + math.exp(-half - centre))]
 
 
@@ -96,12 +96,12 @@ def test_with_confidence_the_one_sided_bound_decides(gates, op, value, outcome):
     Between them nothing is decided, which fails unless the gate says otherwise.
     """
     gate = {"metric_key": "quality", "op": op, "value": value, "confidence": 0.95}
-    found, passing, warned = gates(
+    undecided, passing, warned = gates(
         gate, gate | {"on_undecided": "pass"}, gate | {"on_undecided": "warn"}
     ).gates
     bounds = interval_of(mean, list(TASKS.values()), confidence=0.9)
-    assert found["bounds"] == pytest.approx(bounds, abs=1e-12)
-    assert (found["outcome"], found["passed"]) == (outcome, outcome == "passed")
+    assert undecided["bounds"] == pytest.approx(bounds, abs=1e-12)
+    assert (undecided["outcome"], undecided["passed"]) == (outcome, outcome == "passed")
     assert passing["passed"] is warned["passed"] is (outcome != "failed")
 
 
@@ -114,8 +114,8 @@ class Part(Grader):
     needs, compares = frozenset({"recorded"}), frozenset()
 
     def grade(self, sample):
-        found = sample.recorded.get(self.name)
-        return skipped("nothing", "not recorded") if found is None else Grade(score=found)
+        score = sample.recorded.get(self.name)
+        return skipped("nothing", "not recorded") if score is None else Grade(score=score)
 
 
 def test_a_weighted_gate_has_the_interval_of_its_whole_formula():
@@ -139,52 +139,54 @@ def test_a_weighted_gate_has_the_interval_of_its_whole_formula():
     }
     graders = {key: Part(name=key) for key in weights}
     with grade(samples, graders=graders, gate=gate) as report:
-        (found,) = report.gates
+        (gate_row,) = report.gates
 
     def formula(tasks):
         parts = [
-            weight * statistics.fmean(held[name] for name in tasks if name in held)
-            for weight, held in ((3, quality), (1, speed))
+            weight * statistics.fmean(part[name] for name in tasks if name in part)
+            for weight, part in ((3, quality), (1, speed))
         ]
         return sum(parts) / 4
 
-    assert found["actual"] == pytest.approx(formula(names))
-    assert [found["interval"]["low"], found["interval"]["high"]] == pytest.approx(
+    assert gate_row["actual"] == pytest.approx(formula(names))
+    assert [gate_row["interval"]["low"], gate_row["interval"]["high"]] == pytest.approx(
         interval_of(formula, names), abs=1e-12
     )
-    assert found["interval"]["clusters"] == 5
+    assert gate_row["interval"]["clusters"] == 5
 
 
 def test_each_group_has_its_own_interval(gates):
-    (found,) = gates({"metric_key": "quality", "op": "gte", "value": 0.3, "per": "model"}).gates
+    (gate_row,) = gates({"metric_key": "quality", "op": "gte", "value": 0.3, "per": "model"}).gates
     for run in (0, 1):
         scores = [(scores[run],) for scores in TASKS.values()]
-        group = found["groups"][f"m{run}"]["interval"]
+        group = gate_row["groups"][f"m{run}"]["interval"]
         assert [group["low"], group["high"]] == pytest.approx(interval_of(mean, scores), abs=1e-12)
-    assert found["sure"] is all(group["sure"] for group in found["groups"].values())
+    assert gate_row["sure"] is all(group["sure"] for group in gate_row["groups"].values())
 
 
 def test_a_figure_has_the_interval_of_its_aggregator(gates):
     metrics = {"k": {"kind": "pass_hat_k", "of": "quality", "confidence": 0.8}}
-    (found,) = gates(
+    (gate_row,) = gates(
         {"figure": "quality.k.1", "op": "gte", "value": 0.5, "confidence": 0.9}, metrics=metrics
     ).gates
     rows = [(task, run, f"m{run}", score) for task, run, _, score in SCORES]
-    held = {
+    intervals = {
         confidence: figures({"pass_hat_k": {"confidence": confidence}}, rows)["pass_hat_k"][
             "pass_hat_k_interval"
         ]["1"]
         for confidence in (0.95, 0.8)
     }
-    assert [found["interval"][end] for end in ("low", "high")] == pytest.approx(
-        [held[0.95][end] for end in ("low", "high")], abs=1e-9
+    assert [gate_row["interval"][end] for end in ("low", "high")] == pytest.approx(
+        [intervals[0.95][end] for end in ("low", "high")], abs=1e-9
     )
-    assert found["bounds"] == pytest.approx([held[0.8][end] for end in ("low", "high")], abs=1e-9)
+    assert gate_row["bounds"] == pytest.approx(
+        [intervals[0.8][end] for end in ("low", "high")], abs=1e-9
+    )
 
 
 def test_a_quantile_decides_by_its_value(gates):
-    (found,) = gates(DATA["a_quantile_decides_by_its_value"]).gates
-    assert (found["interval"], found["passed"], found["sure"]) == (
+    (gate_row,) = gates(DATA["a_quantile_decides_by_its_value"]).gates
+    assert (gate_row["interval"], gate_row["passed"], gate_row["sure"]) == (
         {"reason": "quantile"},
         True,
         None,

@@ -43,8 +43,8 @@ def graded(scores, *, ran=None, models=None, **suite):
     scores = {
         key: [
             score
-            for each in column
-            for score in ([each[0]] * each[1] if isinstance(each, list) else [each])
+            for entry in column
+            for score in ([entry[0]] * entry[1] if isinstance(entry, list) else [entry])
         ]
         for key, column in scores.items()
     }
@@ -61,20 +61,23 @@ def graded(scores, *, ran=None, models=None, **suite):
 
 @pytest.mark.parametrize("case", data(__file__, "verdicts.yaml"), ids=str)
 def test_a_verdict(case):
-    told = {"scores": {"q": [0.2, 1.0, 0.6], "r": [1.0, 0.0], "empty": []}, "min_graded": 0} | case
-    wanted = told.pop("is")
-    with graded(**told) as report:
+    fields = {
+        "scores": {"q": [0.2, 1.0, 0.6], "r": [1.0, 0.0], "empty": []},
+        "min_graded": 0,
+    } | case
+    wanted = fields.pop("is")
+    with graded(**fields) as report:
         if "passes" in wanted:
             assert report.metrics["passed_attempts"] == wanted.pop("passes")
         for name, value in wanted.items():
-            (found,) = report.gates
+            (gate_row,) = report.gates
             if name == "groups":
                 assert {
                     group: judged_group["outcome"]
-                    for group, judged_group in found["groups"].items()
+                    for group, judged_group in gate_row["groups"].items()
                 } == value
                 continue
-            assert found[name] == (
+            assert gate_row[name] == (
                 pytest.approx(value, rel=1e-14) if isinstance(value, float | dict) else value
             )
 
@@ -100,5 +103,5 @@ def test_a_run_that_was_interrupted_before_its_first_sample_has_no_data(rule, pa
     nothing = Scores(Table.of(Wanted(parts={"q": ()}), [], {"q": []}))
     for per in (None, "model"):
         gate = SimpleGate(metric_key="q", op="gte", value=0.5, per=per, on_no_data=rule)
-        found = judge(gate, nothing)
-        assert (found.passed, found.outcome) == (passed, outcome)
+        gate_row = judge(gate, nothing)
+        assert (gate_row.passed, gate_row.outcome) == (passed, outcome)

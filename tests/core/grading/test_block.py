@@ -5,7 +5,7 @@ import pytest
 from gradestack import BadRecord, DataError, Expectation, Fault, PluginError, Sample, Source
 from gradestack.grading import worker as workers
 from gradestack.grading.selection import Selection, identity_of
-from tests.core.block_samples import CALL, SHARD, records, sample, whole
+from tests.core.block_samples import CALL, SHARD, records, sample, whole_result
 from tests.core.workers import singly
 
 SELECTION = Selection(
@@ -58,7 +58,7 @@ def test_the_size_of_blocks_changes_nothing(make_worker, quick, way):
     for size in (1, 2, 5, 64, 1000):
         quick(size)
         worker = make_worker(**WAYS[way])
-        collected.append(whole(worker, records()))
+        collected.append(whole_result(worker, records()))
     for other in collected[1:]:
         assert other == collected[0]
     assert collected[0]["bad"][0] == 7

@@ -51,15 +51,15 @@ def interrupted(make_worker, quick, toys):
     """
     quick(64)
 
-    def run(*graders, given=None, **fields):
+    def run(*graders, samples=None, **fields):
         made = slots(*graders)
         count = metric(key="toy_count", of="quality", aggregator=toys.Count())
         means = [metric(key="mean", of=slot.key, aggregator=Mean()) for slot in made]
-        usual = {"graders": made, "metrics": (count, *means)}
+        options = {"graders": made, "metrics": (count, *means)}
         before = signal.getsignal(signal.SIGINT)
         try:
-            return make_worker(**{**usual, **fields}).process(
-                SHARD, singly(numbered() if given is None else given)
+            return make_worker(**{**options, **fields}).process(
+                SHARD, singly(numbered() if samples is None else samples)
             )
         finally:
             assert signal.getsignal(signal.SIGINT) is before
@@ -68,9 +68,11 @@ def interrupted(make_worker, quick, toys):
 
 
 @pytest.mark.parametrize("at", [0, 40, 63])
-@pytest.mark.parametrize("place", [0, 1, 2])
-def test_samples_not_all_graders_have_judged_are_left_out(interrupted, place, at):
-    graders = [Interrupted(at={str(at): stop} if number == place else {}) for number in range(3)]
+@pytest.mark.parametrize("grader_position", [0, 1, 2])
+def test_samples_not_all_graders_have_judged_are_left_out(interrupted, grader_position, at):
+    graders = [
+        Interrupted(at={str(at): stop} if number == grader_position else {}) for number in range(3)
+    ]
     result = interrupted(*graders)
     assert consistent(result) == [str(number) for number in range(at)]
     assert result.interrupted
@@ -114,7 +116,7 @@ def test_ctrl_c_while_reading_grades_what_was_read(interrupted):
                     press()
                 yield Sample(id=str(number), recorded={"score": 1.0})
 
-        result = interrupted(Interrupted(), given=reading())
+        result = interrupted(Interrupted(), samples=reading())
         assert consistent(result) == [str(number) for number in range(50)]
         assert result.interrupted
 
@@ -155,10 +157,10 @@ def test_ctrl_c_while_figures_are_counted_waits_for_them(interrupted, toys, time
 
 def test_figures_that_are_torn_are_not_passed_on(interrupted):
     """A metric that raises what only Ctrl-C raises: the shard has no result."""
-    for given in (None, numbered(12)):
+    for samples in (None, numbered(12)):
         with pytest.raises(KeyboardInterrupt):
             interrupted(
                 Interrupted(),
-                given=given,
+                samples=samples,
                 metrics=(metric(key="press", of="quality", aggregator=Pressing(press=stop)),),
             )

@@ -11,14 +11,14 @@ from gradestack.table import Table, Wanted
 
 
 def naive(samples):
-    seen, found = set(), []
+    identities, duplicates = set(), []
     for position, sample in enumerate(samples):
         identity = (sample.id, sample.model, sample.run)
-        if sample.status is not Status.MISSING and identity in seen:
-            found.append(position)
+        if sample.status is not Status.MISSING and identity in identities:
+            duplicates.append(position)
         if sample.status is not Status.MISSING:
-            seen.add(identity)
-    return found
+            identities.add(identity)
+    return duplicates
 
 
 class Name(str):
@@ -68,9 +68,9 @@ def test_duplicates_are_listed_by_their_places_or_without_rows_by_their_ids(
         "reader": "jsonl",
     }
     report = gradestack.run(suite, output=tmp_path / "out", registry=registry, rows=rows)
-    found = report.summary["duplicates"]
-    assert found["count"] == 1_300
+    duplicates = report.summary["duplicates"]
+    assert duplicates["count"] == 1_300
     at = [f"runs.jsonl:{line}" for line in range(701, 1_701)]
-    assert found["listed"] == (
+    assert duplicates["listed"] == (
         at if rows else [f"task {number % 700}" for number in range(700, 1_700)]
     )

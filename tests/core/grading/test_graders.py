@@ -58,9 +58,9 @@ def test_a_grader_may_end_the_run(slot):
 
 @pytest.mark.parametrize("parts", [None, (), 0, ""])
 def test_parts_that_are_no_mapping_fail_the_grade(slot, parts):
-    found = [Grade(score=1.0, parts=parts)]
-    check_grades(slot, [sample()], found)
-    assert found[0].outcome is Outcome.FAILED
+    grades = [Grade(score=1.0, parts=parts)]
+    check_grades(slot, [sample()], grades)
+    assert grades[0].outcome is Outcome.FAILED
 
 
 @pytest.mark.parametrize(
@@ -68,9 +68,9 @@ def test_parts_that_are_no_mapping_fail_the_grade(slot, parts):
 )
 def test_parts_are_finite_one_by_one(slot, parts):
     """Or undefined; their sum may be beyond any float."""
-    found = [Grade(score=1.0, parts=parts)]
-    check_grades(slot, [sample()], found)
-    assert found[0].outcome is Outcome.GRADED
+    grades = [Grade(score=1.0, parts=parts)]
+    check_grades(slot, [sample()], grades)
+    assert grades[0].outcome is Outcome.GRADED
 
 
 @pytest.mark.parametrize(
@@ -201,9 +201,9 @@ def test_a_list_of_references_is_graded_turn_by_turn():
     assert submission == "[Turn 1] yes | [Turn 2] abc | [Turn 3] "
 
 
-@pytest.mark.parametrize("given", [None, "one", ("one",), ("1", "2", "3")])
-def test_references_need_as_many_turns(given):
-    grade, _ = grade_sample(text_slot(), talk(["x"], ["y"], truth=("a", "b"), input=given))
+@pytest.mark.parametrize("turns_given", [None, "one", ("one",), ("1", "2", "3")])
+def test_references_need_as_many_turns(turns_given):
+    grade, _ = grade_sample(text_slot(), talk(["x"], ["y"], truth=("a", "b"), input=turns_given))
     assert (grade.outcome, grade.fault.code) == (Outcome.FAILED, "turn_mismatch")
 
 
@@ -228,15 +228,15 @@ class Whole(int):
 
 def test_numbers_of_classes_of_their_own_are_plain(slot):
     """Else nothing could write them, and the run would end."""
-    found = [
+    grades = [
         Grade(
             score=Number(0.5),
             parts={"a": Number(0.25), "b": None},
             counts={"n": Whole(2), "flag": True},
         )
     ]
-    check_grades(slot, [sample()], found)
-    numbers = (found[0].score, *found[0].parts.values(), *found[0].counts.values())
+    check_grades(slot, [sample()], grades)
+    numbers = (grades[0].score, *grades[0].parts.values(), *grades[0].counts.values())
     assert numbers == (0.5, 0.25, None, 2, True)
     assert [type(number) for number in numbers] == [float, float, type(None), int, bool]
 
@@ -253,8 +253,8 @@ def test_numbers_of_classes_of_their_own_are_plain(slot):
     ],
 )
 def test_what_no_column_holds_fails_its_grade(slot, fields):
-    found = [Grade(score=1.0, **fields), Grade(outcome=Outcome.FAILED, **fields)]
-    check_grades(slot, [sample(), sample()], found)
-    assert [(each.outcome, each.fault.code) for each in found] == [
+    grades = [Grade(score=1.0, **fields), Grade(outcome=Outcome.FAILED, **fields)]
+    check_grades(slot, [sample(), sample()], grades)
+    assert [(grade.outcome, grade.fault.code) for grade in grades] == [
         (Outcome.FAILED, "bad_grade")
     ] * 2

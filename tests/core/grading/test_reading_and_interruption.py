@@ -68,7 +68,7 @@ def test_a_second_ctrl_c_during_the_word_about_the_first(monkeypatch):
         signal.raise_signal(signal.SIGINT)
 
     monkeypatch.setattr(interpreter, "ON_DEFERRED_SIGINT", [word])
-    with Interruption() as held, pytest.raises(KeyboardInterrupt):
+    with Interruption() as interruption, pytest.raises(KeyboardInterrupt):
         signal.raise_signal(signal.SIGINT)
-    assert held.requested
+    assert interruption.requested
     assert messages == ["held back"]

@@ -172,7 +172,7 @@ def test_every_depth_is_read_or_refused(run_lines, record, depth):
         f'"facets": {{"x": {value}}}',
         f'"model": {value}',
     ]
-    lines = [f'{{"id": "x", "predicted": "y", {place}}}' for place in places]
+    lines = [f'{{"id": "x", "predicted": "y", {member}}}' for member in places]
     report = run_lines([record("before", 1.0), *lines], reports=["html", "markdown"])
     assert "broken" not in report.summary
     assert report.metrics["total"] + report.summary["bad_records"]["count"] == 5

@@ -39,11 +39,11 @@ def test_tasks(grade, write_lines, case):
     options = case.get("options", [])
     if "dataset" in case:
         options = [*options, "--dataset", write_lines(case["dataset"], "gold.jsonl")]
-    said, report = grade(case["files"], *options)
+    result, report = grade(case["files"], *options)
     assert ids(report) == case["ids"]
     assert report.header.get("notes", []) == ([case["note"]] if "note" in case else [])
-    assert said.out.count("tasks of their own") == ("note" in case)
-    assert case.get("note", "") in said.out
+    assert result.out.count("tasks of their own") == ("note" in case)
+    assert case.get("note", "") in result.out
 
 
 COLLIDING = {
@@ -62,7 +62,7 @@ COLLIDING = {
 
 def test_a_run_that_is_continued_tells_them_apart(grade, small_shards, full_disk):
     small_shards(300)
-    _, whole = grade(COLLIDING, output="whole")
+    _, uninterrupted = grade(COLLIDING, output="whole")
     options = {
         "reader": "jsonl",
         "graders": ["exact_match"],
@@ -72,6 +72,6 @@ def test_a_run_that_is_continued_tells_them_apart(grade, small_shards, full_disk
     full_disk(5, lambda: gradestack.grade_files(["a.jsonl", "b.jsonl"], **options))
     _, report = grade(COLLIDING, "--resume")
     assert report.header["resumed"] == 5
-    assert report.header["notes"] == whole.header["notes"]
+    assert report.header["notes"] == uninterrupted.header["notes"]
     for name in ("results.jsonl", "summary.json"):
-        assert (report.path / name).read_bytes() == (whole.path / name).read_bytes()
+        assert (report.path / name).read_bytes() == (uninterrupted.path / name).read_bytes()

@@ -13,15 +13,15 @@ DATA = data(__file__, "subset.yaml")
 FACETS = {"domain": "air", "tags": ["easy"], "deep": 3, "flag": True, "none": None}
 
 
-@pytest.mark.parametrize(("text", "held"), DATA["holds"])
-def test_a_filter_is_asked_of_a_sample_and_of_its_row_alike(text, held, tmp_path):
+@pytest.mark.parametrize(("text", "expected"), DATA["holds"])
+def test_a_filter_is_asked_of_a_sample_and_of_its_row_alike(text, expected, tmp_path):
     source = Source(file="f.json", ordinal=0)
     sample = Sample(
         id="7", model="m", run=1, input="Refund it", ended="completed", facets=FACETS, source=source
     )
-    assert Subset(filter=text).admits(Fields.of(sample)) is held
+    assert Subset(filter=text).admits(Fields.of(sample)) is expected
     report = gradestack.grade([sample], graders={"one": lambda _: 1.0})
-    if held:
+    if expected:
         assert ids(report.only(Subset(filter=text))) == ["7"]
     else:
         with pytest.raises(DataError, match="no run is left"):

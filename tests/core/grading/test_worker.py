@@ -55,15 +55,15 @@ def test_a_shard_done_twice_at_once_keeps_its_pieces_apart(make_worker, with_ech
     Another one does the shard again, for nobody.
     """
     made = make_worker(exporters=(("echo", with_echo.load("exporter", "echo")()),))
-    again = []
+    second_results = []
 
     def records():
         yield sample("a")
-        again.append(made.process(SHARD, singly([sample("a"), sample("b"), sample("c")])))
+        second_results.append(made.process(SHARD, singly([sample("a"), sample("b"), sample("c")])))
         yield sample("b")
 
     first = made.process(SHARD, singly(records()))
-    for result, expected in ((first, "ab"), (again[0], "abc")):
+    for result, expected in ((first, "ab"), (second_results[0], "abc")):
         assert [row["sample"]["id"] for row in rows(result)] == list(expected)
         (native,) = result.parts.native.values()
         assert native.read_text() == ",\n".join(f'"{name}=1.0"' for name in expected)
@@ -71,14 +71,14 @@ def test_a_shard_done_twice_at_once_keeps_its_pieces_apart(make_worker, with_ech
 
 def test_remarks_are_added_up_with_the_first_place(make_worker):
     places = [Source(file="f", ordinal=n, line=n + 1) for n in range(3)]
-    found = [{}, {"part:image": 2}, {"part:image": 1, "id_made": 1}]
-    given = [replace(sample(str(n)), source=places[n], remarks=found[n]) for n in range(3)]
+    remarks = [{}, {"part:image": 2}, {"part:image": 1, "id_made": 1}]
+    samples = [replace(sample(str(n)), source=places[n], remarks=remarks[n]) for n in range(3)]
     made = make_worker()
-    assert made.process(SHARD, singly(given)).remarks == {
+    assert made.process(SHARD, singly(samples)).remarks == {
         "part:image": [3, "f:2"],
         "id_made": [1, "f:3"],
     }
-    both = [made.process(replace(SHARD, ordinal=number), singly(given)) for number in (0, 1)]
+    both = [made.process(replace(SHARD, ordinal=number), singly(samples)) for number in (0, 1)]
     assert merged(made, *both).merged.remarks == {"part:image": [6, "f:2"], "id_made": [2, "f:3"]}
 
 
@@ -103,9 +103,9 @@ def test_samples_take_from_the_dataset_what_they_lack():
     )
     bare = joined(Sample(id="a"), {"a": gold})
     assert (bare.expected.label, bare.input, bare.tools) == ("x", "gold", gold.tools)
-    own = joined(
+    own_sample = joined(
         Sample(id="a", input="own", tools=(), expected=Expectation(label="y")), {"a": gold}
     )
-    assert (own.expected.label, own.input, own.tools) == ("x", "own", ())
+    assert (own_sample.expected.label, own_sample.input, own_sample.tools) == ("x", "own", ())
     stranger = Sample(id="b", expected=Expectation(label="y"))
     assert joined(stranger, {"a": gold}) is stranger

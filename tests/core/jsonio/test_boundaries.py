@@ -21,8 +21,11 @@ JSON = st.recursive(
 )
 
 
-def shown(found):
-    return [(each.ordinal, each.line, repr(each.value), each.problem, each.fatal) for each in found]
+def shown(elements):
+    return [
+        (element.ordinal, element.line, repr(element.value), element.problem, element.fatal)
+        for element in elements
+    ]
 
 
 def outcome(path, parts):
@@ -154,14 +157,14 @@ def files(draw):
     )
     text = draw(st.sampled_from([b"", b"", b"", b"\xef\xbb\xbf", b"\n", b"x"])) + text
     text += draw(st.sampled_from([b"", b"", b"\n", b" x", b"]"]))
-    place = draw(st.integers(0, len(text)))
+    offset = draw(st.integers(0, len(text)))
     harm = draw(st.sampled_from(["none", "none", "cut", "insert", "replace"]))
     if harm == "cut":
-        return text[:place]
+        return text[:offset]
     if harm != "none":
-        rest = text[place + (harm == "replace") :]
+        rest = text[offset + (harm == "replace") :]
         return (
-            text[:place]
+            text[:offset]
             + draw(
                 st.sampled_from([b'"', b"\\", b",", b"}", b"]", b"{", b"[", b"\xff", b" ", b"1"])
             )
@@ -188,8 +191,8 @@ def test_ranges_give_the_values_that_were_written(
 ):
     path = tmp_path_factory.mktemp("values") / "x.json"
     path.write_text(json.dumps(values, indent=indent, ensure_ascii=ascii_only), encoding="utf-8")
-    found = [element for part in list_ranges(path, size) for element in iter_list(path, part)]
-    assert [(each.ordinal, each.value, each.problem) for each in found] == [
+    elements = [element for part in list_ranges(path, size) for element in iter_list(path, part)]
+    assert [(element.ordinal, element.value, element.problem) for element in elements] == [
         (n, v, None) for n, v in enumerate(values)
     ]
 

@@ -34,11 +34,11 @@ def below(calls, read):
     return below(calls - 1, read) if calls else read()
 
 
-def listed(text, place):
+def listed(text, folder):
     """Return what is wrong with the only element of a list in a file, raised as other
     readers do.
     """
-    path = place / "list.json"
+    path = folder / "list.json"
     path.write_text(f"[{text}]")
     (element,) = iter_list(path)
     if element.problem:

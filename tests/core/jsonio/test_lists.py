@@ -32,7 +32,7 @@ def test_what_is_no_list_is_refused(tmp_path, text, message):
 )
 def test_a_broken_list_keeps_what_came_before(tmp_path, text, values, problem):
     *good, last = elements(tmp_path / "x.json", text)
-    assert [each.value for each in good] == values
+    assert [element.value for element in good] == values
     assert problem in last.problem
     assert last.fatal
 
@@ -49,9 +49,9 @@ def test_a_broken_list_keeps_what_came_before(tmp_path, text, values, problem):
 )
 def test_reading_goes_on_behind_a_bad_element(tmp_path, bad, problem):
     elements_read = elements(tmp_path / "x.json", f'[{{"a": 1}},\n{bad},\n{{"b": 2}}]')
-    assert [each.value for each in elements_read] == [{"a": 1}, None, {"b": 2}]
+    assert [element.value for element in elements_read] == [{"a": 1}, None, {"b": 2}]
     assert problem in elements_read[1].problem
-    assert [each.fatal for each in elements_read] == [False, False, False]
+    assert [element.fatal for element in elements_read] == [False, False, False]
     assert elements_read[1].line == 2
 
 
@@ -67,6 +67,6 @@ def test_bytes_that_are_not_utf8_cost_their_element_only(tmp_path):
 def test_a_bad_stretch_counts_by_the_records_in_it(tmp_path, text, values, bad):
     path = tmp_path / "x.json"
     path.write_text(text)
-    found = list(iter_records(path))
-    assert [each.value for each in found if each.problem is None] == values
-    assert sum(each.problem is not None for each in found) == bad
+    records_read = list(iter_records(path))
+    assert [record.value for record in records_read if record.problem is None] == values
+    assert sum(record.problem is not None for record in records_read) == bad

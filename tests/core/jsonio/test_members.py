@@ -17,15 +17,15 @@ WHOLE = {
 
 
 def _read(path, size):
-    found = {}
+    members = {}
     for member in iter_members(path, size):
         if member.ranges is None:
-            found[member.key] = json.loads(member.read(path))
+            members[member.key] = json.loads(member.read(path))
         else:
-            found[member.key] = [
+            members[member.key] = [
                 element.value for part in member.ranges for element in iter_list(path, part)
             ]
-    return found
+    return members
 
 
 @pytest.mark.parametrize("indent", [None, 2])
@@ -51,10 +51,10 @@ def test_elements_keep_their_line_and_ordinal(tmp_path):
     )
     lines = path.read_text().split("\n")
     runs = next(member for member in iter_members(path, 1) if member.key == "runs")
-    found = [element for part in runs.ranges for element in iter_list(path, part)]
+    elements = [element for part in runs.ranges for element in iter_list(path, part)]
     assert len(runs.ranges) == 5
-    assert [each.ordinal for each in found] == list(range(5))
-    assert [lines[each.line].strip() for each in found] == [f'"n": {n}' for n in range(5)]
+    assert [element.ordinal for element in elements] == list(range(5))
+    assert [lines[element.line].strip() for element in elements] == [f'"n": {n}' for n in range(5)]
 
 
 def test_what_msgspec_refuses_is_walked_over(tmp_path):

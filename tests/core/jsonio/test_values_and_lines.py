@@ -102,13 +102,13 @@ def test_other_encodings_read_as_the_standard_library_reads_them(value, encoding
 @settings(max_examples=examples(200), deadline=None)
 @given(data=st.data(), value=JSON_VALUES)
 def test_spoilt_bytes_are_refused_or_read_alike(data, value):
-    whole = json.dumps(value, ensure_ascii=data.draw(st.booleans())).encode(
+    encoded = json.dumps(value, ensure_ascii=data.draw(st.booleans())).encode(
         "utf-8", "surrogatepass"
     )
-    start = data.draw(st.integers(0, len(whole)))
-    end = data.draw(st.integers(start, min(len(whole), start + 3)))
+    start = data.draw(st.integers(0, len(encoded)))
+    end = data.draw(st.integers(start, min(len(encoded), start + 3)))
     piece = data.draw(st.sampled_from(PIECES) | st.binary(max_size=3))
-    agrees(whole[:start] + piece + whole[end:])
+    agrees(encoded[:start] + piece + encoded[end:])
 
 
 @pytest.mark.parametrize("text", DATA["odd_texts_read_as_the_standard_library_reads_them"])
@@ -120,10 +120,13 @@ def test_odd_texts_read_as_the_standard_library_reads_them(text):
 @given(value=JSON_VALUES)
 def test_indented_json_is_laid_out_as_the_standard_library_does_it(value):
     value = json.loads(dumps(value))  # without NaN
-    kept, escaped = (
-        json.dumps(value, indent=2, sort_keys=True, ensure_ascii=each) for each in (False, True)
+    unescaped, escaped = (
+        json.dumps(value, indent=2, sort_keys=True, ensure_ascii=is_ascii)
+        for is_ascii in (False, True)
     )
-    assert dumps(value, indent=2) == (escaped if re.search("[\ud800-\udfff]", kept) else kept)
+    assert dumps(value, indent=2) == (
+        escaped if re.search("[\ud800-\udfff]", unescaped) else unescaped
+    )
 
 
 @given(
@@ -187,11 +190,11 @@ def test_ranges_hold_whole_lines(tmp_path):
 def test_any_cut_reads_the_same_lines(tmp_path_factory, parts, size, ended, long):
     path = tmp_path_factory.mktemp("cut") / "x"
     path.write_bytes(b"\n".join(parts) + (b"\n" if ended else b""))
-    whole = lines(path)
+    uncut_lines = lines(path)
     with patch("gradestack.jsonio.files._LONG", long):
-        assert lines(path) == whole
+        assert lines(path) == uncut_lines
         pieces = [line for part in line_ranges(path, size) for line in lines(path, *part)]
-    assert pieces == whole
+    assert pieces == uncut_lines
 
 
 @settings(deadline=None)

@@ -91,12 +91,12 @@ def test_what_it_gives_is_checked(members, message):
 
 def test_a_task_has_all_numbers_also_those_that_are_zero():
     """So that ``task_contribution`` may look any of them up."""
-    found = made(
+    computed = made(
         contribution=counted,
         task_contribution=lambda _self, sums: {"n": 1, "hits": sums["hits"]},
         figures_of=share,
     )
-    assert (found["w"], found["w_interval"]["clusters"]) == (0.5, 6)
+    assert (computed["w"], computed["w_interval"]["clusters"]) == (0.5, 6)
 
 
 def test_a_sum_that_no_grade_contributed_is_named_with_the_nearest():
@@ -205,8 +205,8 @@ def test_what_a_metric_sees_it_cannot_change(where):
         keeps = frozenset({"metadata"})
 
         def compute(self, grades):
-            for _, each in grades:
-                getattr(each, where)["n"] = 5
+            for _, seen_grade in grades:
+                getattr(seen_grade, where)["n"] = 5
             return {"w": 1.0}
 
     grades = make_grades(Changing(), [[(Key(id="a"), grade)]])

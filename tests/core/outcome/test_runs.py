@@ -50,7 +50,11 @@ def test_a_figure_is_found_or_it_is_said_why_not(metric, name, entry):
     suite = SimpleNamespace(
         headline=Headline(figures=(Figure(label="It", grader="g", metric=metric, name=name),))
     )
-    (found,) = headline_figures(
+    (figure_row,) = headline_figures(
         suite, {"g": HEADLINE["metrics"]}, {"g": {"avg_score_attempted": 0.25}}
     )
-    assert found == {"label": "It", "figure": ".".join(filter(None, ("g", metric, name))), **entry}
+    assert figure_row == {
+        "label": "It",
+        "figure": ".".join(filter(None, ("g", metric, name))),
+        **entry,
+    }

@@ -43,10 +43,10 @@ def content(index):
 
 
 @pytest.mark.parametrize(
-    ("changes", "place"), DATA["a_value_of_another_type_is_refused_with_its_line_and_place"]
+    ("changes", "pointer"), DATA["a_value_of_another_type_is_refused_with_its_line_and_place"]
 )
-def test_a_value_of_another_type_is_refused_with_its_line_and_place(changes, place):
-    with pytest.raises(DataError, match=r"a row:2: Expected .* at `" + re.escape(place)):
+def test_a_value_of_another_type_is_refused_with_its_line_and_place(changes, pointer):
+    with pytest.raises(DataError, match=r"a row:2: Expected .* at `" + re.escape(pointer)):
         _ = index_of(report_of(row(), row(**changes)))
 
 
@@ -54,8 +54,8 @@ def test_a_value_of_another_type_is_refused_with_its_line_and_place(changes, pla
 def test_a_key_may_be_missing(key):
     changed = {name: value for name, value in ROW.items() if name != key}
     quick = index_of(report_of(json.dumps(changed).encode()))
-    whole = index_of(report_of(json.dumps(changed | {"odd": float("inf")}).encode()))
-    assert content(quick) == content(whole)
+    whole_index = index_of(report_of(json.dumps(changed | {"odd": float("inf")}).encode()))
+    assert content(quick) == content(whole_index)
     assert len(quick.entries) == 1
 
 
@@ -88,9 +88,9 @@ def test_a_short_index_has_the_same_entries_and_makes_room_for_a_whole_one():
     report = report_of(row(grades={"g": FAULT}), row(sample={"id": 7}, run=2, passed=True))
     short = index_of(report, short=True)
     assert (short.given.kinds, index_of(report, short=True) is short) == ({}, True)
-    whole = index_of(report)
-    assert (whole.entries, len(whole.given.kinds) > 0) == (short.entries, True)
-    assert index_of(report, short=True) is whole
+    whole_index = index_of(report)
+    assert (whole_index.entries, len(whole_index.given.kinds) > 0) == (short.entries, True)
+    assert index_of(report, short=True) is whole_index
 
 
 def test_blocks_do_not_show(monkeypatch):
@@ -111,7 +111,7 @@ def test_blocks_do_not_show(monkeypatch):
     def found():
         lines = ((number, 0, line) for number, line in enumerate(rows, start=1))
         index = RowIndex.of(lines, lambda _, line: json.loads(line), "a", ("a", "b"), ordered=True)
-        told = index.given.kinds, index.given.samples, index.given.given, index.calls.tools
+        index_content = index.given.kinds, index.given.samples, index.given.given, index.calls.tools
         verdicts = (
             index.verdicts.marks,
             index.verdicts.by_grader,
@@ -120,7 +120,7 @@ def test_blocks_do_not_show(monkeypatch):
         )
         return (
             content(index),
-            told,
+            index_content,
             verdicts,
             index.facets.counts(),
             index.by_outcome,
@@ -128,12 +128,12 @@ def test_blocks_do_not_show(monkeypatch):
             index.tasks,
         )
 
-    whole = found()
-    assert whole[1][1][whole[1][0]["a", "c2", "", ""]] == 20
-    for block, lost in ((1, 1), (1, 3), (1000, 2)):
+    uncut = found()
+    assert uncut[1][1][uncut[1][0]["a", "c2", "", ""]] == 20
+    for block, skipped_rows in ((1, 1), (1, 3), (1000, 2)):
         monkeypatch.setattr(index_module, "_BLOCK", block)
-        monkeypatch.setattr(tallies, "_MOST_HELD", lost)
-        assert found() == whole
+        monkeypatch.setattr(tallies, "_MOST_HELD", skipped_rows)
+        assert found() == uncut
 
 
 def test_rows_are_read_at_their_place(run_lines, record):

@@ -25,12 +25,12 @@ class Page(HTMLParser):
         self.feed(text)
 
     def handle_starttag(self, tag, attrs):
-        found = dict(attrs)
-        self.tags |= {tag} | {f"{tag} {name}" for name in found}
-        if tag == "a" and found["href"].startswith("./"):
-            self.links.append(found["href"])
-        if "pick" in (found.get("class") or ""):
-            self.picks.append(found["data-word"])
+        attributes = dict(attrs)
+        self.tags |= {tag} | {f"{tag} {name}" for name in attributes}
+        if tag == "a" and attributes["href"].startswith("./"):
+            self.links.append(attributes["href"])
+        if "pick" in (attributes.get("class") or ""):
+            self.picks.append(attributes["data-word"])
 
     def handle_data(self, data):
         if self.cdata_elem is None:
@@ -69,16 +69,18 @@ def add(made, tmp_path):
     def put(name, day=1, *, page=False, value=None, **summary):
         folder = tmp_path / "folder" / name
         shutil.copytree(made, folder)
-        header, found = (read_json(folder / each) for each in ("header.json", "summary.json"))
+        header, content = (
+            read_json(folder / file_name) for file_name in ("header.json", "summary.json")
+        )
         header["timestamp"] = f"2026-01-{day:02}T10:20:30+00:00"
         if value is not None:
-            figure = found["headline"]["figures"][0]
+            figure = content["headline"]["figures"][0]
             figure |= {
                 "value": value,
                 "interval": {"low": value - 0.1, "high": value + 0.1, "confidence": 0.95},
             }
         (folder / "header.json").write_text(json.dumps(header))
-        (folder / "summary.json").write_text(json.dumps(found | summary))
+        (folder / "summary.json").write_text(json.dumps(content | summary))
         if page:
             (folder / "report.html").touch()
         return folder
@@ -131,11 +133,11 @@ def test_what_cannot_be_shown_is_named(add, page, tmp_path):
     (add("strange") / "summary.json").write_text("[]")
     (add("foreign") / "header.json").write_text('{"generator": "other"}')
     (tmp_path / "folder" / "sub" / ".going.unfinished").mkdir(parents=True)
-    found, text = folder_of(tmp_path / "folder"), " ".join(page().text.split())
-    assert [run.path for run in found.runs] == ["good", "stopped"]
+    runs_found, text = folder_of(tmp_path / "folder"), " ".join(page().text.split())
+    assert [run.path for run in runs_found.runs] == ["good", "stopped"]
     assert "stopped interrupted" in text
     assert "1 interrupted. 1 unfinished . 4 cannot be read ." in text
-    lines = found.problems
+    lines = runs_found.problems
     assert [line.partition(":")[0] for line in lines] == [
         "sub/going",
         "foreign",

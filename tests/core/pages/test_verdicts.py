@@ -22,7 +22,7 @@ def row(**grades):
 
 def marks(index, key):
     verdicts = index.verdicts
-    return [verdicts.marks[place] for place in verdicts.by_grader[key]]
+    return [verdicts.marks[position] for position in verdicts.by_grader[key]]
 
 
 def test_the_mark_of_a_grade():

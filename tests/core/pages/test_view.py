@@ -45,15 +45,15 @@ def runs(tmp_path_factory, registry):
         }
         lines.append(row | ({"expected": None} if number == 7 else {}))
     write_records(folder / "rows.jsonl", lines)
-    for kept in ("full", "compressed", "none"):
+    for row_form in ("full", "compressed", "none"):
         suite = {
             "name": "s & t",
             "target": {"paths": [str(folder / "rows.jsonl")]},
             "reader": "jsonl",
-            "rows": kept,
+            "rows": row_form,
         }
         suite |= {"graders": {"partial": "tau_partial"}, "reports": []}
-        gradestack.run(suite, output=folder / kept, registry=registry)
+        gradestack.run(suite, output=folder / row_form, registry=registry)
     return folder
 
 
@@ -79,8 +79,8 @@ def served(path, registry):
             for host_header in hosts:
                 connection.putheader("Host", host_header.format(port=server.server_port))
             connection.endheaders()
-            answer = connection.getresponse()
-            return answer.status, dict(answer.getheaders()), answer.read()
+            response = connection.getresponse()
+            return response.status, dict(response.getheaders()), response.read()
 
     ask.server = server
     try:
@@ -175,8 +175,8 @@ def test_pages_may_do_nothing_but_be_shown(full):
         assert "unsafe" not in policy
         assert "http" not in policy
         if body.startswith(b"<!doctype"):
-            own = policy.removesuffix("; frame-ancestors 'none'")
-            assert f'content="{own}"' in body.decode().replace("&#39;", "'")
+            own_policy = policy.removesuffix("; frame-ancestors 'none'")
+            assert f'content="{own_policy}"' in body.decode().replace("&#39;", "'")
         assert headers["X-Content-Type-Options"] == "nosniff"
         assert headers["Referrer-Policy"] == "no-referrer"
         assert headers["Cache-Control"] == "no-store"
@@ -200,10 +200,10 @@ def test_a_row_that_changed_is_not_given(runs, registry, tmp_path):
 
 
 def test_a_port_that_is_taken_is_said(command, runs):
-    with closing(socket.socket()) as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        port = taken.getsockname()[1]
+    with closing(socket.socket()) as busy_socket:
+        busy_socket.bind(("127.0.0.1", 0))
+        busy_socket.listen()
+        port = busy_socket.getsockname()[1]
         result = command("view", runs / "full", "--port", port)
     assert (result.code, result.out) == (2, "")
     assert result.err.startswith(f"error: --port {port}: 127.0.0.1:{port} cannot be listened on: ")
@@ -222,7 +222,7 @@ def test_ctrl_c_ends_it_quietly(command, runs, monkeypatch, name):
         target=lambda: answers.append(urlopen(f"{opened[0]}rows/1.json", timeout=300).status)  # noqa: S310
     )
     monkeypatch.setattr("webbrowser.open", lambda url: (opened.append(url), ask.start()))
-    signalled = lambda *given: (signal.raise_signal(getattr(signal, name)), started(*given))  # noqa: E731
+    signalled = lambda *arguments: (signal.raise_signal(getattr(signal, name)), started(*arguments))  # noqa: E731
     monkeypatch.setattr(Server, "process_request", signalled)
     monkeypatch.setattr(
         ServedRun, "close", lambda run: (folders.append(Path(run._folder.name)), original(run))

@@ -47,7 +47,7 @@ SIGNATURES = {"quality": "toy 7", "other": "other 1", "own": "own 1"}
 
 
 def line(sample, grades, *, success=None, strict=False, submissions=None):
-    data, sample, kept = line_and_kept(
+    data, sample, kept_grades = line_and_kept(
         sample,
         grades,
         "quality",
@@ -57,7 +57,7 @@ def line(sample, grades, *, success=None, strict=False, submissions=None):
         strict=strict,
     )
     assert data.endswith(b"\n")
-    return json.loads(data), sample, kept
+    return json.loads(data), sample, kept_grades
 
 
 @pytest.mark.parametrize(
@@ -98,10 +98,10 @@ TOO_DEEP = Fault(category="data", code="too_deep", message="nested too deeply to
 )
 def test_a_grade_that_cannot_be_written_fails_alone(odd, fault):
     grades = {**GRADES, "quality": Grade(score=1.0, metadata={"x": odd})}
-    row, sample, kept = line(SAMPLE, grades, submissions={"quality": "said"})
-    assert kept["quality"] == failed(fault)
+    row, sample, kept_grades = line(SAMPLE, grades, submissions={"quality": "said"})
+    assert kept_grades["quality"] == failed(fault)
     assert sample is SAMPLE
-    assert kept["other"] is GRADES["other"]
+    assert kept_grades["other"] is GRADES["other"]
     assert (row["state"], row["grade"]["fault"]["code"], row["status"]) == (
         "failed",
         fault.code,
@@ -134,12 +134,12 @@ def test_a_grade_as_deep_as_there_is_room_for_is_written_or_fails(grade, leaf):
     for _ in range(60):
         value = value[0]
         with for_a_shard():
-            data, _, kept = line_and_kept(
+            data, _, kept_grades = line_and_kept(
                 SAMPLE, {**GRADES, "other": Grade(score=1.0, **grade(value))}, "quality"
             )
-        assert kept["quality"] is GRADES["quality"]
-        assert kept["other"].fault in {None, TOO_DEEP}
-        collected.append(kept["other"].fault is None)
+        assert kept_grades["quality"] is GRADES["quality"]
+        assert kept_grades["other"].fault in {None, TOO_DEEP}
+        collected.append(kept_grades["other"].fault is None)
         assert b'"fault"' in data or collected[-1]
     assert not collected[0]
     assert collected == sorted(collected)
@@ -152,9 +152,9 @@ def test_a_strict_run_ends_at_a_grade_that_is_not_json():
     Nesting too deep is the data's fault, and ends nothing.
     """
     grades = {**GRADES, "other": Grade(score=1.0, metadata={"x": {1}})}
-    with pytest.raises(PluginError) as found:
+    with pytest.raises(PluginError) as caught:
         line(SAMPLE, grades, strict=True)
-    assert str(found.value) == (
+    assert str(caught.value) == (
         f"grader 'other' (other 1) broke its contract on {SAMPLE.source}\n"
         "  - the grade is not JSON: Object of type set is not JSON serializable"
     )

@@ -55,25 +55,25 @@ def test_rows_are_read_in_any_order(run, monkeypatch):
     full, report = run("full"), run("out", rows="compressed")
     lines = list(full.lines())
     assert list(report.lines()) == lines
-    backwards = [(number - 1, place) for number, place, _ in reversed(lines)]
+    backwards = [(number - 1, offset) for number, offset, _ in reversed(lines)]
     assert list(report.lines(backwards)) == lines[::-1]
     assert list(report.rows()) == list(full.rows())
     assert report.table("grades").columns == full.table("grades").columns
     with report.open_rows() as file:
-        whole = file.read()
-        assert file.seek(-9, 2) == len(whole) - 9
-        assert file.read() == whole[-9:]
+        content = file.read()
+        assert file.seek(-9, 2) == len(content) - 9
+        assert file.read() == content[-9:]
 
 
 def test_they_are_compared_and_graded_again(run, tmp_path, registry):
     run("full")
     run("out", rows="compressed")
     assert gradestack.compare("full", "out", registry=registry).data["incomparable"] == []
-    again = [
+    graded_again = [
         gradestack.grade_files(name, graders=["toy"], reader="letta", registry=registry)
         for name in ("full", "out")
     ]
-    assert again[0].metrics == again[1].metrics
+    assert graded_again[0].metrics == graded_again[1].metrics
     shutil.copy(tmp_path / "full/results.jsonl", tmp_path / "out/results.jsonl")
     (tmp_path / "out" / PACKED).unlink()  # as unpacked by hand
     assert list(load_report("out").rows()) == list(load_report("full").rows())

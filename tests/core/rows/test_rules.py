@@ -16,8 +16,8 @@ def test_a_grade_below_its_rule_is_not_passed(grader, tmp_path):
     answers = (calls, []) if grader == "tool_calls" else ("yes", "no")
     name = "predicted" if grader == "tool_calls" else "output"
     lines = [
-        json.dumps({"id": f"t{place}", "input": "x", "expected": expected, name: answer})
-        for place, answer in enumerate(answers)
+        json.dumps({"id": f"t{number}", "input": "x", "expected": expected, name: prediction})
+        for number, prediction in enumerate(answers)
     ]
     (tmp_path / "data.jsonl").write_text("\n".join(lines), encoding="utf-8")
     report = grade_files([tmp_path / "data.jsonl"], graders=[grader], output=tmp_path / "out")

@@ -66,9 +66,9 @@ def test_a_run_is_continued_behind_a_bundle(run, tmp_path, full_disk, monkeypatc
 def test_a_file_of_a_bundle_that_was_edited_is_named(run, folder, monkeypatch):
     grade = recorder.RowFile.save_rows
 
-    def edit(self, *given):
+    def edit(self, *arguments):
         (folder / "150.jsonl").write_text('{"id": "other"}\n')
-        return grade(self, *given)
+        return grade(self, *arguments)
 
     monkeypatch.setattr(recorder.RowFile, "save_rows", edit)
     with pytest.raises(DataError, match=r"runs/150\.jsonl|^150\.jsonl"):
@@ -77,10 +77,10 @@ def test_a_file_of_a_bundle_that_was_edited_is_named(run, folder, monkeypatch):
 
 @pytest.mark.parametrize("number", [0, 1, 127, 128, 129, 5000])
 def test_bundles_hold_each_shard_once_in_order(tmp_path, number):
-    given = [Input(path=tmp_path / f"{at}", name=f"{at}", shown=f"{at}") for at in range(number)]
-    shards = [Shard(ordinal=at, input=each, end=10) for at, each in enumerate(given)]
+    inputs = [Input(path=tmp_path / f"{at}", name=f"{at}", shown=f"{at}") for at in range(number)]
+    shards = [Shard(ordinal=at, input=input_file, end=10) for at, input_file in enumerate(inputs)]
     bundles = reading.bundle_shards(shards)
-    assert [each for bundle in bundles for each in reading.shards_in(bundle)] == shards
+    assert [shard for bundle in bundles for shard in reading.shards_in(bundle)] == shards
     assert [bundle.ordinal for bundle in bundles] == list(range(len(bundles)))
     assert len(bundles) >= min(number, 64)
     assert len(bundles) <= max(128, number / 50)
@@ -88,6 +88,6 @@ def test_bundles_hold_each_shard_once_in_order(tmp_path, number):
 
 def test_large_shards_are_not_bundled(tmp_path):
     large = reading._MOST_BYTES // 2 + 1
-    given = Input(path=tmp_path, name="x", shown="x")
-    shards = [Shard(ordinal=at, input=given, end=large) for at in range(500)]
+    large_input = Input(path=tmp_path, name="x", shown="x")
+    shards = [Shard(ordinal=at, input=large_input, end=large) for at in range(500)]
     assert len(reading.bundle_shards(shards)) == 500

@@ -110,8 +110,8 @@ def suite(write_lines, record, tmp_path):
 
 
 def test_an_input_that_is_gone_by_the_end_loses_no_run(suite, tmp_path, registry):
-    def progress(found):
-        if found.phase == "native files":
+    def progress(state):
+        if state.phase == "native files":
             Path(suite["target"]["paths"][1]).unlink()
 
     report = gradestack.run(suite, output=tmp_path / "out", registry=registry, progress=progress)
@@ -215,6 +215,6 @@ def test_files_have_the_rights_of_any_new_file(tmp_path):
 
 def test_a_folder_in_the_place_of_a_page_is_left_alone(tmp_path):
     (tmp_path / "page").mkdir()
-    with pytest.raises(IsADirectoryError) as there, filling(tmp_path) as new:
+    with pytest.raises(IsADirectoryError) as caught, filling(tmp_path) as new:
         (new / "page").write_text("")
-    assert there.value.filename2 == str(tmp_path / "page")
+    assert caught.value.filename2 == str(tmp_path / "page")

@@ -149,10 +149,10 @@ def test_a_line_that_was_not_written_to_its_end(run, full_disk, tmp_path, cut):
 
 
 @pytest.mark.parametrize(
-    ("change", "told"), some_of(DATA["a_change_is_told_and_nothing_is_reused"], 2)
+    ("change", "expected_message"), some_of(DATA["a_change_is_told_and_nothing_is_reused"], 2)
 )
 def test_a_change_is_told_and_nothing_is_reused(
-    run, full_disk, tmp_path, change, told, monkeypatch
+    run, full_disk, tmp_path, change, expected_message, monkeypatch
 ):
     """Exit 2 with what changed.
 
@@ -166,7 +166,7 @@ def test_a_change_is_told_and_nothing_is_reused(
         os.utime("runs.jsonl", (1, 1))
     with pytest.raises(ConfigError) as caught:
         run(resume=True, **(change if isinstance(change, dict) else {}))
-    assert told in str(caught.value)
+    assert expected_message in str(caught.value)
     assert caught.value.problems[-1] == "run without --resume to start anew"
     messages = []
     report = run(say=messages.append, **(change if isinstance(change, dict) else {}))
@@ -247,14 +247,14 @@ def test_an_interrupt_while_pages_are_written_loses_no_grade(run, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("line", "damage", "kept"),
+    ("line", "damage", "kept_records"),
     [
         (0, lambda line: line.replace(b"fingerprint", b"fingerprinu"), 0),
         (2, lambda line: line.replace(b'"samples":', b'"samples":1'), 1),
         (3, lambda line: line[:-9] + b"\n", 2),
     ],
 )
-def test_a_damaged_record_counts_for_nothing(run, full_disk, tmp_path, line, damage, kept):
+def test_a_damaged_record_counts_for_nothing(run, full_disk, tmp_path, line, damage, kept_records):
     run("whole")
     full_disk(4, run)
     journal = tmp_path / ".out.unfinished/journal.jsonl"
@@ -263,10 +263,10 @@ def test_a_damaged_record_counts_for_nothing(run, full_disk, tmp_path, line, dam
     journal.write_bytes(b"".join(lines))
     messages = []
     report = run(resume=True, say=messages.append)
-    assert report.header.get("resumed", 0) == kept
+    assert report.header.get("resumed", 0) == kept_records
     assert messages == (
         []
-        if kept
+        if kept_records
         else ["out: what was on record of the unfinished run is damaged, it is begun anew"]
     )
     assert files_of(tmp_path / "out") == files_of(tmp_path / "whole")
@@ -305,44 +305,48 @@ FINISHING = "interrupted: what is being graded is finished first; Ctrl-C once mo
         3,
     ),
 )
-def test_partial_results_can_be_completed(held, number, engine):
+def test_partial_results_can_be_completed(stalled_run, number, engine):
     if signal.getsignal(number) is signal.SIG_IGN:
         pytest.skip(
             "the tests were started with this signal ignored (nohup), and so is what they start"
         )
     run = functools.partial(
-        held.start, *ENGINES[engine], "--set", "reports=[markdown]", program=("-c", ON_RECORD)
+        stalled_run.start,
+        *ENGINES[engine],
+        "--set",
+        "reports=[markdown]",
+        program=("-c", ON_RECORD),
     )
     process = run("-o", "out")
-    held.stand_still(process, "out", workers=len(ENGINES[engine]) // 2)
+    stalled_run.stand_still(process, "out", workers=len(ENGINES[engine]) // 2)
     process.send_signal(number)
     if engine == "serial":
-        held.open()  # the sample at hand is finished
+        stalled_run.open()  # the sample at hand is finished
     waits = engine == "serial" and number == signal.SIGINT
-    said = [FINISHING] * waits + [
+    messages = [FINISHING] * waits + [
         "interrupted: partial results were kept; --resume grades the rest"
     ]
-    assert process.communicate() == ("", "".join(f"{line}\n" for line in said))
+    assert process.communicate() == ("", "".join(f"{line}\n" for line in messages))
     assert process.returncode == 130
-    partial = gradestack.load_report(held.place / "out")
+    partial = gradestack.load_report(stalled_run.place / "out")
     assert "incomplete" in partial.summary
     assert (
         partial.metrics["total"]
         == sum(1 for _ in partial.rows())
-        == held.free + (engine == "serial")
+        == stalled_run.free + (engine == "serial")
     )
-    held.open()
+    stalled_run.open()
     for options in (("-o", "out", "--resume"), ("-o", "whole")):
         process = run(*options)
         assert process.communicate() == ("", "")
         assert process.returncode == 0
-    assert files_of(held.place / "out") == files_of(held.place / "whole")
-    assert not list(held.place.glob(".out*"))
+    assert files_of(stalled_run.place / "out") == files_of(stalled_run.place / "whole")
+    assert not list(stalled_run.place.glob(".out*"))
 
 
 @pytest.mark.parametrize("engine", ["serial", "processes"])
-def test_a_hidden_directory_that_was_removed(held, engine):
-    run = held.start(
+def test_a_hidden_directory_that_was_removed(stalled_run, engine):
+    run = stalled_run.start(
         "-o",
         "out",
         "--engine",
@@ -350,12 +354,12 @@ def test_a_hidden_directory_that_was_removed(held, engine):
         "--workers=1" if engine == "processes" else "-q",
         program=("-c", ON_RECORD),
     )
-    held.stand_still(run, "out")
-    shutil.rmtree(held.place / ".out.unfinished")
-    held.open()
+    stalled_run.stand_still(run, "out")
+    shutil.rmtree(stalled_run.place / ".out.unfinished")
+    stalled_run.open()
     out, err = run.communicate()
     assert (run.returncode, out) == (3, "")
-    folder = held.place / ".out.unfinished"
+    folder = stalled_run.place / ".out.unfinished"
     assert (
         err
         == f"error: {folder}: was removed while the run was writing there; nothing is left of it\n"

@@ -48,25 +48,31 @@ class Web:
             def do_GET(self):
                 web.seen.append(self.path)
                 web.users.append(self.headers["Authorization"])
-                asked = urlsplit(self.path)
-                if asked.path == "/silent":
+                requested = urlsplit(self.path)
+                if requested.path == "/silent":
                     web.over.wait()
                     return
-                page = web.pages.get(asked.path)
+                page = web.pages.get(requested.path)
                 self.send_response(
-                    302 if asked.path == "/moved" else 200 if page or asked.path == "/half" else 404
+                    302
+                    if requested.path == "/moved"
+                    else 200
+                    if page or requested.path == "/half"
+                    else 404
                 )
-                if asked.path == "/moved":
-                    self.send_header("Location", parse_qs(asked.query)["to"][0])
+                if requested.path == "/moved":
+                    self.send_header("Location", parse_qs(requested.query)["to"][0])
                 self.send_header(
-                    "Content-Length", "1000000" if asked.path == "/half" else str(len(page or b""))
+                    "Content-Length",
+                    "1000000" if requested.path == "/half" else str(len(page or b"")),
                 )
                 self.send_header(
-                    "Content-Type", "text/html" if asked.path.endswith("/") else "application/json"
+                    "Content-Type",
+                    "text/html" if requested.path.endswith("/") else "application/json",
                 )
                 self.end_headers()
-                self.wfile.write(LINES if asked.path == "/half" else page or b"")
-                if asked.path == "/half":
+                self.wfile.write(LINES if requested.path == "/half" else page or b"")
+                if requested.path == "/half":
                     web.over.wait()
 
             def log_message(self, *_):
@@ -86,6 +92,6 @@ class Web:
 
 @pytest.fixture
 def web():
-    found = Web()
-    yield found
-    found.end()
+    server = Web()
+    yield server
+    server.end()

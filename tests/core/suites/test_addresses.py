@@ -36,33 +36,35 @@ pytestmark = pytest.mark.usefixtures("temporary")
 
 @pytest.fixture
 def imported(monkeypatch):
-    found, load = [], copying.importlib.import_module
+    modules, load = [], copying.importlib.import_module
     monkeypatch.setattr(
         copying.importlib,
         "import_module",
-        lambda name, *more: found.append(name) or load(name, *more),
+        lambda name, *more: modules.append(name) or load(name, *more),
     )
-    return found
+    return modules
 
 
 @pytest.fixture
-def place(tmp_path, monkeypatch):
-    found = tmp_path / "place"
-    found.mkdir()
-    monkeypatch.chdir(found)
-    return found
+def suite_folder(tmp_path, monkeypatch):
+    folder = tmp_path / "place"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    return folder
 
 
-def suite(place, **content):
-    (place / "suite.yaml").write_text(json.dumps({"reports": [], **content}))
-    return place / "suite.yaml"
+def suite(suite_folder, **content):
+    (suite_folder / "suite.yaml").write_text(json.dumps({"reports": [], **content}))
+    return suite_folder / "suite.yaml"
 
 
-def evil(web, place):
+def evil(web, suite_folder):
     """Have the server offer a file of references that has a command run by libraries that render
     them.
     """
-    command = f"{{{{ cycler.__init__.__globals__.os.popen('touch {place / 'ran'}').read() }}}}"
+    command = (
+        f"{{{{ cycler.__init__.__globals__.os.popen('touch {suite_folder / 'ran'}').read() }}}}"
+    )
     web.pages["/evil.json"] = json.dumps(
         {"version": 1, "templates": {"u": command}, "refs": {"x": ["{{u}}"]}}
     ).encode()
@@ -70,16 +72,16 @@ def evil(web, place):
 
 @pytest.mark.parametrize("address", data(__file__, "never_opened.yaml"), ids=ascii)
 def test_no_library_sees_an_address_of_another_kind(
-    command, web, place, temporary, imported, address
+    command, web, suite_folder, temporary, imported, address
 ):
     """It is refused in one sentence, on the command line and in a suite, whatever is allowed,
     without its password.
     """
-    evil(web, place)
-    given = address.replace("WEB", web.address).replace("PLACE", web.place)
-    file = suite(place, target={"paths": [given]})
+    evil(web, suite_folder)
+    real_address = address.replace("WEB", web.address).replace("PLACE", web.place)
+    file = suite(suite_folder, target={"paths": [real_address]})
     for arguments in (
-        ["grade", given],
+        ["grade", real_address],
         ["validate", file],
         ["validate", file, "--allow-remote"],
         ["run", file, "--allow-remote", "--allow-code"],
@@ -95,7 +97,7 @@ def test_no_library_sees_an_address_of_another_kind(
     assert not web.seen
     assert "fsspec" not in imported
     assert not list(temporary.iterdir())
-    assert [path.name for path in place.iterdir()] == ["suite.yaml"]
+    assert [path.name for path in suite_folder.iterdir()] == ["suite.yaml"]
 
 
 SUITES = DATA["suites"]
@@ -103,12 +105,12 @@ SUITES = DATA["suites"]
 
 @pytest.mark.parametrize("name", SUITES)
 def test_an_address_that_a_suite_names_is_opened_only_when_that_is_allowed(
-    command, web, place, imported, name
+    command, web, suite_folder, imported, name
 ):
     """Otherwise it is refused with its place, by validate as well, and nothing is fetched."""
-    (place / "here.jsonl").write_bytes(LINES)
+    (suite_folder / "here.jsonl").write_bytes(LINES)
     content = json.loads(json.dumps(SUITES[name]).replace("WEB", web.address))
-    file = suite(place, **content)
+    file = suite(suite_folder, **content)
     for arguments in (
         ["validate", file],
         ["run", file, "-o", "out"],
@@ -138,12 +140,12 @@ def test_an_address_that_a_suite_names_is_opened_only_when_that_is_allowed(
     assert "/log.jsonl" in web.seen
 
 
-def test_an_address_on_the_command_line_is_opened(command, web, place):
+def test_an_address_on_the_command_line_is_opened(command, web, suite_folder):
     """Also one set in place of a suite's, and from Python one that the caller hands over.
 
     Others stay the suite's.
     """
-    file = suite(place, target={"paths": [f"{web.address}/theirs"]})
+    file = suite(suite_folder, target={"paths": [f"{web.address}/theirs"]})
     mine = f"{web.address}/log.jsonl"
     for path, value in {
         "target.paths": f"[{mine}]",
@@ -157,7 +159,7 @@ def test_an_address_on_the_command_line_is_opened(command, web, place):
     )
     assert len(list(gradestack.stream(mine, "tau_partial", registry=REGISTRY))) == 3
     assert set(web.seen) == {"/log.jsonl"}
-    file = suite(place, target={"paths": ["x", f"{web.address}/theirs"], "reader": "jsonl"})
+    file = suite(suite_folder, target={"paths": ["x", f"{web.address}/theirs"], "reader": "jsonl"})
     for assignment in (f"target.paths.0={mine}", "target.reader=jsonl", "name=x"):
         result = command("validate", file, "--set", assignment)
         assert (result.code, "--allow-remote" in result.err) == (2, True)
@@ -168,12 +170,12 @@ ELSEWHERE = DATA["elsewhere"]
 
 
 @pytest.mark.parametrize("name", ELSEWHERE)
-def test_no_other_file_of_a_suite_is_fetched(command, web, place, imported, name):
+def test_no_other_file_of_a_suite_is_fetched(command, web, suite_folder, imported, name):
     """Whatever is allowed: they are local, and an address is refused without its password."""
-    (place / "here.jsonl").write_bytes(LINES)
+    (suite_folder / "here.jsonl").write_bytes(LINES)
     address = f"http://user:s3cret@{web.place}"
     content = json.loads(json.dumps(ELSEWHERE[name]).replace("WEB", address))
-    file = suite(place, target={"paths": ["here.jsonl"]}, **content)
+    file = suite(suite_folder, target={"paths": ["here.jsonl"]}, **content)
     result = command("run", file, "-o", "out", "--allow-remote", "--allow-code")
     assert result.code == 2, result
     assert "s3cret" not in result.err
@@ -186,10 +188,12 @@ SECRET = "X-Amz-Credential=AKIA&X-Amz-Signature=s3cret" + "0" * 400  # a name no
 
 
 @pytest.fixture
-def written(place, temporary):
+def written(suite_folder, temporary):
     def read():
-        files = [path for path in place.rglob("*") if path.is_file()]
-        content = "\n".join([*map(str, place.rglob("*")), *(path.read_text() for path in files)])
+        files = [path for path in suite_folder.rglob("*") if path.is_file()]
+        content = "\n".join(
+            [*map(str, suite_folder.rglob("*")), *(path.read_text() for path in files)]
+        )
         return re.sub(
             r"(?<=>)[\w+/]{20,}=*(?=</script)", lambda packed: unpacked(packed[0]), content
         )
@@ -198,7 +202,7 @@ def written(place, temporary):
 
 
 @pytest.mark.slow
-def test_what_lets_readers_in_is_used_and_never_written(command, web, place, written):
+def test_what_lets_readers_in_is_used_and_never_written(command, web, suite_folder, written):
     """User, password, query and fragment of an address reach its server, and no file, page, name of
     a file or line.
     """
@@ -218,7 +222,7 @@ def test_what_lets_readers_in_is_used_and_never_written(command, web, place, wri
             assert secret not in text
     assert f"/log.jsonl.gz?{SECRET}" in web.seen
     assert web.users[0] == "Basic dXMzcjpwYTU1"
-    assert (place / "gradestack-runs/log").is_dir()
+    assert (suite_folder / "gradestack-runs/log").is_dir()
     web.pages["/"] = LINES
     assert command("grade", f"http://{place_of_it}?{SECRET}", "--set", "reports=[]").code == 0
     assert "us3r" not in written()
@@ -229,7 +233,7 @@ def test_what_lets_readers_in_is_used_and_never_written(command, web, place, wri
     "path",
     ["/none", "/moved?to=file:///etc/passwd", "/moved?to=/none", "/odd", "/*.jsonl", "/half"],
 )
-def test_errors_do_not_say_what_lets_readers_in(command, web, place, monkeypatch, path):
+def test_errors_do_not_say_what_lets_readers_in(command, web, suite_folder, monkeypatch, path):
     monkeypatch.setattr(fetch, "SILENCE", 0.2)
     web.pages["/odd"] = b"odd"
     address = f"http://user:pa55@{web.place}{path}{'&' if '?' in path else '?'}{SECRET}#fragm3nt"
@@ -246,7 +250,9 @@ def test_errors_do_not_say_what_lets_readers_in(command, web, place, monkeypatch
 
 
 @pytest.mark.parametrize("path", ["/silent", "/half"])
-def test_a_server_that_falls_silent_is_waited_for_a_while(command, web, place, monkeypatch, path):
+def test_a_server_that_falls_silent_is_waited_for_a_while(
+    command, web, suite_folder, monkeypatch, path
+):
     monkeypatch.setattr(fetch, "SILENCE", 0.2)
     result = command("grade", f"{web.address}{path}")
     assert result.code == 3
@@ -300,7 +306,7 @@ def bucket(monkeypatch):
 
 
 @pytest.mark.slow
-def test_a_bucket_is_read(place, bucket):
+def test_a_bucket_is_read(suite_folder, bucket):
     """A file, several by a pattern, or a directory, packed or not.
 
     Results show as much of the address as tells.
@@ -391,14 +397,14 @@ STANDS_STILL = DATA["stands_still"]
 @pytest.mark.parametrize("number", some_of(["SIGTERM", "SIGINT", "SIGHUP"], 3))
 @pytest.mark.parametrize("what", ["grade", "validate", "unpack"])
 def test_copies_are_removed_when_a_signal_ends_their_making(
-    web, place, temporary, until, what, number
+    web, suite_folder, temporary, until, what, number
 ):
     if signal.getsignal(getattr(signal, number)) is signal.SIG_IGN:
         pytest.skip(
             "the tests were started with this signal ignored (nohup), and so is what they start"
         )
-    (place / "log.jsonl.gz").write_bytes(gzip.compress(LINES))
-    file = suite(place, target={"paths": [f"{web.address}/half"]})
+    (suite_folder / "log.jsonl.gz").write_bytes(gzip.compress(LINES))
+    file = suite(suite_folder, target={"paths": [f"{web.address}/half"]})
     arguments = {
         "grade": ["grade", f"{web.address}/half"],
         "validate": ["validate", str(file), "--allow-remote"],

@@ -129,12 +129,12 @@ def test_code_that_was_not_allowed_is_not_run(shapes, command):
     for arguments in (["run", "suite.yaml"], ["validate", "suite.yaml"]):
         result = command(*arguments)
         assert result.code == 2
-        for line, place, what in (
+        for line, key, what in (
             (2, "reader.kind", "trap.py:R"),
             (3, "graders.q", "./trap.py:Q"),
             (4, "metrics.m.kind", "trap.py:M"),
         ):
-            assert f"suite.yaml:{line}: {place}: {what} {advice}" in result.err
+            assert f"suite.yaml:{line}: {key}: {what} {advice}" in result.err
         assert "3 problems" in result.err
     assert f"plugin.yaml:2: plugins[0]: trap.py {advice}" in command("run", "plugin.yaml").err
     assert (

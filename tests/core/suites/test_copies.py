@@ -195,6 +195,6 @@ def test_a_run_of_a_packed_file_can_be_continued_by_another_process(tmp_path, mo
         )
 
     first, *known = looked_at()
-    second, *again = looked_at()
+    second, *others = looked_at()
     assert first != second
-    assert known == again
+    assert known == others

@@ -32,17 +32,18 @@ def parse_yaml(text, name):
 
 
 @pytest.mark.parametrize(
-    ("place", "text"),
+    ("key_path", "text"),
     [((), ""), (("a",), "a"), (("a", "b", 0, "c"), "a.b[0].c"), (("a", 0, 1), "a[0][1]")],
 )
-def test_places_read_as_people_write_them(place, text):
-    assert show_location(place) == text
+def test_places_read_as_people_write_them(key_path, text):
+    assert show_location(key_path) == text
 
 
-@pytest.mark.parametrize(("place", "line"), DATA["every_value_knows_its_line"])
-def test_every_value_knows_its_line(place, line):
+@pytest.mark.parametrize(("key_path", "line"), DATA["every_value_knows_its_line"])
+def test_every_value_knows_its_line(key_path, line):
     assert (
-        parse_yaml(TEXT, "s.yaml").where(tuple(place)) == f"s.yaml:{line}: {show_location(place)}"
+        parse_yaml(TEXT, "s.yaml").where(tuple(key_path))
+        == f"s.yaml:{line}: {show_location(key_path)}"
     )
 
 
@@ -50,7 +51,7 @@ def test_values_are_plain_data():
     """Anchors and merges are expanded as YAML says, and lines of the anchor are kept."""
     document = parse_yaml("a: &x {n: 1}\nb: *x\nc:\n  <<: *x\n  m: 2\n", "s")
     assert document.data == {"a": {"n": 1}, "b": {"n": 1}, "c": {"n": 1, "m": 2}}
-    assert [document.where(place) for place in (("a", "n"), ("gone",), ())] == [
+    assert [document.where(key_path) for key_path in (("a", "n"), ("gone",), ())] == [
         "s:1: a.n",
         "s: gone",
         "s: top level",
@@ -104,8 +105,8 @@ def test_a_key_given_twice_is_refused():
     """YAML would keep the last one silently."""
     with pytest.raises(ConfigError) as caught:
         parse_yaml("a: 1\nb: {c: 1, c: 2}\na: 2\n", "s.yaml")
-    said = "s.yaml:2: not valid YAML: b.c stands on line 2 already; write it once"
-    assert str(caught.value) == said
+    message = "s.yaml:2: not valid YAML: b.c stands on line 2 already; write it once"
+    assert str(caught.value) == message
 
 
 def test_a_key_given_twice_in_recorded_yaml_counts_once():
@@ -235,15 +236,15 @@ class Needy:
     wanted: str
 
 
-def problems(given, kind=Options):
+def problems(options, kind=Options):
     with pytest.raises(Problems) as caught:
-        structure(given, kind)
+        structure(options, kind)
     return caught.value.listed
 
 
 def test_right_values_are_taken_as_they_are():
-    given = data(__file__, "document.yaml")["given_of_right_values_are_taken_as_they_are"]
-    made = structure(given, Options)
+    options = data(__file__, "document.yaml")["given_of_right_values_are_taken_as_they_are"]
+    made = structure(options, Options)
     assert made.ratio == 2.0
     assert type(made.ratio) is float
     assert made.inner == Inner(share=1.0, names=("x",))
@@ -258,17 +259,17 @@ def test_right_values_are_taken_as_they_are():
     assert structure({}, Options) == Options()
 
 
-@pytest.mark.parametrize(("given", "place", "message"), data(__file__, "wrong_options.yaml"))
-def test_wrong_values_are_refused_with_their_place(given, place, message):
+@pytest.mark.parametrize(("options", "key_path", "message"), data(__file__, "wrong_options.yaml"))
+def test_wrong_values_are_refused_with_their_place(options, key_path, message):
     """Nothing is coerced: what the default converter would bend is told instead."""
-    assert problems(given) == [(tuple(place), message)]
+    assert problems(options) == [(tuple(key_path), message)]
 
 
 def test_everything_wrong_is_told_at_once():
-    found = problems(
+    problems_found = problems(
         {"numbr": 1, "ratio": "x", "texts": [1, "a", 2], "inner": {"share": "y"}, "zzz": 0}
     )
-    assert {place for place, _ in found} == {
+    assert {key_path for key_path, _ in problems_found} == {
         ("numbr",),
         ("zzz",),
         ("ratio",),
@@ -276,9 +277,9 @@ def test_everything_wrong_is_told_at_once():
         ("texts", 2),
         ("inner", "share"),
     }
-    told = dict(found)
-    assert told["numbr",] == "unknown key (did you mean 'number'?)"
-    assert told["zzz",].startswith("unknown key; known: flag, number")
+    messages = dict(problems_found)
+    assert messages["numbr",] == "unknown key (did you mean 'number'?)"
+    assert messages["zzz",].startswith("unknown key; known: flag, number")
 
 
 def test_keys_that_are_no_text_are_unknown_keys():

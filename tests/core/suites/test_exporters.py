@@ -58,9 +58,9 @@ def test_a_broken_exporter_is_left_out_unless_it_is_named(run_lines, record, for
     """Named, it is an error of its plugin; unasked, it costs a warning."""
     with pytest.raises(gradestack.PluginError, match="exporter 'sick' of plugin strange"):
         run_lines([record("a", 1.0)], using=foreign(sick="Missing"), exporters=["sick"])
-    beside = toys.make_registry(toys.component("exporter", "sick", "Missing"))
-    report = run_lines([record("a", 1.0)], output="beside", using=beside)
+    registry_beside = toys.make_registry(toys.component("exporter", "sick", "Missing"))
+    report = run_lines([record("a", 1.0)], output="beside", using=registry_beside)
     assert (report.exit_code, "broken" in report.summary) == (0, False)
     name = f"exporter sick (gradestack {gradestack.__version__})"
-    said = f"{name} is broken and left out: exporter 'sick' of plugin "
-    assert report.summary["warnings"][0].startswith(said)
+    message = f"{name} is broken and left out: exporter 'sick' of plugin "
+    assert report.summary["warnings"][0].startswith(message)

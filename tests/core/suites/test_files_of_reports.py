@@ -15,9 +15,9 @@ PANEL = DATA["panel"]
 
 def test_what_a_file_offers_is_added(tmp_path):
     (tmp_path / "shown.py").write_text(PANEL)
-    found = with_files(discover(limit=""), [str(tmp_path / "shown.py")], allow_code=True)
-    assert "line" in found.names("reporter")
-    assert [(each.plugin, each.name) for each in panels_of(found).placed[-1:]] == [
+    registry = with_files(discover(limit=""), [str(tmp_path / "shown.py")], allow_code=True)
+    assert "line" in registry.names("reporter")
+    assert [(panel.plugin, panel.name) for panel in panels_of(registry).placed[-1:]] == [
         ("shown.py", "card")
     ]
 

@@ -40,8 +40,8 @@ def suite(tmp_path):
     return load
 
 
-def outcome_of(found):
-    return None if found.success is None else (found.success.grader, found.success.rule)
+def outcome_of(loaded):
+    return None if loaded.success is None else (loaded.success.grader, loaded.success.rule)
 
 
 def test_a_named_stack_declares_outcome_and_figures(suite):
@@ -50,10 +50,10 @@ def test_a_named_stack_declares_outcome_and_figures(suite):
     The suite's own win.
     """
     registry = stack_of(FRAGMENT)
-    found = suite(registry, stack="theirs")
-    assert outcome_of(found) == ("b", None)
-    assert (found.headline.passed, found.headline.failed) == ("passed", "not passed")
-    assert [(figure.label, figure.path) for figure in found.headline.figures] == [
+    loaded = suite(registry, stack="theirs")
+    assert outcome_of(loaded) == ("b", None)
+    assert (loaded.headline.passed, loaded.headline.failed) == ("passed", "not passed")
+    assert [(figure.label, figure.path) for figure in loaded.headline.figures] == [
         ("Contained", "b.mean")
     ]
     changed = suite(
@@ -76,11 +76,11 @@ def test_a_stack_decides_for_the_graders_that_are_in_use(suite):
     assert (outcome_of(replaced), replaced.headline.figures[0].path) == (("b", None), "b.mean")
     other = suite(graders={"mine": "exact_match"})
     assert (outcome_of(other), other.headline.passed) == (("mine", None), "exact match")
-    own = suite(
+    loaded = suite(
         graders={"mine": "tool_success"}
     )  # the format's own stack has this grader under another key
-    assert (outcome_of(own), own.headline.passed) == (("mine", None), "without failed calls")
-    assert [figure.label for figure in own.headline.figures] == ["Successful calls"]
+    assert (outcome_of(loaded), loaded.headline.passed) == (("mine", None), "without failed calls")
+    assert [figure.label for figure in loaded.headline.figures] == ["Successful calls"]
 
 
 def test_a_stack_may_have_no_outcome(suite):

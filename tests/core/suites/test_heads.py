@@ -23,8 +23,8 @@ def file(tmp_path):
 
 
 UNKNOWN = {
-    name: (text.encode("latin-1"), said)
-    for name, (text, said) in data(__file__, "heads.yaml")["unknown"].items()
+    name: (text.encode("latin-1"), message)
+    for name, (text, message) in data(__file__, "heads.yaml")["unknown"].items()
 }
 UNKNOWN |= {
     "a key too many": (
@@ -78,14 +78,14 @@ def test_a_file_that_is_no_text_is_refused_once(file, tmp_path, kind, reader):
 
     Not a bad record per line, and none of them taken for one.
     """
-    content, said = FOREIGN[kind]
+    content, message = FOREIGN[kind]
     path = file(content)
     if kind == "Parquet" and reader is None:
         pytest.importorskip("pyarrow")  # without it, what to install is said first
-        said = "no Parquet file that can be read"
+        message = "no Parquet file that can be read"
     with pytest.raises(DataError) as caught:
         gradestack.grade_files(path, reader=reader, output=tmp_path / "out")
-    assert f"{path.name}: {said}" in str(caught.value)
+    assert f"{path.name}: {message}" in str(caught.value)
     assert caught.value.problems == ()
 
 
@@ -104,10 +104,10 @@ def test_a_key_that_stands_twice_is_said_once(file, tmp_path, layout):
         record = GOOD.strip()[:-1] + b', "id": "b"}'
     path = file(start + between.join([record] * 3) + (b"]" if start else b""))
     report = gradestack.grade_files(path, output=tmp_path / "out")
-    said = [warning for warning in report.summary["warnings"] if "stands twice" in warning]
-    key, place = ("role", "") if start else ("id", ":1")
-    assert said == [
-        f"x.jsonl{place}: the key '{key}' stands twice in one object; the last one counts"
+    warnings = [warning for warning in report.summary["warnings"] if "stands twice" in warning]
+    key, position = ("role", "") if start else ("id", ":1")
+    assert warnings == [
+        f"x.jsonl{position}: the key '{key}' stands twice in one object; the last one counts"
     ]
 
 

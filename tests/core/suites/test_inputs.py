@@ -18,7 +18,7 @@ LINE = '{"id": "a", "expected": "x"}\n'
 
 
 @pytest.fixture
-def place(tmp_path):
+def inputs_folder(tmp_path):
     """A directory with files of two formats and one of none."""
     for name in ("runs/b.jsonl", "runs/a.jsonl", "runs/deep/c.jsonl"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
@@ -36,46 +36,52 @@ def names(paths, base):
     return [path.relative_to(base).as_posix() for path in paths]
 
 
-def test_patterns_are_expanded_in_sorted_order(place):
-    expanded = expand(["runs/*.jsonl", "x.numbers", "runs/a.jsonl"], Folder(place))
-    assert names(expanded, place) == ["runs/a.jsonl", "runs/b.jsonl", "x.numbers", "runs/a.jsonl"]
-    assert names(expand([f"{place}/runs/**/*.jsonl"]), place) == [
+def test_patterns_are_expanded_in_sorted_order(inputs_folder):
+    expanded = expand(["runs/*.jsonl", "x.numbers", "runs/a.jsonl"], Folder(inputs_folder))
+    assert names(expanded, inputs_folder) == [
+        "runs/a.jsonl",
+        "runs/b.jsonl",
+        "x.numbers",
+        "runs/a.jsonl",
+    ]
+    assert names(expand([f"{inputs_folder}/runs/**/*.jsonl"]), inputs_folder) == [
         "runs/a.jsonl",
         "runs/b.jsonl",
         "runs/deep/c.jsonl",
     ]
 
 
-def test_a_file_whose_name_looks_like_a_pattern_is_a_file(place):
-    (place / "odd[1].jsonl").write_text(LINE)
-    assert names(expand(["odd[1].jsonl"], Folder(place)), place) == ["odd[1].jsonl"]
+def test_a_file_whose_name_looks_like_a_pattern_is_a_file(inputs_folder):
+    (inputs_folder / "odd[1].jsonl").write_text(LINE)
+    assert names(expand(["odd[1].jsonl"], Folder(inputs_folder)), inputs_folder) == ["odd[1].jsonl"]
 
 
 @pytest.mark.parametrize(
-    ("given", "message"), [*DATA["paths_that_lead_nowhere"], ("x" * 300, "File name too long")]
+    ("given_paths", "message"),
+    [*DATA["paths_that_lead_nowhere"], ("x" * 300, "File name too long")],
 )
-def test_paths_that_lead_nowhere(place, given, message):
+def test_paths_that_lead_nowhere(inputs_folder, given_paths, message):
     with pytest.raises(DataError) as caught:
-        expand([given], Folder(place))
+        expand([given_paths], Folder(inputs_folder))
     assert message in str(caught.value)
 
 
 def test_a_path_that_leads_nowhere_names_the_file_it_may_have_meant(tmp_path):
     (tmp_path / "openai.jsonl").write_text("{}")
-    for given, hint in [("openai.json", " (did you mean 'openai.jsonl'?)"), ("nai.jsonl", "")]:
+    for path_name, hint in [("openai.json", " (did you mean 'openai.jsonl'?)"), ("nai.jsonl", "")]:
         with pytest.raises(DataError) as caught:
-            expand([given], Folder(tmp_path))
-        assert str(caught.value) == f"{tmp_path / given}: no such file or directory{hint}"
+            expand([path_name], Folder(tmp_path))
+        assert str(caught.value) == f"{tmp_path / path_name}: no such file or directory{hint}"
 
 
-def test_pipes_and_sockets_are_refused(place):
+def test_pipes_and_sockets_are_refused(inputs_folder):
     """They cannot be read twice; a reader would wait for ever."""
-    os.mkfifo(place / "pipe")
+    os.mkfifo(inputs_folder / "pipe")
     with socket.socket(socket.AF_UNIX) as made:
-        made.bind(os.path.relpath(place / "sock"))
+        made.bind(os.path.relpath(inputs_folder / "sock"))
         for name in ("pipe", "sock"):
             with pytest.raises(DataError, match=f"{name}: neither a file nor a directory"):
-                expand([name], Folder(place))
+                expand([name], Folder(inputs_folder))
 
 
 @pytest.mark.parametrize(("paths", "expected", "shown"), DATA["names_are_short_and_unique"])
@@ -91,10 +97,10 @@ def test_names_are_short_and_unique(tmp_path, monkeypatch, paths, expected, show
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()
         made.append(path)
-    found = name_inputs(made)
-    assert [each.name for each in found] == expected
-    assert [each.shown for each in found] == shown
-    assert len({each.name for each in found}) == len(found)
+    named_inputs = name_inputs(made)
+    assert [named_input.name for named_input in named_inputs] == expected
+    assert [named_input.shown for named_input in named_inputs] == shown
+    assert len({named_input.name for named_input in named_inputs}) == len(named_inputs)
 
 
 def test_a_directory_is_named_whole(tmp_path, monkeypatch):
@@ -106,82 +112,88 @@ def test_a_directory_is_named_whole(tmp_path, monkeypatch):
     assert (here.name, here.shown) == ("runs.v1", "runs.v1")
 
 
-def test_the_format_is_recognised(place, registry):
-    assert recognise(expand(["x.numbers"], Folder(place)), registry, None)[0] == "numbers"
+def test_the_format_is_recognised(inputs_folder, registry):
+    assert recognise(expand(["x.numbers"], Folder(inputs_folder)), registry, None)[0] == "numbers"
 
 
-def test_directories_are_searched(place, registry):
+def test_directories_are_searched(inputs_folder, registry):
     """All files below, sorted, hidden ones aside.
 
     What is not recognised is told by its path below the directory.
     """
-    recognised = recognise(expand(["runs"], Folder(place)), registry, None)
+    recognised = recognise(expand(["runs"], Folder(inputs_folder)), registry, None)
     assert recognised.reader == "jsonl"
-    assert names(recognised.paths, place) == ["runs/a.jsonl", "runs/b.jsonl", "runs/deep/c.jsonl"]
+    assert names(recognised.paths, inputs_folder) == [
+        "runs/a.jsonl",
+        "runs/b.jsonl",
+        "runs/deep/c.jsonl",
+    ]
     assert recognised.ignored == ["runs/notes.txt"]
 
 
-def test_a_named_reader_is_believed(place, registry):
+def test_a_named_reader_is_believed(inputs_folder, registry):
     """Nothing is guessed for files; a directory is searched for files it knows."""
-    assert recognise([place / "runs/notes.txt"], registry, "jsonl").paths == [
-        place / "runs/notes.txt"
+    assert recognise([inputs_folder / "runs/notes.txt"], registry, "jsonl").paths == [
+        inputs_folder / "runs/notes.txt"
     ]
-    assert len(recognise([place / "runs"], registry, "jsonl").paths) == 3
+    assert len(recognise([inputs_folder / "runs"], registry, "jsonl").paths) == 3
 
 
-@pytest.mark.parametrize(("given", "message"), DATA["what_is_not_recognised"])
-def test_what_is_not_recognised(place, registry, given, message):
+@pytest.mark.parametrize(("given_paths", "message"), DATA["what_is_not_recognised"])
+def test_what_is_not_recognised(inputs_folder, registry, given_paths, message):
     with pytest.raises(DataError) as caught:
-        recognise(expand(given, Folder(place)), registry, None)
+        recognise(expand(given_paths, Folder(inputs_folder)), registry, None)
     assert message in str(caught.value)
 
 
 @pytest.mark.parametrize(
     ("name", "reader"), [("run", None), ("run", "letta"), ("runs/deep", "numbers")]
 )
-def test_directories_nobody_can_read(place, registry, run_lines, name, reader):
-    run_lines(place / "runs/a.jsonl", output="run")
-    (place / "run/results.jsonl").unlink()
-    said = {
+def test_directories_nobody_can_read(inputs_folder, registry, run_lines, name, reader):
+    run_lines(inputs_folder / "runs/a.jsonl", output="run")
+    (inputs_folder / "run/results.jsonl").unlink()
+    message = {
         "run": "a run without rows (results.jsonl is gone): there is nothing in it to grade again",
         "runs/deep": "numbers recognises nothing in this directory; name the files it shall read",
     }
     with pytest.raises(DataError) as caught:
-        recognise([place / name], registry, reader)
-    assert str(caught.value) == f"{place / name}: {said[name]}"
+        recognise([inputs_folder / name], registry, reader)
+    assert str(caught.value) == f"{inputs_folder / name}: {message[name]}"
 
 
-def test_a_run_that_kept_no_rows_is_not_read_again(place, registry, run_lines):
-    run_lines(place / "runs/a.jsonl", output="run", rows="none")
+def test_a_run_that_kept_no_rows_is_not_read_again(inputs_folder, registry, run_lines):
+    run_lines(inputs_folder / "runs/a.jsonl", output="run", rows="none")
     with pytest.raises(
         DataError, match=r"run: a run without rows \(rows: none\): there is nothing in it"
     ):
-        recognise([place / "run"], registry, None)
+        recognise([inputs_folder / "run"], registry, None)
 
 
-def test_several_formats_at_once_are_refused(place, registry):
+def test_several_formats_at_once_are_refused(inputs_folder, registry):
     """What is said of a suite can be pasted into one."""
     formats = (
         r"jsonl \(3 of them, such as .*a\.jsonl\), numbers \(1 of them, such as .*x\.numbers\)"
     )
     with pytest.raises(
         ConfigError, match=f"the inputs are of several formats: {formats}\n  - "
-    ) as said:
-        recognise(expand(["runs", "x.numbers"], Folder(place)), registry, None)
-    target = yaml.safe_load(str(said.value).partition(" in a suite: ")[2])
+    ) as caught:
+        recognise(expand(["runs", "x.numbers"], Folder(inputs_folder)), registry, None)
+    target = yaml.safe_load(str(caught.value).partition(" in a suite: ")[2])
     suite = gradestack.load_suite({**target, "graders": {"x": "toy"}}, registry=registry)
     assert suite.reader.name == "jsonl + numbers"
 
 
-def test_two_readers_that_claim_one_file_are_named(place, make_registry_, toys):
+def test_two_readers_that_claim_one_file_are_named(inputs_folder, make_registry_, toys):
     using = make_registry_(toys.component("reader", "numbers2", "Numbers"))
     with pytest.raises(
         ConfigError, match="could be numbers or numbers2; name the format with --reader"
     ):
-        recognise([place / "x.numbers"], using, None)
+        recognise([inputs_folder / "x.numbers"], using, None)
 
 
-def test_a_reader_that_stumbles_does_not_know_the_file(place, make_registry_, toys, monkeypatch):
+def test_a_reader_that_stumbles_does_not_know_the_file(
+    inputs_folder, make_registry_, toys, monkeypatch
+):
     """A broken sniff, or a reader that cannot be loaded, does not keep the others from working."""
 
     def stumble(cls, path, head):
@@ -189,26 +201,26 @@ def test_a_reader_that_stumbles_does_not_know_the_file(place, make_registry_, to
 
     monkeypatch.setattr(toys.Numbers, "sniff", classmethod(stumble))
     using = make_registry_(toys.component("reader", "sick", "Missing"))
-    assert recognise([place / "runs/a.jsonl"], using, None).reader == "jsonl"
+    assert recognise([inputs_folder / "runs/a.jsonl"], using, None).reader == "jsonl"
     with pytest.raises(DataError, match="not recognised"):
-        recognise([place / "x.numbers"], using, None)
+        recognise([inputs_folder / "x.numbers"], using, None)
 
 
-def test_one_file_is_read_once_whatever_its_spelling(place, registry, monkeypatch):
-    monkeypatch.chdir(place)
-    (place / "link.jsonl").symlink_to("runs/a.jsonl")
-    given = [
+def test_one_file_is_read_once_whatever_its_spelling(inputs_folder, registry, monkeypatch):
+    monkeypatch.chdir(inputs_folder)
+    (inputs_folder / "link.jsonl").symlink_to("runs/a.jsonl")
+    given_paths = [
         "runs/a.jsonl",
         "./runs/a.jsonl",
         "runs/../runs/a.jsonl",
-        str(place / "runs/a.jsonl"),
+        str(inputs_folder / "runs/a.jsonl"),
         "link.jsonl",
     ]
-    recognised = recognise(expand([*given, "runs/*.jsonl"]), registry, None)
+    recognised = recognise(expand([*given_paths, "runs/*.jsonl"]), registry, None)
     assert [str(path) for path in recognised.paths] == ["runs/a.jsonl", "runs/b.jsonl"]
-    assert [(str(path), said) for path, said in recognised.remarks] == [
+    assert [(str(path), message) for path, message in recognised.remarks] == [
         ("runs/a.jsonl", ": given 6 times; it is read once")
     ]
     recognised = recognise(expand(["runs", "runs/a.jsonl"]), registry, "jsonl")
     assert sum(path.name == "a.jsonl" for path in recognised.paths) == 1
-    assert [said for _, said in recognised.remarks] == [": given 2 times; it is read once"]
+    assert [message for _, message in recognised.remarks] == [": given 2 times; it is read once"]

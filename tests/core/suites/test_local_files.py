@@ -112,15 +112,15 @@ def test_files_are_loaded_before_what_is_of_their_classes(tmp_path):
     (tmp_path / "helper.py").write_text("class Unit:\n    pass\n")
     (tmp_path / "mine.py").write_text("import helper\nclass Thing:\n    unit = helper.Unit()\n")
     files = LocalFiles.load([tmp_path / "mine.py"])
-    thing = load_file(tmp_path / "mine.py").Thing()
-    thing.unit = thing.unit
-    (tmp_path / "pickled").write_bytes(pickle.dumps([files, thing]))
+    instance = load_file(tmp_path / "mine.py").Thing()
+    instance.unit = instance.unit
+    (tmp_path / "pickled").write_bytes(pickle.dumps([files, instance]))
     code = "import pickle; print(type(pickle.load(open('pickled', 'rb'))[1].unit).__module__)"
-    again = [sys.executable, "-c", code]
-    done = subprocess.run(again, cwd=tmp_path, capture_output=True, text=True, check=False)
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr) == ("helper\n", "")
     (tmp_path / "helper.py").write_text("class Unit:\n    pass\n\n")
-    done = subprocess.run(again, cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert "ConfigError: code of a run is not what it was when the run was begun" in done.stderr
 
 

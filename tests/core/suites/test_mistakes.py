@@ -15,24 +15,26 @@ from tests.core.outcomes import data
 from tests.core.toy_components import BASE
 
 CASES = [
-    pytest.param(group["suite"].replace("CASE", str(case)), overrides, told, id=f"{number}-{case}")
+    pytest.param(
+        group["suite"].replace("CASE", str(case)), overrides, messages, id=f"{number}-{case}"
+    )
     for number, group in enumerate(data(__file__, "bad_suites.yaml"))
-    for case, overrides, told in [
-        *((case, (), told) for case, told in group.get("cases", {}).items()),
-        *(("", (override,), told) for override, told in group.get("set", {}).items()),
+    for case, overrides, messages in [
+        *((case, (), messages) for case, messages in group.get("cases", {}).items()),
+        *(("", (override,), messages) for override, messages in group.get("set", {}).items()),
     ]
 ]
 
 
-@pytest.mark.parametrize(("text", "overrides", "told"), CASES)
-def test_what_is_wrong_is_told_with_its_place(load, with_echo, text, overrides, told):
-    wanted = [told] if isinstance(told, str) else told
-    found = [
-        each.removeprefix("suite.yaml:").strip()
-        for each in refused(load, text, *overrides, using=with_echo)
+@pytest.mark.parametrize(("text", "overrides", "messages"), CASES)
+def test_what_is_wrong_is_told_with_its_place(load, with_echo, text, overrides, messages):
+    wanted = [messages] if isinstance(messages, str) else messages
+    problems = [
+        problem.removeprefix("suite.yaml:").strip()
+        for problem in refused(load, text, *overrides, using=with_echo)
     ]
-    assert len(found) == len(wanted), found
-    assert all(any(problem.startswith(each) for problem in found) for each in wanted), found
+    assert len(problems) == len(wanted), problems
+    assert all(any(problem.startswith(start) for problem in problems) for start in wanted), problems
 
 
 def refused(load, text, *overrides, using=None, error=ConfigError):
@@ -59,8 +61,8 @@ def test_a_broken_plugin_is_told_with_the_place_that_uses_it(load, make_registry
     Beside mistakes of the suite, a configuration error that lists it too.
     """
     using = make_registry_(toys.component("grader", "sick", "Missing"))
-    (found,) = refused(load, BASE + "", "graders.quality=sick", using=using, error=PluginError)
-    assert found.startswith(
+    (problem,) = refused(load, BASE + "", "graders.quality=sick", using=using, error=PluginError)
+    assert problem.startswith(
         "--set graders.quality: grader 'sick' of plugin toys cannot be loaded: AttributeError"
     )
     both = refused(load, BASE + "nmae: y\n", "graders.quality=sick", using=using)

@@ -40,7 +40,7 @@ def test_a_file_is_used_as_if_it_were_installed(here, registry):
     report = gradestack.run(load, output="out", allow_code=True, registry=registry)
     assert average(report, "q") == 0.5
     assert report.summary["config"]["plugins"] == ["graders.py"]
-    assert [each["path"] for each in report.header["code"]] == [
+    assert [code_file["path"] for code_file in report.header["code"]] == [
         str(here / "base.py"),
         str(here / "graders.py"),
     ]

@@ -10,7 +10,7 @@ from tests.core.toy_components import Adapting
 
 
 @pytest.fixture
-def found(make_registry_, toys):
+def recording_registry(make_registry_, toys):
     return make_registry_(
         toys.component("stack", "counting", "counting_stack"),
         toys.component("stack", "raising", "raising_stack"),
@@ -28,33 +28,36 @@ def write(tmp_path):
 
     def written(name, *recorded):
         path = tmp_path / name
-        records = ({"id": str(number), "recorded": each} for number, each in enumerate(recorded))
+        records = (
+            {"id": str(number), "recorded": recording} for number, recording in enumerate(recorded)
+        )
         write_records(path, records)
         return str(path)
 
     return written
 
 
-def test_stacks_are_made_by_functions(found):
-    assert stack_for(found, "numbers")["graders"]["number"]["kind"] == "toy"
+def test_stacks_are_made_by_functions(recording_registry):
+    assert stack_for(recording_registry, "numbers")["graders"]["number"]["kind"] == "toy"
     for name, message in [
         ("raising", "raised LookupError: no stack here"),
         ("listed", "is list, not a mapping"),
     ]:
         with pytest.raises(PluginError, match=message):
-            stack_for(found, name)
+            stack_for(recording_registry, name)
     with pytest.raises(PluginError, match="is not a function"):
-        stack_for(found, "constant")
+        stack_for(recording_registry, "constant")
 
 
-def test_a_stack_may_depend_on_the_inputs(found, write):
+def test_a_stack_may_depend_on_the_inputs(recording_registry, write):
     """Its function is given them.
 
     Its gate is applied, and what it has to say is a warning of the run.
     """
     paths = [write("a.jsonl", {"score": 1.0}), write("b.jsonl", {"score": 0.0})]
     suite = gradestack.load_suite(
-        {"target": {"paths": paths, "reader": "jsonl"}, "stack": "counting"}, registry=found
+        {"target": {"paths": paths, "reader": "jsonl"}, "stack": "counting"},
+        registry=recording_registry,
     )
     assert [stage.key for stage in suite.graders] == ["a", "b"]
     assert [gate.metric_key for gate in suite.gates] == ["a"]
@@ -62,19 +65,20 @@ def test_a_stack_may_depend_on_the_inputs(found, write):
 
 
 @pytest.mark.parametrize(
-    "own", [{"gate": None}, {"gates": [{"metric_key": "b", "op": "lt", "value": 1}]}]
+    "own_options", [{"gate": None}, {"gates": [{"metric_key": "b", "op": "lt", "value": 1}]}]
 )
-def test_gates_of_its_own_take_the_place_of_the_stack_s(found, write, own):
+def test_gates_of_its_own_take_the_place_of_the_stack_s(recording_registry, write, own_options):
     paths = [write("a.jsonl", {"score": 1.0}), write("b.jsonl", {"score": 0.0})]
     suite = gradestack.load_suite(
-        {"target": {"paths": paths, "reader": "jsonl"}, "stack": "counting", **own}, registry=found
+        {"target": {"paths": paths, "reader": "jsonl"}, "stack": "counting", **own_options},
+        registry=recording_registry,
     )
     assert [gate.metric_key for gate in suite.gates] == [
-        each["metric_key"] for each in own.get("gates", [])
+        gate["metric_key"] for gate in own_options.get("gates", [])
     ]
 
 
-def test_a_grader_is_decided_on_by_the_first_records_of_each_input(found, write):
+def test_a_grader_is_decided_on_by_the_first_records_of_each_input(recording_registry, write):
     """It sees the first 1,000 records of each file, whatever becomes of it stands in the header,
     and is used.
     """
@@ -85,34 +89,36 @@ def test_a_grader_is_decided_on_by_the_first_records_of_each_input(found, write)
         "graders": {"x": {"kind": "adapting"}},
         "reports": [],
     }
-    loaded = gradestack.load_suite(suite, registry=found)
+    loaded = gradestack.load_suite(suite, registry=recording_registry)
     (stage,) = loaded.graders
     assert (stage.component.factor, stage.options["factor"]) == (FIRST + 1, FIRST + 1)
     assert loaded.config["graders"]["x"] == {"kind": "adapting"}
 
 
-def test_of_very_many_inputs_some_are_looked_into(found, write, monkeypatch):
+def test_of_very_many_inputs_some_are_looked_into(recording_registry, write, monkeypatch):
     """Spread evenly over all: 4 of 10 where 4 are looked into at most."""
     monkeypatch.setattr("gradestack.suites.components._MOST_INPUTS", 4)
     paths = [write(f"{number}.jsonl", {"score": 0.001}) for number in range(10)]
     suite = {"target": {"paths": paths, "reader": "jsonl"}, "graders": {"x": "adapting"}}
-    assert gradestack.load_suite(suite, registry=found).graders[0].component.factor == 4
+    assert (
+        gradestack.load_suite(suite, registry=recording_registry).graders[0].component.factor == 4
+    )
 
 
-def test_a_grader_may_refuse_a_recording(found, write):
+def test_a_grader_may_refuse_a_recording(recording_registry, write):
     suite = {
         "target": {"paths": [write("a.jsonl", {})], "reader": "jsonl"},
         "graders": {"x": "adapting", "y": "adapting"},
     }
     with pytest.raises(ConfigError) as caught:
-        gradestack.load_suite(suite, registry=found)
+        gradestack.load_suite(suite, registry=recording_registry)
     assert [problem.partition(": ")[2] for problem in caught.value.problems] == [
         f"graders.{key}: {key} finds no score in 1 input(s) of JsonLines" for key in "xy"
     ]
 
 
 @pytest.mark.parametrize("grader", ["adapting", Adapting()])
-def test_samples_in_memory_are_looked_at_and_graded(found, grader):
+def test_samples_in_memory_are_looked_at_and_graded(recording_registry, grader):
     """Those looked at are graded too, also when they are made one by one, and no more than 1,000
     are made ahead.
     """
@@ -123,7 +129,7 @@ def test_samples_in_memory_are_looked_at_and_graded(found, grader):
             made.append(number)
             yield {"id": str(number), "recorded": {"score": 0.001}}
 
-    graded = gradestack.stream(samples(), {"x": grader}, registry=found)
+    graded = gradestack.stream(samples(), {"x": grader}, registry=recording_registry)
     sample, grades = next(graded)
     assert (sample.id, grades["x"].score, len(made) < FIRST + 200) == ("0", 1.0, True)
     assert 1 + sum(1 for _ in graded) == FIRST + 200

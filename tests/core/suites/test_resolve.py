@@ -25,11 +25,11 @@ def test_what_a_suite_comes_to(load, tmp_path, case):
         '{"id": "a", "expected": [{"name": "f", "arguments": {"x": 1}}]}\n'
     )
     suite = load(case["suite"], *case.get("set", ()))
-    found = {
+    fields = {
         name: getattr(suite, name) for name in ("name", "profile", "main", "duplicates", "config")
     }
-    found |= {
-        "inputs": [given.shown for given in suite.inputs.data],
+    fields |= {
+        "inputs": [input_file.shown for input_file in suite.inputs.data],
         "reader": entry(suite.reader),
         "graders": [entry(stage) for stage in suite.graders],
         "metrics": [[metric.of, *entry(metric.stage)] for metric in suite.metrics],
@@ -38,7 +38,7 @@ def test_what_a_suite_comes_to(load, tmp_path, case):
         "engine": suite.engine.name,
         "warnings": list(suite.warnings),
     }
-    assert {name: found[name] for name in case["is"]} == case["is"]
+    assert {name: fields[name] for name in case["is"]} == case["is"]
 
 
 def test_a_component_that_the_suite_does_not_name_is_never_loaded(
@@ -89,12 +89,12 @@ def test_the_published_configuration_does_not_say_where_files_lie(load, tmp_path
 
 
 def test_a_suite_given_as_mapping_is_not_changed(tmp_path, registry, write_lines, record):
-    given = {
+    mapping = {
         "target": {"paths": str(write_lines([record("a")]))},
         "graders": {"q": {"kind": "toy"}},
     }
-    load_suite(given, overrides=["graders.q.factor=2", "target.reader=jsonl"], registry=registry)
-    assert given == {
+    load_suite(mapping, overrides=["graders.q.factor=2", "target.reader=jsonl"], registry=registry)
+    assert mapping == {
         "target": {"paths": str(tmp_path / "runs.jsonl")},
         "graders": {"q": {"kind": "toy"}},
     }
@@ -137,9 +137,9 @@ def test_engine_and_workers_from_beside_the_suite(tmp_path, write_lines, record,
         "reader": "jsonl",
     }
 
-    def engine(written, **beside):
+    def engine(written, **members):
         more = {} if written is None else {"engine": written}
-        return gradestack.load_suite(suite | more, registry=registry, **beside).engine
+        return gradestack.load_suite(suite | more, registry=registry, **members).engine
 
     assert engine(None).name == "auto"
     assert engine({"memory": "2GiB"}, workers=2).options["workers"] == 2

@@ -16,15 +16,15 @@ def run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("gradestack.jsonio.records.SHARD_BYTES", 900)
     monkeypatch.setattr(journal, "SECONDS_BETWEEN_WRITES", -1.0)
-    many, said = range(30), {"role": "assistant", "content": "ok"}
-    lines = [{"id": f"a{each}", "messages": [said], "expected": "ok"} for each in many]
+    many, reply = range(30), {"role": "assistant", "content": "ok"}
+    lines = [{"id": f"a{number}", "messages": [reply], "expected": "ok"} for number in many]
     chats = [
-        {"messages": [{"role": "user", "content": f"Question {each}?"}, said]} for each in many
+        {"messages": [{"role": "user", "content": f"Question {number}?"}, reply]} for number in many
     ]
     for name, records in (("lines.jsonl", lines), ("chats.jsonl", [*chats, {"messages": 3}])):
         write_records(tmp_path / name, records)
     (tmp_path / "table.csv").write_text(
-        "id,answer,expected\n" + "".join(f"c{each},no,ok\n" for each in many)
+        "id,answer,expected\n" + "".join(f"c{number},no,ok\n" for number in many)
     )
 
     def call(output, paths=None, **options):

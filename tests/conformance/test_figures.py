@@ -39,9 +39,9 @@ def numbers(figures_map, above=()):
 
 
 def interval_beside(figures_map, path):
-    """Return what stands beside a figure, or beside the map it is in.
+    """Return the interval, or the reason for none, beside a figure or beside the map it is in.
 
-    An interval, a reason, or nothing.
+    None where neither stands there.
     """
     for cut in range(len(path) - 1, -1, -1):
         at = figures_map
@@ -55,7 +55,10 @@ def interval_beside(figures_map, path):
 
 
 def checked(out):
-    """Return how many figures of a run have intervals, and what is wrong with the others."""
+    """Check the figures of a run.
+
+    Return the number of figures with an interval, and a text for each wrong figure.
+    """
     summary, header = (
         json.loads((out / f"{name}.json").read_text()) for name in ("summary", "header")
     )

@@ -57,9 +57,9 @@ def _run(*arguments):
 
 
 def _graded_twice(records_file, options, folder):
-    """Return what a run and its rows graded again come to.
+    """Grade a file and the rows of that run again, and return the folders of both.
 
-    None where it was refused, not fitting the file.
+    Return None where the options do not fit the file, and it was refused.
     """
     first, second, suite = folder / "first", folder / "second", folder / "suite.yaml"
     code = _run("grade", records_file, *options, "--output", first)

@@ -186,7 +186,7 @@ def shapes(here):
 
 @attrs.frozen
 class Said:
-    """What a command exited with and printed."""
+    """The exit code of a command and the text it printed."""
 
     code: int
     out: str

@@ -1,4 +1,4 @@
-"""What tests look at when a run or a command is over."""
+"""Helpers that read and check the outcome of a run or a command."""
 
 import json
 from pathlib import Path

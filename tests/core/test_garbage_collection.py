@@ -1,4 +1,4 @@
-"""How often the interpreter looks for garbage during a shard."""
+"""Tests of how often the interpreter collects garbage during a shard."""
 
 import gc
 

@@ -21,9 +21,9 @@ MOST = 2.5
 
 
 def grows(work, small):
-    """Return how much more processor time twice as much takes.
+    """Measure how many times more processor time twice the input takes.
 
-    The least of three trials, as others may disturb.
+    The least ratio of three trials is returned, as other processes may disturb.
     """
     collected = []
     for _ in range(3):

@@ -125,7 +125,7 @@ def imported_modules(path):
 
 
 def files_outside():
-    """Return what imports gradestack as its users do.
+    """List the files that import gradestack as its users do.
 
     Plugins, examples, the third-party package, typing tests.
     """
@@ -239,7 +239,7 @@ def test_the_outside_imports_the_public_paths_only():
 
 
 def test_the_documentation_imports_the_public_paths_only():
-    """What readers copy keeps working."""
+    """Code that readers copy from the documentation keeps working."""
     statement = re.compile(r"^\s*(?:from|import) (gradestack(?:\.\w+)*)\b", re.MULTILINE)
     private = {}
     for page in sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]):

@@ -16,7 +16,7 @@ HEAD = "import attrs\nfrom gradestack import *\nfrom gradestack import Component
 
 
 def found_in(file, law):
-    """Return what the checks of a file find wrong, as text."""
+    """Run the checks of a file, and return their failures as text."""
     messages = []
     for check in checks(str(file)):
         if law is None and check.name.endswith("hash seed"):

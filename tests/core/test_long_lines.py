@@ -1,4 +1,4 @@
-"""What a line of many megabytes costs."""
+"""Tests of the memory that a line of many megabytes costs."""
 
 from pathlib import Path
 

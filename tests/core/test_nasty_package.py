@@ -45,7 +45,7 @@ def grades_of(out):
 
 @pytest.fixture(scope="module")
 def plain():
-    """What the grader beside the nasty one says."""
+    """Scores by the grader beside the nasty one."""
     import gradestack
 
     return [grade["tau_partial"].score for _, grade in gradestack.stream(RECORDS, ["tau_partial"])]

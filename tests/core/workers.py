@@ -70,7 +70,7 @@ def worker(folder, reader, *, graders, metrics=(), **fields):
 
 
 def merged(made, *results):
-    """Return what the results of a worker's shards come to."""
+    """Merge the results of a worker's shards."""
     merged = Merged.of(made.plan)
     for result in results:
         merged.add(result)

@@ -37,7 +37,7 @@ NO_NAME = dict.fromkeys(map(ord, "/ []"), "-")
 
 
 class Ended(NamedTuple):
-    """What a command came to."""
+    """The exit code, text and processor time of a command that ended."""
 
     code: int
     text: str

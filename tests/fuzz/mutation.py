@@ -188,7 +188,7 @@ def write(path, content):
 
 
 def unpacked(content):
-    """Return what bytes hold: themselves, unless they are packed."""
+    """Unpack bytes; those that are not packed are returned as they are."""
     return gzip.decompress(content) if content.startswith(b"\x1f\x8b") else content
 
 

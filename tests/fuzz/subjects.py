@@ -1,4 +1,4 @@
-"""What is mutated: the examples of every format, and how many records stand in a file of each."""
+"""The files that are mutated: examples of every format, with the number of records in each."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""What contributors rely on.
+"""Tests of the tools that contributors rely on.
 
 Changelog fragments that are taken up, hooks that run what `make lint` runs.
 """

@@ -1,4 +1,4 @@
-"""What the command line prints of a run.
+"""Tests of the lines the command line prints about a run.
 
 Progress, what it is summed up by, states, failures, and what is odd.
 """

@@ -209,7 +209,7 @@ def test_a_directory_may_be_a_link_of_the_users_own(graded, call):
 
 @pytest.mark.parametrize(("name", "kind"), DATA["an_unfinished_run_of_links_is_not_continued"])
 def test_an_unfinished_run_of_links_is_not_continued(graded, call, name, kind):
-    """What its journal and its rows lead to would be cut off and written on.
+    """Continuing would cut off and write on the files its journal and rows lead to.
 
     Begun anew, the run replaces them.
     """

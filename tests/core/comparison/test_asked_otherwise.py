@@ -95,7 +95,7 @@ def test_other_questions_of_the_same_ids_are_refused(graded, command):
     ],
 )
 def test_other_wording_is_a_warning(graded, command, inputs, expected):
-    """Of no more than half of the tasks, or of tasks that what is expected tells apart."""
+    """Half of the tasks differ at most, or the expected answers tell the tasks apart."""
     graded("a", lines(QUESTIONS, expected))
     graded("b", lines(inputs, expected))
     done = command("compare", "a", "b", "-o", "compared")

@@ -80,7 +80,7 @@ def two(tmp_path):
 
 
 def of_rows(report, without=None):
-    """Return what the metrics say of a run's rows, by path."""
+    """Compute the figures of a run's rows, by path."""
     rows = [
         (
             row["sample"]["id"],

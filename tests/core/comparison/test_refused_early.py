@@ -1,4 +1,4 @@
-"""What cannot be compared or written is refused before anything is graded, which may take long."""
+"""Runs that cannot be compared or written are refused before files are graded."""
 
 import json
 

@@ -210,7 +210,7 @@ TASKS = {"a": [1, 1, 1, 0], "b": [1, 1, 0, 0], "c": [1, 1, 1], "d": [1] * 6 + [0
     [("3 of 4", ["b", "e"]), ("4 of 4", ["a", "b", "c", "d", "e"]), (1, []), (2, ["e"])],
 )
 def test_each_task_must_pass_some_of_its_runs(at_least, failing):
-    """Of more runs than asked for the same share must pass; of fewer the same number."""
+    """With more runs than asked for, the same share must pass; with fewer, the same number."""
     records = [
         {"id": task, "run": number, "predicted": "x", "expected": {"text": "x" if passed else "y"}}
         for task, verdicts in TASKS.items()

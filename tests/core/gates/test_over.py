@@ -1,4 +1,4 @@
-"""What a gate's figure is over.
+"""Tests of the samples a gate's figure is computed over.
 
 Failed and missing samples count against a percentage, and are named otherwise.
 """

@@ -1,4 +1,4 @@
-"""How sure gates are.
+"""Tests of the intervals that gates decide by.
 
 The interval of what they compare, by task, and what decides when the limit lies in it.
 """

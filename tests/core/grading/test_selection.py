@@ -1,4 +1,4 @@
-"""Which samples count: the first tasks, certain tags, the last of several duplicates."""
+"""Tests of the samples that count: the first tasks, certain tags, the last of several duplicates."""
 
 import pytest
 

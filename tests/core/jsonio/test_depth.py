@@ -35,9 +35,7 @@ def below(calls, read):
 
 
 def listed(text, folder):
-    """Return what is wrong with the only element of a list in a file, raised as other
-    readers do.
-    """
+    """Read the only element of a list in a file, and raise its problem as other readers do."""
     path = folder / "list.json"
     path.write_text(f"[{text}]")
     (element,) = iter_list(path)

@@ -149,7 +149,7 @@ def test_too_deep_is_a_recursion_error():
 
 
 def test_a_level_takes_one_call():
-    """What is read can be written on every Python.
+    """Values that were read can be written on every Python.
 
     A value takes no more room here than it has levels.
     """

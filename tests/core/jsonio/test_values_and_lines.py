@@ -61,7 +61,7 @@ PIECES += [b"\xff", b"\xed\xa0\x80", b"\x00", b"\n", b"\xef\xbb\xbf", b"'", b"\x
 
 
 def outcome(read, data):
-    """Return what reading comes to: the value with its types, or that it is refused."""
+    """Read a text, and return the repr of its value, or "refused"."""
     try:
         return repr(read(data))
     except (ValueError, RecursionError):

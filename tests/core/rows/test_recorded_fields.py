@@ -1,4 +1,4 @@
-"""What rows carry only when it was recorded."""
+"""Tests of the fields that rows carry only when they were recorded."""
 
 import json
 import math
@@ -40,7 +40,7 @@ DETAILS = DATA["details"]
 
 
 def test_details_of_calls_are_in_the_row():
-    """What was recorded but its id.
+    """A call's row has all that was recorded but its id.
 
     A result where no conversation has it, a requestor if not the assistant.
     """

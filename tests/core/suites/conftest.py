@@ -76,7 +76,7 @@ class Web:
                     web.over.wait()
 
             def log_message(self, *_):
-                """Say nothing."""
+                """Print no line of a request."""
 
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.place = f"127.0.0.1:{self.server.server_port}"

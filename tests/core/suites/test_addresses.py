@@ -263,7 +263,7 @@ def test_a_server_that_falls_silent_is_waited_for_a_while(
 
 
 def test_a_run_is_continued_with_another_signature(web):
-    """What it depends on is the address without it, and what the file holds."""
+    """The run depends on the address without the signature, and on the content of the file."""
 
     def looked_at(query):
         content = {"target": {"paths": [f"{web.address}/log.jsonl?{query}"]}}

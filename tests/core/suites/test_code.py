@@ -254,7 +254,7 @@ def test_a_file_without_a_name_is_told_so_with_or_without_leave(shapes, command)
 
 
 def test_a_registry_is_not_changed_by_a_suite(shapes, registry):
-    """What a file offers belongs to the run that names it."""
+    """Components of a file belong to the run that names it."""
     before = registry.names("grader")
     graded("shapes.py:Share", registry=registry)
     assert registry.names("grader") == before

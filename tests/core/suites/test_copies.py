@@ -180,7 +180,7 @@ def test_a_file_that_is_called_like_an_address_is_a_file(tmp_path, monkeypatch):
 
 
 def test_a_run_of_a_packed_file_can_be_continued_by_another_process(tmp_path, monkeypatch):
-    """What it depends on is the file that was given, not where its copy lies."""
+    """The run depends on the file that was given, not on the folder of its copy."""
     path = tmp_path / "runs.jsonl.gz"
     path.write_bytes(gzip.compress(LINES))
 

@@ -1,4 +1,4 @@
-"""Which exporters run: those that are named, and those that come with the reader."""
+"""Tests of the exporters that run: those that are named, and those that come with the reader."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Which reader the files of a folder have: that of each by itself, though not each is asked for."""
+"""The files of a folder have the reader each has by itself, though not each is looked at."""
 
 import json
 

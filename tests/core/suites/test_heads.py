@@ -1,4 +1,4 @@
-"""What the beginning of a file says: formats, odd ones, and first records that are very long."""
+"""Tests of the beginnings of files: formats, odd ones, and first records that are very long."""
 
 import bz2
 import json

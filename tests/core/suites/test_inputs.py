@@ -170,7 +170,7 @@ def test_a_run_that_kept_no_rows_is_not_read_again(inputs_folder, registry, run_
 
 
 def test_several_formats_at_once_are_refused(inputs_folder, registry):
-    """What is said of a suite can be pasted into one."""
+    """The lines that the error suggests can be pasted into a suite."""
     formats = (
         r"jsonl \(3 of them, such as .*a\.jsonl\), numbers \(1 of them, such as .*x\.numbers\)"
     )

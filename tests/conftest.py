@@ -122,6 +122,7 @@ class Held:
             path.unlink(missing_ok=True)
 
     def start(self, *options, program=("-m", "gradestack.cli")):
+        """Start the run of the suite in a process group of its own."""
         command = [
             sys.executable,
             *program,
@@ -137,6 +138,7 @@ class Held:
         return run
 
     def stand_still(self, run, out, workers=1, least=None):
+        """Wait until so many workers stand still and the rows before them are on record."""
         rows = self.place / f".{out}.unfinished/run/results.jsonl"
 
         def true():

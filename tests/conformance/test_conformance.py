@@ -20,6 +20,7 @@ def _of(kind):
 
 
 def _made(component):
+    """Make the component with no options, and with those of a profile, where it takes them."""
     target = REGISTRY.load(component.kind, component.name)
     variants = []
     for options in ({}, {"profile": "upstream"}):

@@ -51,6 +51,7 @@ class Log(Exporter):
 
 
 def worker_maker(folder):
+    """Return a function that makes a worker with three graders and their metrics."""
     made = []
 
     def make(**fields):
@@ -92,6 +93,7 @@ WISHES = {
 
 
 def sample(number, **fields):
+    """Make the numbered sample; some failed, one is missing, some break the toy grader."""
     wish = {"do": WISHES[number]} if number in WISHES else {}
     failed = number % 31 == 7
     made = (CALL, replace(CALL, arguments={"x": number % 4, "y": [2, 1]}))[number % 2 :]
@@ -129,6 +131,7 @@ def rows(result):
 
 
 def readable_result(made, result):
+    """Return the result of a shard as data that can be compared: rows, figures, counts, files."""
     merging = merged(made, result)
     return {
         "rows": None if result.parts.rows is None else result.parts.rows.read_bytes(),
@@ -157,6 +160,7 @@ def whole_result(made, samples):
 
 
 def consistent(result):
+    """Check that rows, table and native file hold the same samples, and return their ids."""
     ids = [row["sample"]["id"] for row in rows(result)]
     assert result.samples == len(ids)
     table = Table([])

@@ -84,6 +84,8 @@ def record():
 
 @pytest.fixture
 def run_lines(tmp_path, write_lines, registry):
+    """Return a function that grades records by a suite of toys, and returns the report."""
+
     def run(
         records: Iterable[Any],
         *,
@@ -140,6 +142,7 @@ def full_disk(monkeypatch):
 
 @pytest.fixture
 def load(tmp_path, write_lines, record, registry):
+    """Return a function that writes a suite and loads it with the toys installed."""
     write_lines([record("a", 1.0)])
 
     def call(text, *overrides, using=None):
@@ -167,6 +170,7 @@ def make_worker(tmp_path):
 
 @pytest.fixture
 def here(tmp_path, monkeypatch, write_lines, record):
+    """Enter a folder with three records, one of them broken, a suite and a file of numbers."""
     monkeypatch.chdir(tmp_path)
     write_lines([record("a", 1.0), record("b", 0.5), "broken"])
     (tmp_path / "suite.yaml").write_text(

@@ -30,6 +30,7 @@ def some_of(cases, every):
 
 
 def at(value, path):
+    """Look up the value at a dotted path of keys, positions and attributes; tuples become lists."""
     for name in path.split("."):
         if isinstance(value, dict | list):
             value = value[int(name) if isinstance(value, list) else name]

@@ -45,6 +45,7 @@ def only(mapping):
 
 
 def reason_of(reason):
+    """Return a reason of a grade as data."""
     written_reason = {
         "code": reason.code,
         **only({name: getattr(reason, name) for name in ("pointer", "subject", "message")}),
@@ -56,6 +57,7 @@ def reason_of(reason):
 
 
 def shared_of(graded):
+    """Return the fields that grades and items have in common, as data."""
     fields = only({name: pure(getattr(graded, name)) for name in ("counts", "parts")})
     fields |= {
         name: getattr(graded, name)
@@ -77,6 +79,7 @@ def item_of(item):
 
 
 def grade_of(grade):
+    """Return a grade as data, its fault named in the metadata."""
     fault = grade.fault
     named = (
         {} if fault is None else {"error": fault.message, "error_type": fault.type or fault.code}
@@ -121,6 +124,7 @@ def made_calls_of(sample):
 
 
 def calls_of(calls):
+    """Return tool calls as data; None where there are none to compare."""
     call_rows = None if calls is None else []
     for call in calls or ():
         row = {"name": call.name, "arguments": pure(call.arguments)}
@@ -135,6 +139,7 @@ def calls_of(calls):
 
 
 def reference(sample, grades, headline, passed, submissions):
+    """Return the row of a sample and its grades as data, spelled out key by key."""
     expected = sample.expected
     submission_texts = [submissions.get(headline), sample.text, sample.label, ""]
     written = {key: grade_of(grade) for key, grade in grades.items()}
@@ -231,6 +236,7 @@ def parsed(line):
 
 
 def row_bytes(sample, grades, main, *, passed=None, submissions=None):
+    """Encode the row of a sample; raise the fault of a grade that could not be written."""
     success = None if passed is None else Always(main, passed)
     line, _, kept_grades = line_and_kept(
         sample, grades, main, success=success, submissions=submissions
@@ -257,6 +263,10 @@ class Always:
 def line_and_kept(
     sample, grades, main, *, success=None, submissions=None, signatures=None, strict=False
 ):
+    """Encode one sample.
+
+    Return its line, the sample that was written, and the grades that were kept in the row.
+    """
     encoder = RowEncoder(
         main=main,
         success=success,

@@ -7,6 +7,7 @@ from gradestack.rows.read import table_of
 
 
 def recomputed(report, metrics):
+    """Compute the figures of a report from its rows, by grader and metric."""
     needs, figures_by_grader = (
         needs_of_figures(report.states, metrics),
         {key: {} for key in report.states},

@@ -19,6 +19,8 @@ RIGHT = DATA["right"]
 
 @pytest.fixture
 def checked(tmp_path):
+    """Return a function that writes cases to a file below a folder, and checks each."""
+
     def check(*cases, text=None):
         (tmp_path / "deep").mkdir(exist_ok=True)
         (tmp_path / "deep/few.yaml").write_text(

@@ -27,6 +27,7 @@ RECORDS = [
 
 
 def installed(way, distribution, *, documented=False):
+    """Install the package that breaks in this way, and return its folder."""
     offers = [offer.split() for offer in way.get("offers", ["grader bad Bad"])]
     targets = [(kind, name, f"nasty_one:{target}", "Nasty") for kind, name, target in offers]
     code = (

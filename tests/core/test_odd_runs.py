@@ -20,6 +20,7 @@ CASES = [
 
 @pytest.fixture(scope="module")
 def sound(tmp_path_factory):
+    """Grade the same samples into `good` and `bad`, and return the folder of both."""
     folder = tmp_path_factory.mktemp("runs")
     call = {"name": "f", "arguments": {}}
     samples = [

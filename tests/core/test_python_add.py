@@ -19,6 +19,7 @@ def files_of(run):
 
 @pytest.fixture
 def records(tmp_path, monkeypatch):
+    """Write a file of six tasks with two runs each, and return its path."""
     monkeypatch.chdir(tmp_path)
     samples = [
         {"id": f"t{task}", "run": run, "expected": CALL, "predicted": CALL}

@@ -16,6 +16,7 @@ DATA = data(__file__, "report.yaml")
 
 @pytest.fixture
 def finished(run_lines, record):
+    """Return the report of a run with two graders, a gate and three reporters."""
     records = [record("a", 1.0), record("b", 0.25), record("c", recorded={"do": "skip"})]
     graders = {"zeta": "toy", "alpha": {"kind": "toy", "factor": 0.5}}
     return run_lines(

@@ -38,6 +38,7 @@ PARTS = {"g": (), "h": ("fault", "metadata:set")}
 
 
 def samples(number, seed=0):
+    """Draw the keys of samples, some with odd characters in every text."""
     rng = random.Random(seed)  # noqa: S311 - test data
     return [
         Key(
@@ -52,6 +53,7 @@ def samples(number, seed=0):
 
 
 def table(keys, grades, cuts=()):
+    """Fill a table with keys and grades, in parts cut at these positions."""
     wanted = Wanted(parts=PARTS, facets=("domain",))
     filled_table = Table(PARTS)
     for start, end in zip([0, *cuts], [*cuts, len(keys)], strict=True):

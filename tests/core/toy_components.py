@@ -63,6 +63,7 @@ class Toy(Grader):
             raise ValueError(msg)
 
     def grade(self, sample: Sample) -> Grade:
+        """Grade the recorded score, or fail in the way that the sample wishes."""
         wish = sample.recorded.get("do")
         if wish == "raise":
             msg = f"cannot grade {object()!r}"
@@ -124,6 +125,7 @@ class Count(Aggregator):
         }
 
     def compute(self, grades: Grades) -> Mapping[str, Any]:
+        """Return the sum of scores, the outcomes and the ids; fail where that was asked for."""
         self._stumble("compute")
         totals = {
             name.removeprefix("outcome "): number for name, number in sorted(grades.totals.items())
@@ -158,6 +160,7 @@ class Echo(Exporter):
         return ("[\n", "\n]\n")
 
     def finish(self, summary: Any) -> Mapping[str, str]:
+        """Return a file of the toy's figures; fail where that was asked for."""
         if self.breaks == "finish":
             msg = "no end"
             raise RuntimeError(msg)
@@ -272,6 +275,7 @@ class NumbersProgram(Program):
     title = "the program of numbers"
 
     def run(self, given: ProgramInput) -> ProgramRun:
+        """Sum the numbers of a file into a figure, a line and two native files."""
         if given.config.get("name") == "broken":
             msg = "the program stumbled"
             raise LookupError(msg)

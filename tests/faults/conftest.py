@@ -41,6 +41,7 @@ class Recording:
             )
 
     def suite(self, engine, **more):
+        """Return a suite over the files of the folder, for an engine."""
         grader = {"kind": "python_function", "file": str(self.place / "grader.py"), "name": "grade"}
         target = {"paths": [str(self.place / "*.jsonl")]}
         base = {
@@ -77,6 +78,7 @@ def scratch(tmp_path, monkeypatch):
 
 @pytest.fixture
 def marked(tmp_path, monkeypatch):
+    """Return a function that lists the ids of all processes started by this test."""
     mark = f"GRADESTACK_FAULT_TEST={tmp_path}".encode()
     monkeypatch.setenv("GRADESTACK_FAULT_TEST", str(tmp_path))
 

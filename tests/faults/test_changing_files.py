@@ -28,6 +28,7 @@ ENGINES = ["serial", {"kind": "processes", "workers": 2}]
 
 @pytest.fixture
 def meanwhile(monkeypatch):
+    """Return a function that has an action happen between planning and reading."""
     planned = loop.shards_of
 
     def after_planning(action):

@@ -26,6 +26,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="signals of POSI
 
 
 def tau_record(number):
+    """Return a tau-bench record with one call, its reward by its number."""
     call = {"name": "book", "kwargs": {"a": number}}
     function = {"name": "book", "arguments": json.dumps({"a": number})}
     made = [{"id": "c", "type": "function", "function": function}]

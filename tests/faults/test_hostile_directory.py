@@ -73,6 +73,8 @@ def here(tmp_path):
 
 @pytest.fixture
 def command(here):
+    """Return a function that runs the installed command in the hostile directory."""
+
     def run(*arguments, program=(str(PROGRAM),), **variables):
         environment = {
             name: value

@@ -32,6 +32,7 @@ def _faults(report):
 
 
 def _all_there(report, recording):
+    """Check that every record has a row, and a grade that is right or failed."""
     rows = list(report.rows())
     assert [row["sample"]["id"] for row in rows] == [f"t{n}" for n in range(recording.count)]
     scores = {n: row["grade"]["score"] for n, row in enumerate(rows) if row["state"] == "graded"}
@@ -105,6 +106,7 @@ def test_a_grader_that_never_gives_memory_back(recording):
 
 
 def _nested(recording, engine, depths):
+    """Grade records nested to these depths, and return the depths that were read."""
     call = '{{"name": "f", "arguments": {{"a": {0}}}}}'
     for path in recording.place.glob("*.jsonl"):
         path.unlink()

@@ -64,6 +64,7 @@ class Laboratory:
         (folder / "suite.yaml").write_text(yaml.safe_dump(suite))
 
     def start(self, output, engine, *options, before="", **more):
+        """Start the run in a process group of its own, its progress put on record at once."""
         command = [
             sys.executable,
             "-c",

@@ -151,6 +151,7 @@ def fuzz(request, record_property, tmp_path):
 
 
 def pytest_terminal_summary(terminalreporter):
+    """Print the number of inputs that were fuzzed."""
     reports = [
         report for kind in ("passed", "failed") for report in terminalreporter.stats.get(kind, [])
     ]

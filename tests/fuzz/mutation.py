@@ -67,6 +67,7 @@ forms = st.sampled_from(
 
 
 def edited(content, edits, tokens=TOKENS):
+    """Apply edits of bytes to the content of a file."""
     for kind, position, token, length in edits:
         at = position % (len(content) + 1)
         if kind == "insert":
@@ -86,6 +87,7 @@ def edited(content, edits, tokens=TOKENS):
 
 
 def changed(records, edits):
+    """Apply edits of values to a copy of JSON data."""
     records = json.loads(json.dumps(records))
     for kind, position, number in edits:
         holder, step = _place([records], position)
@@ -121,6 +123,7 @@ def _root(records, holder):
 
 
 def _place(top, number):
+    """Choose a value below the top by a number; return its container and the key in it."""
     holder, step = top, 0
     number += 1
     while number:
@@ -170,6 +173,7 @@ def _table(records, layout):
 
 
 def written(records, layout):
+    """Return the bytes of records in a layout: lines, JSON, CSV or Parquet."""
     if layout in ("csv", "parquet"):
         return _table(records, layout)
     if layout == "lines" and isinstance(records, list):
@@ -193,6 +197,7 @@ def unpacked(content):
 
 
 def formed(content, form, other):
+    """Return content in another form: packed, in another encoding, with other line ends."""
     if form == "gzip":
         return gzip.compress(content, mtime=0)
     if form == "utf-16":

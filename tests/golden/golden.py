@@ -92,6 +92,7 @@ def run_program(program: Path, environment: dict[str, str]) -> Run:
     """Return the function that runs a program of its own."""
 
     def run(words: list[str], folder: Path) -> tuple[int, str, str]:
+        """Run the program in a folder; return its exit code, output and errors."""
         done = subprocess.run(
             [str(program), *words],
             cwd=folder,

@@ -46,6 +46,7 @@ def run_here(monkeypatch, capsys):
     monkeypatch.delenv("GRADESTACK_REFERENCE_DATA", raising=False)
 
     def run(words, folder):
+        """Run the command in this process; return its exit code, output and errors."""
         monkeypatch.chdir(folder)
         capsys.readouterr()
         code = 0

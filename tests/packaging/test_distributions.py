@@ -19,6 +19,7 @@ THIRD = ROOT / "tests" / "third_party" / "gradestack-shout"
 
 
 def _run(*command, cwd, code=0):
+    """Run a command in a clean environment, check its exit code and return its output."""
     clean = {
         name: value
         for name, value in os.environ.items()

@@ -39,6 +39,7 @@ def text_of(hostile, what):
 
 
 def records(*, hostile):
+    """Return records whose texts are all hostile or all plain, one of them failed."""
     recorded_samples = []
     for number, predicted in enumerate(["a", "b", "c"]):
         text = text_of(hostile, "text")
@@ -74,6 +75,7 @@ def records(*, hostile):
 
 
 def suite(*, hostile):
+    """Return a suite whose names are all hostile, or all plain."""
     key, facet = text_of(hostile, "grader"), text_of(hostile, "facet")
     return {
         "name": text_of(hostile, "suite"),
@@ -87,6 +89,8 @@ def suite(*, hostile):
 
 @pytest.fixture
 def hostile_folder(tmp_path, monkeypatch):
+    """Return a function that fills a folder with hostile or plain files, and enters it."""
+
     def make(*, hostile):
         here = tmp_path / ("hostile" if hostile else "plain")
         here.mkdir()

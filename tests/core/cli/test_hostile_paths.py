@@ -55,6 +55,8 @@ def folder(tmp_path_factory):
 
 @pytest.fixture
 def command(capsys):
+    """Return a function that runs a command in limited time, and returns its code and output."""
+
     def run(*options):
         signal.alarm(100)  # interrupts what waits
         try:

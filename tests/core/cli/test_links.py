@@ -25,6 +25,7 @@ KINDS = ["file", "other_name", "folder", "dangling", "full", "pipe"]
 
 @pytest.fixture
 def call(command, monkeypatch, graded):
+    """Return a function that runs a command, checks its code and returns its text."""
     monkeypatch.chdir(graded)
 
     def late(*_):

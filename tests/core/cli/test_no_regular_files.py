@@ -31,6 +31,8 @@ READS = {
 
 @pytest.fixture
 def command(capsys):
+    """Return a function that runs a command in limited time, and returns its code and errors."""
+
     def run(*options):
         signal.alarm(60)  # interrupts what opens a FIFO
         try:

@@ -28,6 +28,8 @@ STUBBORN = DATA["stubborn"]
 
 @pytest.fixture
 def hanging(stalled_run):
+    """Return a function that starts a run and waits until its grader stands still."""
+
     def start(grader=None):
         if grader is not None:
             (stalled_run.place / "grader.py").write_text(grader)

@@ -30,6 +30,7 @@ def lines(inputs, expected="x", runs=1):
 
 @pytest.fixture
 def graded(tmp_path, command, monkeypatch):
+    """Return a function that writes records, grades them and returns the folder of the run."""
     monkeypatch.chdir(tmp_path)
 
     def grade(name, records, *options):

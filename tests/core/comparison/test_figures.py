@@ -61,6 +61,7 @@ def labelled(seed, right, tasks=40):
 
 
 def graded_to(folder, samples, **options):
+    """Grade samples with a grader of labels into a folder, and return that folder."""
     metrics = {"classification": {"of": "g"}, "pass_hat_k": {"of": "g"}}
     graders = {"g": Labels} | options.pop("graders", {})
     gradestack.grade(
@@ -264,6 +265,7 @@ OWN = DATA["own"]
     ids=["named", "offered"],
 )
 def runs_of_own(request, tmp_path, command, monkeypatch):
+    """Grade two runs with an aggregator of a file, and return the path of that file."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "own.py").write_text(OWN)
     for name, right in (("a", 1), ("b", 2)):
@@ -359,6 +361,7 @@ def grader(better, verdict=None):
 
 
 def graded(out, scores, of, *, gate=None, models=None):
+    """Grade tasks by their recorded scores into a folder, and return that folder."""
     samples = [
         {
             "id": task,

@@ -50,6 +50,7 @@ def draw_run(rng):
 
 
 def check_comparison(seed, out):
+    """Compare random runs, and check that every medium of the comparison can be written."""
     rng = random.Random(seed)  # noqa: S311 - test data
     graders = {"amount": Amount, "match": {"kind": "exact_match"}}
     if rng.random() < 0.3:

@@ -81,6 +81,7 @@ def all_rows(data):
 
 
 def check_pair(seed):
+    """Check that verdicts, intervals and p-values of a random pair of runs agree."""
     runs, graders, equal = draw_runs(seed)
     data = compared(runs, graders)
     for row in all_rows(data):

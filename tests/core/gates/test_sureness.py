@@ -35,6 +35,7 @@ def gates(run_lines, record):
 
 
 def interval_of(formula, tasks, confidence=0.95):
+    """Compute the interval of a share by leaving out each task once, written out by hand."""
     count, value = len(tasks), formula(tasks)
     pseudo = [
         count * value - (count - 1) * formula(tasks[:at] + tasks[at + 1 :]) for at in range(count)

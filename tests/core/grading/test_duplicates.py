@@ -11,6 +11,7 @@ from gradestack.table import Table, Wanted
 
 
 def naive(samples):
+    """List the positions of repeated samples with one set of identities."""
     identities, duplicates = set(), []
     for position, sample in enumerate(samples):
         identity = (sample.id, sample.model, sample.run)
@@ -28,6 +29,7 @@ class Name(str):
 
 
 def some(seed, number=2_000):
+    """Draw samples whose ids, models and runs often repeat or look alike."""
     choose = random.Random(seed)  # noqa: S311 - a seed is wanted
     ids = ["a", Name("a"), "\ud800", 'a", null', *map(str, range(300))]
     runs = [None, None, 0, 1, "1", 2**64, -(10**30)]

@@ -24,6 +24,8 @@ SHARD = Shard(ordinal=3, input=GIVEN, position=100)
 
 @pytest.fixture
 def make_worker(tmp_path, toys):
+    """Return a function that makes a worker with one toy grader and its count."""
+
     def make(**fields):
         return worker(
             tmp_path,

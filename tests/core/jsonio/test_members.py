@@ -17,6 +17,7 @@ WHOLE = {
 
 
 def _read(path, size):
+    """Read an object member by member, the lists element by element."""
     members = {}
     for member in iter_members(path, size):
         if member.ranges is None:

@@ -66,6 +66,8 @@ def made(tmp_path_factory, registry):
 
 @pytest.fixture
 def add(made, tmp_path):
+    """Return a function that adds a run to the folder, with another day, value or summary."""
+
     def put(name, day=1, *, page=False, value=None, **summary):
         folder = tmp_path / "folder" / name
         shutil.copytree(made, folder)

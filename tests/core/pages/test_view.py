@@ -68,6 +68,7 @@ def served(path, registry):
     thread.start()
 
     def ask(address="", *, method="GET", token=None, host=None, raw=None):
+        """Send a request to the server, and return the status, the headers and the body."""
         with closing(
             http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=60)
         ) as connection:

@@ -47,6 +47,7 @@ SIGNATURES = {"quality": "toy 7", "other": "other 1", "own": "own 1"}
 
 
 def line(sample, grades, *, success=None, strict=False, submissions=None):
+    """Encode one sample; return its row as data, the sample written, and the grades kept."""
     data, sample, kept_grades = line_and_kept(
         sample,
         grades,

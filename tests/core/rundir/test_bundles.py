@@ -32,6 +32,8 @@ def folder(tmp_path, monkeypatch):
 
 @pytest.fixture
 def run():
+    """Return a function that runs a suite over the folder of runs."""
+
     def call(output, **more):
         suite = {
             "name": "x",

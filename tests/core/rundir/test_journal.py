@@ -94,6 +94,7 @@ def test_an_earlier_run_is_back_when_replacing_it_was_killed(tmp_path):
 
 @pytest.fixture
 def suite(write_lines, record, tmp_path):
+    """Write two files of one record each, and return a suite over both."""
     (tmp_path / "d").mkdir()
     one, two = (
         write_lines([record("a", 1.0)], "d/one.jsonl"),

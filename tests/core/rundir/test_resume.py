@@ -71,6 +71,8 @@ def registry(make_registry_, toys):
 
 @pytest.fixture
 def run(suite, registry):
+    """Return a function that runs the suite, in one process unless told otherwise."""
+
     def call(output="out", **more):
         options = {
             name: more.pop(name) for name in ("resume", "rows", "workers", "say") if name in more

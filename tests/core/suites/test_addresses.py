@@ -189,6 +189,8 @@ SECRET = "X-Amz-Credential=AKIA&X-Amz-Signature=s3cret" + "0" * 400  # a name no
 
 @pytest.fixture
 def written(suite_folder, temporary):
+    """Return a function that reads the names and texts of all files, packed parts unpacked."""
+
     def read():
         files = [path for path in suite_folder.rglob("*") if path.is_file()]
         content = "\n".join(

@@ -7,6 +7,8 @@ from gradestack.python_api import load_suite
 
 
 def stack_of(fragment):
+    """Return a registry whose plugin offers a stack of this fragment."""
+
     class Plugin:
         @hookimpl
         def gradestack_components(self):

@@ -11,6 +11,7 @@ DATA = data(__file__, "plugin_files.yaml")
 
 
 def plugin_suite(*files, graders, **more):
+    """Return a suite that uses components of these plugin files."""
     return {
         "name": "x",
         "target": {"paths": ["runs.jsonl"]},

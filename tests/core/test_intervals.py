@@ -86,14 +86,14 @@ def test_the_ends_are_those_of_the_formulas():
     q = 2.0095752371292397
     half = q * 0.05 / (0.3 * 0.7)
     logit = math.log(0.3 / 0.7)
-    assert ends(0.3, 0.05, 50)[:2] == pytest.approx(
-        (1 / (1 + math.exp(half - logit)), 1 / (1 + math.exp(-half - logit))), rel=1e-12
-    )
-    middle, root = 0.3 + q * q / 100, q * math.sqrt(0.3 * 0.7 / 50 + q * q / 10_000)
+    logit_low = 1 / (1 + math.exp(half - logit))
+    logit_high = 1 / (1 + math.exp(-half - logit))
+    assert ends(0.3, 0.05, 50)[:2] == pytest.approx((logit_low, logit_high), rel=1e-12)
+    middle = 0.3 + q * q / 100
+    root = q * math.sqrt(0.3 * 0.7 / 50 + q * q / 10_000)
     divisor = 1 + q * q / 50
-    assert ends(0.3, 0.0, 50)[:2] == pytest.approx(
-        ((middle - root) / divisor, (middle + root) / divisor), rel=1e-12
-    )
+    wilson_low, wilson_high = (middle - root) / divisor, (middle + root) / divisor
+    assert ends(0.3, 0.0, 50)[:2] == pytest.approx((wilson_low, wilson_high), rel=1e-12)
 
 
 def test_figures_that_are_no_shares_have_a_plain_interval():
@@ -202,14 +202,17 @@ def test_within_a_task_of_an_end_an_interval_is_no_narrower_than_wilsons(value, 
     """And its end there is one that a single task would reach with five chances in a hundred."""
     computed = interval(Estimate(value, stderr, clusters), clusters)
     q = t_quantile(0.975, clusters - 1)
-    middle, root = (
-        value + q * q / (2 * clusters),
-        q * math.sqrt(value * (1 - value) / clusters + (q / (2 * clusters)) ** 2),
-    )
-    divisor, once = 1 + q * q / clusters, 1 - 0.95 ** (1 / clusters)
+    middle = value + q * q / (2 * clusters)
+    variance = value * (1 - value) / clusters
+    root = q * math.sqrt(variance + (q / (2 * clusters)) ** 2)
+    divisor = 1 + q * q / clusters
     assert computed["low"] <= (middle - root) / divisor
     assert computed["high"] >= (middle + root) / divisor
-    assert computed["low"] <= once + 1e-12 if value < 0.5 else computed["high"] >= 1 - once - 1e-12
+    share_of_one = 1 - 0.95 ** (1 / clusters)
+    if value < 0.5:
+        assert computed["low"] <= share_of_one + 1e-12
+    else:
+        assert computed["high"] >= 1 - share_of_one - 1e-12
     assert (computed["method"], computed["stderr"]) == ("logit_t", stderr)
 
 

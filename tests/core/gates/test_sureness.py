@@ -40,11 +40,10 @@ def interval_of(formula, tasks, confidence=0.95):
     pseudo = [
         count * value - (count - 1) * formula(tasks[:at] + tasks[at + 1 :]) for at in range(count)
     ]
-    stderr, q = (
-        statistics.stdev(pseudo) / math.sqrt(count),
-        t_quantile((1 + confidence) / 2, count - 1),
-    )
-    centre, half = math.log(value / (1 - value)), q * stderr / (value * (1 - value))
+    stderr = statistics.stdev(pseudo) / math.sqrt(count)
+    q = t_quantile((1 + confidence) / 2, count - 1)
+    centre = math.log(value / (1 - value))
+    half = q * stderr / (value * (1 - value))
     return [1 / (1 + math.exp(half - centre)), 1 / (1 + math.exp(-half - centre))]
 
 

@@ -50,12 +50,15 @@ def graded(scores, *, ran=None, models=None, **suite):
     }
     count = max(map(len, scores.values()))
     columns = {key: [*score, *[None] * (count - len(score))] for key, score in scores.items()}
-    samples = [
-        {"id": str(number), "recorded": {key: column[number] for key, column in columns.items()}}
-        | ({} if ran is None or ran[number] else {"error": "it failed"})
-        | ({} if models is None else {"model": models[number]})
-        for number in range(count)
-    ]
+    samples = []
+    for number in range(count):
+        recorded = {key: column[number] for key, column in columns.items()}
+        sample = {"id": str(number), "recorded": recorded}
+        if ran is not None and not ran[number]:
+            sample["error"] = "it failed"
+        if models is not None:
+            sample["model"] = models[number]
+        samples.append(sample)
     return gradestack.grade(samples, {key: Recorded(name=key) for key in scores}, **suite)
 
 

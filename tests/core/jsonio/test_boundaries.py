@@ -120,20 +120,18 @@ WRONG += [
     b"\xef\xbb\xbf",
 ]
 SPACE = st.sampled_from([b"", b"", b" ", b"\n", b"\r\n", b"\n  ", b"\t"])
+
+
+def container_of(values, space, is_object):
+    """Return the text of an object or a list of values, with space before and after each."""
+    prefix = b'"k":' if is_object else b""
+    members = b",".join(space + prefix + value + space for value in values)
+    return (b"{%b}" if is_object else b"[%b]") % (space + members)
+
+
 TEXT = st.recursive(
     st.sampled_from(ATOMS) | st.sampled_from(ATOMS) | st.sampled_from(WRONG),
-    lambda inner: st.builds(
-        lambda values, space, keyed: (
-            (b"{%b}" if keyed else b"[%b]")
-            % (
-                space
-                + b",".join(space + (b'"k":' if keyed else b"") + value + space for value in values)
-            )
-        ),
-        st.lists(inner, max_size=3),
-        SPACE,
-        st.booleans(),
-    ),
+    lambda inner: st.builds(container_of, st.lists(inner, max_size=3), SPACE, st.booleans()),
     max_leaves=6,
 )
 ELEMENT = TEXT | st.builds(

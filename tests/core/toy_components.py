@@ -63,7 +63,6 @@ class Toy(Grader):
             raise ValueError(msg)
 
     def grade(self, sample: Sample) -> Grade:
-        """Grade the recorded score, or fail in the way that the sample wishes."""
         wish = sample.recorded.get("do")
         if wish == "raise":
             msg = f"cannot grade {object()!r}"
@@ -125,7 +124,6 @@ class Count(Aggregator):
         }
 
     def compute(self, grades: Grades) -> Mapping[str, Any]:
-        """Return the sum of scores, the outcomes and the ids; fail where that was asked for."""
         self._stumble("compute")
         totals = {
             name.removeprefix("outcome "): number for name, number in sorted(grades.totals.items())
@@ -160,7 +158,6 @@ class Echo(Exporter):
         return ("[\n", "\n]\n")
 
     def finish(self, summary: Any) -> Mapping[str, str]:
-        """Return a file of the toy's figures; fail where that was asked for."""
         if self.breaks == "finish":
             msg = "no end"
             raise RuntimeError(msg)

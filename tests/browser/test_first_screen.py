@@ -141,7 +141,7 @@ class Reader:
 
 def reasons_of(row):
     held = [one for grade in row["grades"].values() for one in (grade, *(grade.get("items") or ()))]
-    return [each for one in held for each in one.get("reasons") or ()]
+    return [reason for one in held for reason in one.get("reasons") or ()]
 
 
 def the_most_common_cause(reader):
@@ -153,7 +153,10 @@ def the_most_common_cause(reader):
         code for row in reader.lost for code in {each["code"] for each in reasons_of(row)}
     )
     ranked = [
-        min((not each.get("subject"), -times[each["code"]], each["code"]) for each in reasons)
+        min(
+            (not reason.get("subject"), -times[reason["code"]], reason["code"])
+            for reason in reasons
+        )
         for reasons in map(reasons_of, reader.lost)
         if reasons
     ]

@@ -161,7 +161,7 @@ def test_a_comparison(watched, tmp_path):
         sides.append(tmp_path / name)
     out = tmp_path / "out"
     gradestack.compare(*sides, by="kind", output=out)
-    pages = {each.name for each in out.iterdir()}
+    pages = {entry.name for entry in out.iterdir()}
     assert {"comparison.html", "comparison.md"} <= pages
     assert "onerror=alert(3)" in (out / "comparison.html").read_text(encoding="utf-8")
     assert watched(out / "comparison.html") == [(out / "comparison.html").as_uri()]

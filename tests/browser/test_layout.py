@@ -56,11 +56,11 @@ def test_an_interval_keeps_to_its_column(tab, page_of, width):
 def test_long_names_widen_no_page(tab, tmp_path, width):
     made = [
         {
-            "id": str(each),
+            "id": str(number),
             "expected": [{"name": LONG, "arguments": {"p" * 50: 1}}],
             "predicted": [{"name": LONG, "arguments": {"p" * 50: 2}}],
         }
-        for each in range(3)
+        for number in range(3)
     ]
     (tmp_path / "rows.jsonl").write_text(
         "".join(f"{json.dumps(row)}\n" for row in made), encoding="utf-8"

@@ -31,8 +31,8 @@ def test_results_of_adk_are_adks(tmp_path):
             for each in range(number)
         ]
         answers = [
-            types.FunctionResponse(id=each.id, name="find", response={"result": each.args})
-            for each in uses
+            types.FunctionResponse(id=use.id, name="find", response={"result": use.args})
+            for use in uses
         ]
         said = types.Content(role="model", parts=[types.Part(text=f"{number} found")])
         return Invocation(
@@ -82,7 +82,10 @@ def test_results_of_adk_are_adks(tmp_path):
         ]
         assert [call.result for call in sample.calls] == results
         assert sample.text == made[-1].final_response.parts[0].text
-        scores = {each.metric_name: each.score for each in case.overall_eval_metric_results}
+        scores = {
+            metric_result.metric_name: metric_result.score
+            for metric_result in case.overall_eval_metric_results
+        }
         passed = case.final_eval_status == EvalStatus.PASSED
         assert dict(sample.recorded) == {**scores, "passed": passed}
 
@@ -94,8 +97,8 @@ def test_trajectories_of_atif_are_atifs(tmp_path):
         {"tool_call_id": f"c{n}", "function_name": "find", "arguments": {"n": n}} for n in range(3)
     ]
     results = [
-        {"source_call_id": each["tool_call_id"], "content": str(each["arguments"])}
-        for each in calls[::-1]
+        {"source_call_id": call["tool_call_id"], "content": str(call["arguments"])}
+        for call in calls[::-1]
     ]
     document = {
         "schema_version": "ATIF-v1.7",
@@ -122,10 +125,10 @@ def test_trajectories_of_atif_are_atifs(tmp_path):
         (c.tool_call_id, c.function_name, c.arguments) for c in made
     ]
     said = {
-        each.source_call_id: each.content
+        result.source_call_id: result.content
         for step in known.steps
         if step.observation
-        for each in step.observation.results
+        for result in step.observation.results
     }
     assert {call.id: call.result for call in sample.calls} == said
     assert sample.usage.input_tokens == sum(

@@ -17,8 +17,8 @@ USED = {"input_tokens": 30, "output_tokens": 7, "total_tokens": 37}
 
 def told(sample):
     return [
-        (each.name, each.arguments, each.raw_arguments, each.result, each.status)
-        for each in sample.calls
+        (call.name, call.arguments, call.raw_arguments, call.result, call.status)
+        for call in sample.calls
     ]
 
 
@@ -124,12 +124,12 @@ def test_agents_sdk(tmp_path):
         agents.Runner.run(agents.Agent(name="Desk", model=Model(), tools=[move]), "Move A1.")
     )
     raws = [
-        each.raw_item if isinstance(each.raw_item, dict) else each.raw_item.model_dump()
-        for each in result.new_items
+        item.raw_item if isinstance(item.raw_item, dict) else item.raw_item.model_dump()
+        for item in result.new_items
     ]
     items = [
-        {"type": each.type, "raw_item": raw}
-        for each, raw in zip(result.new_items, raws, strict=True)
+        {"type": item.type, "raw_item": raw}
+        for item, raw in zip(result.new_items, raws, strict=True)
     ]
     (one,) = read(
         "records", written(tmp_path, [{"id": "a", "input": "Move A1.", "new_items": items}])
@@ -145,7 +145,7 @@ def test_agents_sdk(tmp_path):
             "Move A1.",
         )
         assert output == next(
-            each.output for each in result.new_items if each.type == "tool_call_output_item"
+            item.output for item in result.new_items if item.type == "tool_call_output_item"
         )
 
 

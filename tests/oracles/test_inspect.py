@@ -122,18 +122,20 @@ def test_samples_are_those_inspect_reads_back(logs, form, tmp_path):
     ).iterdir()  # not all releases read pieces again
     log = read_eval_log(str(readable), resolve_attachments=True)
     found = {
-        (each.id, each.run): each
-        for each in read("inspect", shutil.copy(path, tmp_path / path.name))
+        (record.id, record.run): record
+        for record in read("inspect", shutil.copy(path, tmp_path / path.name))
     }
     assert len(found) == len(log.samples) == 6
     for wanted in log.samples:
         sample = found[str(wanted.id), wanted.epoch]
-        results = {each.tool_call_id: each for each in wanted.messages if each.role == "tool"}
+        results = {
+            message.tool_call_id: message for message in wanted.messages if message.role == "tool"
+        }
         calls = [
             call
-            for each in wanted.messages
-            if each.role == "assistant"
-            for call in each.tool_calls or ()
+            for message in wanted.messages
+            if message.role == "assistant"
+            for call in message.tool_calls or ()
         ]
         assert [(call.name, call.arguments) for call in sample.calls or ()] == [
             (c.function, c.arguments) for c in calls
@@ -147,8 +149,8 @@ def test_samples_are_those_inspect_reads_back(logs, form, tmp_path):
         ]
         assert (sample.status is gradestack.Status.FAILED) is (wanted.error is not None)
         scores = {
-            name: VALUES.get(str(each.value), each.value)
-            for name, each in (wanted.scores or {}).items()
+            name: VALUES.get(str(score.value), score.value)
+            for name, score in (wanted.scores or {}).items()
         }
         several = scores.pop("several", {})
         assert {n: v for n, v in sample.recorded.items() if n != "explanations"} == {

@@ -20,7 +20,8 @@ FUNCTIONS = [
     {"name": "move", "arguments": "{}"},
 ]
 CALLS = [
-    {"id": f"c{at}", "type": "function", "function": each} for at, each in enumerate(FUNCTIONS)
+    {"id": f"c{at}", "type": "function", "function": function}
+    for at, function in enumerate(FUNCTIONS)
 ]
 MADE = [("find", ARGUMENTS, "room 100", "ok"), ("move", {}, "Error: taken", "error")]
 ASKED = [{"role": "system", "content": "Desk."}, {"role": "user", "content": "Move A1."}]
@@ -31,7 +32,7 @@ RESULTS = [
 TALK = [
     *ASKED,
     {"role": "assistant", "tool_calls": CALLS},
-    *({"role": "tool", **each} for each in RESULTS),
+    *({"role": "tool", **result} for result in RESULTS),
 ]
 V2, ONLY = "opentelemetry.instrumentation.openai_v2", ("SPAN_ONLY", "EVENT_ONLY")
 WRITERS = [
@@ -47,7 +48,7 @@ class Api(BaseHTTPRequestHandler):
 
     def do_POST(self):
         asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        done = any(each["role"] == "tool" for each in asked["messages"])
+        done = any(message["role"] == "tool" for message in asked["messages"])
         said = (
             {"role": "assistant", "content": "Done."}
             if done
@@ -121,7 +122,7 @@ def test_what_an_api_was_asked_and_answered(tmp_path, address, module, captured,
     monkeypatch.setenv("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", captured)
     if captured in ONLY:
         monkeypatch.setenv("OTEL_SEMCONV_STABILITY_OPT_IN", "gen_ai_latest_experimental")
-    known = {name.lower(): each for name, each in vars(pytest.importorskip(module)).items()}
+    known = {name.lower(): value for name, value in vars(pytest.importorskip(module)).items()}
     export, instrumentor = (
         Export(),
         known[f"{module.rpartition('.')[2].partition('_')[0]}instrumentor"](),
@@ -133,14 +134,14 @@ def test_what_an_api_was_asked_and_answered(tmp_path, address, module, captured,
     finally:
         instrumentor.uninstrument()
     sample = export.sample(tmp_path)
-    assert [(each.name, each.arguments, each.result, each.status) for each in sample.calls] == MADE
+    assert [(call.name, call.arguments, call.result, call.status) for call in sample.calls] == MADE
     assert (sample.input, sample.text, sample.model) == ("Move A1.", "Done.", "m-1")
     assert (sample.usage.input_tokens, sample.usage.output_tokens, sample.usage.requests) == (
         60,
         14,
         2,
     )
-    assert {each.step for each in sample.calls} == {0}
+    assert {call.step for call in sample.calls} == {0}
 
 
 def directly(address):
@@ -158,8 +159,8 @@ def through_langchain(address):
     )
     functions = {"find": lambda ref, to, by: "room 100", "move": lambda: "Error: taken"}
     run = [
-        tools.StructuredTool.from_function(each, name=name, description=".")
-        for name, each in functions.items()
+        tools.StructuredTool.from_function(function, name=name, description=".")
+        for name, function in functions.items()
     ]
     bound, talk = model.bind_tools(run), [("system", "Desk."), ("user", "Move A1.")]
     answer = bound.invoke(talk)
@@ -188,7 +189,9 @@ def test_what_an_agent_of_adk_did(tmp_path, captured, monkeypatch):
 
     class Model(models.BaseLlm):
         async def generate_content_async(self, asked, stream=False):
-            done = any(part.function_response for each in asked.contents for part in each.parts)
+            done = any(
+                part.function_response for content in asked.contents for part in content.parts
+            )
             calls = [
                 types.FunctionCall(id=f"f{n}", name=name, args=given)
                 for n, (name, given, *_) in enumerate(MADE)
@@ -196,7 +199,7 @@ def test_what_an_agent_of_adk_did(tmp_path, captured, monkeypatch):
             parts = (
                 [types.Part(text="Done.")]
                 if done
-                else [types.Part(function_call=each) for each in calls]
+                else [types.Part(function_call=call) for call in calls]
             )
             used = types.GenerateContentResponseUsageMetadata(
                 prompt_token_count=30, candidates_token_count=7
@@ -214,7 +217,7 @@ def test_what_an_agent_of_adk_did(tmp_path, captured, monkeypatch):
     agent = agents.LlmAgent(name="desk", model=Model(model="m-1"), tools=[find, move])
     asyncio.run(runners.InMemoryRunner(agent, app_name="app").run_debug("Move A1.", quiet=True))
     sample = export.sample(tmp_path)
-    assert [(each.name, each.status) for each in sample.calls] == [
+    assert [(call.name, call.status) for call in sample.calls] == [
         ("find", "ok"),
         ("move", "error"),
     ]
@@ -226,6 +229,6 @@ def test_what_an_agent_of_adk_did(tmp_path, captured, monkeypatch):
         2,
     )
     if captured != "NO_CONTENT":
-        made = [(each.arguments, each.result) for each in sample.calls]
+        made = [(call.arguments, call.result) for call in sample.calls]
         assert made == [(ARGUMENTS, {"result": "room 100"}), ({}, {"error": "taken"})]
         assert (sample.input, sample.text) == ("Move A1.", "Done.")

@@ -53,7 +53,8 @@ def test_lines_are_requests_of_log_records(tmp_path, monkeypatch):
         trace["span_id"],
     )
     found = {
-        each.key: getattr(each.value, each.value.WhichOneof("value")) for each in event.attributes
+        attribute.key: getattr(attribute.value, attribute.value.WhichOneof("value"))
+        for attribute in event.attributes
     }
     assert found == DATA["lines_are_requests_of_log_records"]
 

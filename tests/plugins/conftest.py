@@ -19,7 +19,9 @@ def write(tmp_path):
         if as_list:
             path.write_text(json.dumps(records, indent=2))
         else:
-            lines = [each if isinstance(each, str) else json.dumps(each) for each in records]
+            lines = [
+                record if isinstance(record, str) else json.dumps(record) for record in records
+            ]
             path.write_text("".join(f"{line}\n" for line in lines))
         return path
 
@@ -43,6 +45,6 @@ def read_joined(write):
         index = reader.index(inputs)
         shards = list(reader.plan(inputs, index))
         assert [shard.ordinal for shard in shards] == list(range(len(shards)))
-        return [each for shard in shards for each in reader.read(shard, index)]
+        return [record for shard in shards for record in reader.read(shard, index)]
 
     return _read

@@ -39,7 +39,7 @@ def changed(value, path, other):
 def bad_records(reader, file):
     inputs = Inputs(data=(Input(path=file, name=file.stem, shown=file.name),))
     index = reader.index(inputs)
-    read = [each for shard in reader.plan(inputs, index) for each in reader.read(shard, index)]
+    read = [record for shard in reader.plan(inputs, index) for record in reader.read(shard, index)]
     return [each.reason for each in read if isinstance(each, BadRecord)]
 
 

@@ -166,7 +166,7 @@ def test_the_figures_of_panels_are_those_of_the_summary(runs):
     (curve,) = PANELS["tau_bench.reliability"](runs["airline"])
     held = runs["airline"].aggregates["reward"]
     every, once = curve.lines["every time"], curve.lines["at least once"]
-    values = {str(k): each.value for k, each in every.items()}
+    values = {str(k): value.value for k, value in every.items()}
     assert values == held["pass_hat_k"]["pass_hat_k"]
     assert once[4].interval[1] == held["pass_at_k"]["pass_at_k_interval"]["4"]["high"] == 1
 
@@ -183,7 +183,7 @@ def test_reliability_of_several_models_stands_apart():
     (section,) = PANELS["tau_bench.reliability"](report)
     assert section.title == "a"
     (curve,) = section.blocks
-    values = {k: each.value for k, each in curve.lines["every time"].items()}
+    values = {k: value.value for k, value in curve.lines["every time"].items()}
     assert values == {1: 0.5, 2: 0.25, 3: 0.125}
 
 

@@ -27,7 +27,7 @@ def grade_of(given):
     )
     fields = fields | {
         "items": tuple(
-            Item(id=str(n), parts=each) for n, each in enumerate(fields.get("items", ()))
+            Item(id=str(n), parts=item) for n, item in enumerate(fields.get("items", ()))
         )
     }
     outcome = Outcome(fields.get("outcome", "graded"))

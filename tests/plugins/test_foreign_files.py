@@ -56,7 +56,9 @@ def test_no_run_is_made_of_a_file_of_another_format(name, tmp_path):
         try:
             index = reader.index(inputs)
             read = [
-                each for shard in reader.plan(inputs, index) for each in reader.read(shard, index)
+                record
+                for shard in reader.plan(inputs, index)
+                for record in reader.read(shard, index)
             ]
         except DataError:
             continue

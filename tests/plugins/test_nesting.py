@@ -47,9 +47,9 @@ def test_a_record_nested_too_deeply_hides_no_other(name, tmp_path):
     ]
     assert isinstance(bad, BadRecord)
     assert (bad.reason, str(bad.source)) == ("nested too deeply", "log.jsonl:1")
-    assert {str(each.source) for each in others} == {"log.jsonl:2"}
+    assert {str(other.source) for other in others} == {"log.jsonl:2"}
     assert name == "deepfabric" or all(
-        isinstance(each, Sample) for each in others
+        isinstance(other, Sample) for other in others
     )  # whose replies want a dataset
 
 

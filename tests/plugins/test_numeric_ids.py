@@ -70,8 +70,10 @@ def runs_of(case, folder):
     reader = structure(options, REGISTRY.load("reader", kind), Folder(folder))
     inputs = write_files(case, folder)
     index = reader.index(inputs)
-    samples = [each for shard in reader.plan(inputs, index) for each in reader.read(shard, index)]
-    runs = [each for each in samples if isinstance(each, Sample)]
+    samples = [
+        record for shard in reader.plan(inputs, index) for record in reader.read(shard, index)
+    ]
+    runs = [sample for sample in samples if isinstance(sample, Sample)]
     return [([call.name for call in run.calls or ()], run.text, run.usage) for run in runs]
 
 

@@ -97,7 +97,7 @@ def test_whatever_a_reader_raises_of_one_record_makes_a_bad_record(tmp_path):
     ]
     log = written(tmp_path / "log.jsonl", *records, {"question": 0.1, "answer": {}})
     reader, inputs = Careless(), Inputs(data=(Input(path=log, name="log", shown="log.jsonl"),))
-    found = [each for shard in reader.plan(inputs, None) for each in reader.read(shard, None)]
+    found = [record for shard in reader.plan(inputs, None) for record in reader.read(shard, None)]
     assert [type(each) for each in found] == [Sample, BadRecord, BadRecord, Sample, BadRecord]
     reasons = [f"{each.source}: {each.reason}" for each in found if isinstance(each, BadRecord)]
     assert (

@@ -19,7 +19,7 @@ def samples_of(path):
     found = recognise(expand([str(path)]), REGISTRY, None)
     reader, inputs = REGISTRY.load("reader", found.reader)(), Inputs(data=name_inputs(found.paths))
     index = reader.index(inputs)
-    return [each for shard in reader.plan(inputs, index) for each in reader.read(shard, index)]
+    return [record for shard in reader.plan(inputs, index) for record in reader.read(shard, index)]
 
 
 @pytest.mark.parametrize("folder", ["openai", "anthropic", "tau2", "bfcl", "gz", "inspect", "otel"])
@@ -52,6 +52,7 @@ def test_a_published_file_gives_its_samples(folder):
                 assert wanted["model"] == "any" or sample.model in wanted["model"]
                 expected = [call.name for call in sample.expected.calls or ()]
                 assert expected == wanted.get(
-                    "expected_names", [each["name"] for each in wanted.get("expected_calls", ())]
+                    "expected_names",
+                    [expected_call["name"] for expected_call in wanted.get("expected_calls", ())],
                 )
                 assert wanted.get("recorded", {}).items() <= dict(sample.recorded).items()

@@ -18,7 +18,7 @@ def recording(tmp_path):
         for name, records in files.items():
             path = tmp_path / "data" / name
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text("".join(json.dumps(each) + "\n" for each in records))
+            path.write_text("".join(json.dumps(record) + "\n" for record in records))
         return path if len(files) == 1 else tmp_path / "data"
 
     return write

@@ -33,7 +33,7 @@ def test_no_file_of_another_format_is_taken(name):
         path for path in paths if READERS[name].sniff(path, path.read_bytes()[: 64 * 1024]) > 0
     ]
     folders = [
-        path for path in {each.parent for each in paths} if READERS[name].sniff(path, b"") > 0
+        path for path in {path.parent for path in paths} if READERS[name].sniff(path, b"") > 0
     ]
     assert [path for path in (*taken, *folders) if name not in path.parts] == []
 

@@ -47,8 +47,8 @@ def test_every_layout_is_recognised(tmp_path, text):
     """By blocks, tools, wrapping, or the model's name where nothing else tells."""
     path = tmp_path / "log.json"
     path.write_text(text, encoding="utf-8")
-    assert max(certainties(path).items(), key=lambda each: each[1])[0] == "anthropic"
-    assert not [each for each in read("anthropic", path) if isinstance(each, BadRecord)]
+    assert max(certainties(path).items(), key=lambda entry: entry[1])[0] == "anthropic"
+    assert not [record for record in read("anthropic", path) if isinstance(record, BadRecord)]
 
 
 def test_openai_calls_of_a_claude_model_are_openais(tmp_path):

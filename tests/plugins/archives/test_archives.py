@@ -41,7 +41,7 @@ def test_a_published_file_is_one_reader_s(folder, name, reader, tmp_path):
     )
     found = certainties(reference(folder) / name)
     assert max(found, key=found.__getitem__) == reader
-    assert [each for each, sure in found.items() if sure == found[reader]] == [reader]
+    assert [value for value, sure in found.items() if sure == found[reader]] == [reader]
 
 
 @pytest.mark.parametrize("name", ["../hush.json", "ABOVE/hush.json", "link.json", "t.json"])

@@ -23,9 +23,9 @@ from tests.plugins.test_published_forms import REGISTRY
 
 ROOT = Path(__file__).parents[3]
 CASES = [
-    each
-    for each in testing.cases(ROOT / "tests/cases")
-    if isinstance(each.data.get("reader", "jsonl"), str)
+    case
+    for case in testing.cases(ROOT / "tests/cases")
+    if isinstance(case.data.get("reader", "jsonl"), str)
 ]
 DATA = os.environ.get("GRADESTACK_REFERENCE_DATA")
 FILES = [
@@ -48,7 +48,7 @@ def read(paths, reader=None):
     )
     index = component.index(inputs)
     return [
-        each for shard in component.plan(inputs, index) for each in component.read(shard, index)
+        record for shard in component.plan(inputs, index) for record in component.read(shard, index)
     ]
 
 
@@ -59,14 +59,14 @@ def kept(sample):
     """
     calls = [
         (
-            each.name,
-            each.raw_arguments if each.arguments is None else each.arguments,
-            each.turn,
-            each.requestor,
+            call.name,
+            call.raw_arguments if call.arguments is None else call.arguments,
+            call.turn,
+            call.requestor,
         )
-        for each in sample.calls or ()
+        for call in sample.calls or ()
     ]
-    results = [(each.result, each.status, each.error) for each in sample.calls or ()]
+    results = [(call.result, call.status, call.error) for call in sample.calls or ()]
     known = [
         sample.id,
         sample.run,
@@ -109,7 +109,7 @@ MANY = [path for path in FILES if "orchestrationbench" in path.parts]
 
 @pytest.mark.parametrize(
     "path",
-    [*(each for each in FILES if each not in MANY), *some_of(MANY, 20)],
+    [*(file for file in FILES if file not in MANY), *some_of(MANY, 20)],
     ids=lambda path: path.name,
 )
 def test_what_is_read_of_a_file_is_what_is_read_of_its_conversion(path):

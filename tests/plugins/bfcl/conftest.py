@@ -14,7 +14,7 @@ FIND = DATA["find"]
 
 
 def lines(*records):
-    return "".join(json.dumps(each) + "\n" for each in records)
+    return "".join(json.dumps(record) + "\n" for record in records)
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ def test_results_that_are_raw_json_texts(bfcl, tmp_path):
         bfcl.results(*rows, model=model, **category)
     report = gradestack.grade_files([bfcl.root], output=tmp_path / "out", overrides=["reports=[]"])
     means = report.summary["metrics"]["aggregates"]["ast"]["mean"]["models"]
-    assert {model: each["mean"] for model, each in means.items()} == {
+    assert {model: mean["mean"] for model, mean in means.items()} == {
         "xlam": 0.9475,
         "list": 0.8175,
     }

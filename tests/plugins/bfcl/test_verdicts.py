@@ -24,7 +24,9 @@ def test_a_run_that_ended_in_an_error_is_not_valid():
     fault = Fault(category="target", code="inference_error", message="Error during inference: 429")
     grade = BfclValid().grade(Sample(id="a", status=Status.FAILED, error=fault))
     assert (grade.score, grade.passed) == (0.0, False)
-    assert [(each.code, each.message) for each in grade.reasons] == [("run_error", fault.message)]
+    assert [(reason.code, reason.message) for reason in grade.reasons] == [
+        ("run_error", fault.message)
+    ]
 
 
 @pytest.mark.parametrize(("failure", "code", "message"), DATA["a_failure_says_why"])

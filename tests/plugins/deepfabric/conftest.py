@@ -134,7 +134,9 @@ def evaluate(lines: Any, **options: Any) -> Any:
     with tempfile.TemporaryDirectory() as place:
         samples = read(DeepFabricReader(), write_lines(Path(place) / "lines.jsonl", *lines))
     missing = Grade(outcome=Outcome.MISSING, fault=Fault(category="data", code="missing_reply"))
-    grades = [missing if each.status is Status.MISSING else grader.grade(each) for each in samples]
+    grades = [
+        missing if sample.status is Status.MISSING else grader.grade(sample) for sample in samples
+    ]
     told = [("s", None, None, grade) for grade in grades]
     return SimpleNamespace(
         metrics=SimpleNamespace(**figures({"deepfabric": {}}, told)["deepfabric"]),

@@ -130,7 +130,7 @@ def test_decoded_records(df):
     joined = [{"sample": records[0], "recorded": replies[0]}, {"no": "record"}]
     results = family.evaluate(joined)
     assert (results.metrics.tool_selection_accuracy, len(results.predictions)) == (1.0, 1)
-    assert [each["line"] for each in results.bad_records] == [2]
+    assert [bad_record["line"] for bad_record in results.bad_records] == [2]
 
 
 def test_weights_are_written_as_floats(df):

@@ -111,7 +111,7 @@ def test_a_whole_file(four, options, figures):
     document = json.loads(run.files["deepfabric.json"])
     assert list(document["metrics"].values()) == figures
     assert [figure.value for figure in run.figures] == figures
-    assert [each["sample_id"] for each in document["predictions"]] == [0, 1, 2, 3]
+    assert [prediction["sample_id"] for prediction in document["predictions"]] == [0, 1, 2, 3]
     assert document["config"]["multi_turn"] is bool(options)
     assert run.exit_code is None
 

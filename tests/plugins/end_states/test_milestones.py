@@ -83,9 +83,9 @@ def _tried(matcher, snapshots):
     best, numbers = 0.0, range(len(matcher.milestones))
     for order in itertools.permutations(numbers):
         if any(
-            order.index(other) > order.index(each)
-            for each in numbers
-            for other in matcher.before[each]
+            order.index(other) > order.index(number)
+            for number in numbers
+            for other in matcher.before[number]
         ):
             continue
         for places in itertools.combinations_with_replacement(range(len(snapshots)), len(order)):
@@ -93,8 +93,8 @@ def _tried(matcher, snapshots):
             best = max(
                 best,
                 sum(
-                    _similarity(matcher.milestones[each], snapshots, at, at[each])
-                    for each in numbers
+                    _similarity(matcher.milestones[number], snapshots, at, at[number])
+                    for number in numbers
                 ),
             )
     return best
@@ -109,7 +109,7 @@ def _similarity(constraints, snapshots, at, place):
             else snapshots[0 if each.reference == -1 else at[each.reference]]
         )
         found *= each.similarity(snapshots[place], before)
-    return found ** (1 / sum(each.kind != "guardrail" for each in constraints))
+    return found ** (1 / sum(constraint.kind != "guardrail" for constraint in constraints))
 
 
 def test_the_best_mapping_is_found():

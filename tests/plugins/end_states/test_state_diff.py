@@ -36,7 +36,7 @@ def test_every_kind_of_assertion(state, assertion, kept):
     """
     grade = graded(assertion, state=state)
     assert (grade.score, grade.passed) == (float(kept), kept), [
-        each.message for each in grade.reasons
+        reason.message for reason in grade.reasons
     ]
 
 

@@ -50,8 +50,8 @@ def archive(path, members, method=zipfile.ZIP_DEFLATED):
     93 is Zstandard, which older releases of the standard library do not write.
     """
     texts = {
-        name: json.dumps(each).encode() if not isinstance(each, bytes) else each
-        for name, each in members.items()
+        name: json.dumps(member).encode() if not isinstance(member, bytes) else member
+        for name, member in members.items()
     }
     if method != 93:
         with zipfile.ZipFile(path, "w", method) as file:
@@ -79,7 +79,7 @@ def members():
     """Members of an archive: a sample of one member, and one in pieces."""
     whole = sample(events=[{"event": "model", "tools": TOOLS}])
     shell = {
-        key: each for key, each in sample("b", 2, target=["x", "y"]).items() if key != "messages"
+        key: value for key, value in sample("b", 2, target=["x", "y"]).items() if key != "messages"
     }
     said = sample()["messages"]
     said[0]["content"] = "attachment://2"

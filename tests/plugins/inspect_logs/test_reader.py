@@ -17,7 +17,7 @@ def read(path, name="inspect"):
     reader = gradestack.discover(limit="").load("reader", name)()
     inputs = gradestack.Inputs(data=(gradestack.Input(path=path, name=path.stem, shown=path.name),))
     index = reader.index(inputs)
-    return [each for shard in reader.plan(inputs, index) for each in reader.read(shard, index)]
+    return [record for shard in reader.plan(inputs, index) for record in reader.read(shard, index)]
 
 
 @pytest.fixture
@@ -69,8 +69,8 @@ def test_recorded_scores_are_the_default_stack(tmp_path, members, grade):
     assert code == 0
     assert "Passed as recorded: 1.000" in said
     bare = {
-        name: {**each, "scores": {}} if "samples/" in name and "scores" in each else each
-        for name, each in members.items()
+        name: {**member, "scores": {}} if "samples/" in name and "scores" in member else member
+        for name, member in members.items()
     }
     _, said = grade(archive(tmp_path / "bare.eval", bare), "-o", tmp_path / "bare")
     assert "Exact matches" in said
@@ -138,7 +138,7 @@ def test_a_member_that_holds_more_than_it_says_is_no_sample(tmp_path, members, g
     path.write_bytes(
         path.read_bytes().replace(size.to_bytes(4, "little"), (size - 1).to_bytes(4, "little"))
     )
-    (bad,) = [each.reason for each in read(path) if isinstance(each, gradestack.BadRecord)]
+    (bad,) = [record.reason for record in read(path) if isinstance(record, gradestack.BadRecord)]
     assert bad.startswith("samples/a_epoch_1.json: ")
 
 

@@ -52,7 +52,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_POST(self):
         question = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        text = "\n".join(each["content"] for each in question["messages"])
+        text = "\n".join(message["content"] for message in question["messages"])
         task = re.findall(r"\bS\d{4}\b", text)[0]
         with self.server.lock:
             self.server.times[task] += 1

@@ -57,7 +57,7 @@ ENGINES = ("serial", "processes", "dask") if THOROUGH else ("serial", "processes
 def write_samples(path, number, **more):
     name = "S{:04d}".format
     texts = [{"predicted": {"text": f"answer {n}"}, **more} for n in range(number)]
-    lines = [{"id": name(n), "input": "do TASK", **each} for n, each in enumerate(texts)]
+    lines = [{"id": name(n), "input": "do TASK", **text} for n, text in enumerate(texts)]
     texts = [json.dumps(line).replace("TASK", line["id"]) + "\n" for line in lines]
     path.write_text("".join(texts), encoding="utf-8")
 
@@ -428,7 +428,8 @@ def reply_of(vote, names, request):
         return Reply(content="[1]")
     verdicts = ["pass"] if vote == "more" else vote
     criteria = {
-        name: {"reason": "so", "verdict": each} for name, each in zip(names, verdicts, strict=True)
+        name: {"reason": "so", "verdict": verdict}
+        for name, verdict in zip(names, verdicts, strict=True)
     }
     more = {"score": 1} if vote == "more" else {}
     return Reply(
@@ -488,7 +489,7 @@ def test_transcripts_stay_data(tmp_path):
     assert (
         request.key == hashlib.sha256(dumps({"v": 1, **to_builtins(request)}).encode()).hexdigest()
     )
-    system, user = (each["content"] for each in request.messages)
+    system, user = (message["content"] for message in request.messages)
     body = user.split(">>>\n")[1].split("\n<<<END")[0]
     nonce = hashlib.sha256(('{"a":"x"}' + body).encode()).hexdigest()[:16]
     assert f"<<<DATA {nonce}>>>" in user
@@ -553,8 +554,8 @@ def test_figures_are_those_of_their_formulas(case):
         [Grade(score=float(c), passed=bool(c), gold=g) for c, g in cells], case.get("options", {})
     )
     exact = {
-        name: each and pytest.approx(float(Fraction(each)), abs=1e-12)
-        for name, each in case["figures"].items()
+        name: figure and pytest.approx(float(Fraction(figure)), abs=1e-12)
+        for name, figure in case["figures"].items()
     }
     assert {name: found[name] for name in exact} == exact
     for name, ends in case.get("intervals", {}).items():

@@ -107,8 +107,8 @@ def by_metric(report):
     """Return grader key -> (average over attempted, average over total, passed, failed)."""
     names = ("avg_score_attempted", "avg_score_total", "passed_attempts", "failed_attempts")
     return {
-        key: tuple(each[name] for name in names)
-        for key, each in report.metrics["by_metric"].items()
+        key: tuple(value[name] for name in names)
+        for key, value in report.metrics["by_metric"].items()
     }
 
 

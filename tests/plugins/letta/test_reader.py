@@ -118,7 +118,9 @@ def test_a_first_sample_that_failed(letta, tmp_path, given, first):
     letta.write(tmp_path / "c" / "run_2.jsonl", [first, later(letta, 1)])
     assert taken_whole(tmp_path, given)
     found = [
-        (each.model, each.run, each.id) for each in letta.read(tmp_path) if isinstance(each, Sample)
+        (record.model, record.run, record.id)
+        for record in letta.read(tmp_path)
+        if isinstance(record, Sample)
     ]
     whole = [
         ("a", 1, "0"),
@@ -165,7 +167,7 @@ def test_a_first_run_without_a_sound_line(letta, tmp_path, given, first):
     for number in (10, 2):
         letta.write(tmp_path / f"run_{number}" / "results.jsonl", [letta.result(0)])
     assert taken_whole(tmp_path, given)
-    assert [each.run for each in letta.read(tmp_path) if isinstance(each, Sample)] == [2, 10]
+    assert [record.run for record in letta.read(tmp_path) if isinstance(record, Sample)] == [2, 10]
 
 
 @GIVEN

@@ -41,7 +41,7 @@ def test_every_layout_is_recognised_and_read(tmp_path, name):
     path.write_text({**FILES, **ALONE}[name], encoding="utf-8")
     found = read("openai", path)
     ids = ["talk:0", "talk:1"] if name in FILES else ["talk:0"]
-    assert max(certainties(path).items(), key=lambda each: each[1])[0] == "openai"
+    assert max(certainties(path).items(), key=lambda entry: entry[1])[0] == "openai"
     assert [each.id for each in found] == ids
     assert {(each.input, each.text) for each in found} == {("hi", "hello")}
     assert [each.facets for each in found] == [{"id_made": True}] * len(ids)
@@ -53,14 +53,14 @@ def test_files_of_one_name_make_up_different_ids(tmp_path):
         (tmp_path / folder).mkdir()
         written(tmp_path / folder, [{"messages": TALK}])
     paths = [tmp_path / "a/log.jsonl", tmp_path / "b/log.jsonl"]
-    assert [each.id for each in read("openai", *paths)] == ["a/log:0", "b/log:0"]
+    assert [record.id for record in read("openai", *paths)] == ["a/log:0", "b/log:0"]
 
 
 def test_a_long_first_line_of_a_list_is_still_a_line(tmp_path):
     """Whether lines or one conversation is told by what follows, however far that is."""
     long = [TALK[0], {"role": "assistant", "content": "x" * 100_000}]
     path = written(tmp_path, [long, TALK])
-    assert [len(each.text) for each in read("openai", path)] == [100_000, 5]
+    assert [len(record.text) for record in read("openai", path)] == [100_000, 5]
     assert certainties(path)
 
 

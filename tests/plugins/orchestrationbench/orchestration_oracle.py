@@ -188,12 +188,12 @@ class Oracle:
 
     def file_plans(self, data):
         figures = [each for run in data["history"].values() for each in self.run_plans(run)]
-        scores = [each or (0.0, 0.0, 0.0) for each in figures]
+        scores = [figure or (0.0, 0.0, 0.0) for figure in figures]
         n, failed = len(figures), figures.count(None)
 
         def share(position, divisor):
             return (
-                float(sum(Fraction(each[position]) for each in scores)) / divisor
+                float(sum(Fraction(score[position]) for score in scores)) / divisor
                 if divisor
                 else None
             )

@@ -11,7 +11,9 @@ DATA = data(__file__, "evaluation.yaml")
 
 
 def attributes(of):
-    return {each["key"]: next(iter(each["value"].values())) for each in of["attributes"]}
+    return {
+        attribute["key"]: next(iter(attribute["value"].values())) for attribute in of["attributes"]
+    }
 
 
 def test_a_grade_is_an_event_of_its_span(tmp_path, monkeypatch):
@@ -20,7 +22,7 @@ def test_a_grade_is_an_event_of_its_span(tmp_path, monkeypatch):
     No event of what was not graded, which the first line counts.
     """
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "runs.jsonl").write_text("".join(json.dumps(each) + "\n" for each in DATA["runs"]))
+    (tmp_path / "runs.jsonl").write_text("".join(json.dumps(run) + "\n" for run in DATA["runs"]))
     (tmp_path / "suite.yaml").write_text(yaml.safe_dump(DATA["suite"], sort_keys=False))
     report = gradestack.run("suite.yaml", output="out")
     first, *lines = (report.path / "native/otel_evaluation.jsonl").read_text("ascii").splitlines()
@@ -34,8 +36,8 @@ def test_a_grade_is_an_event_of_its_span(tmp_path, monkeypatch):
         for record in scope["logRecords"]
     ]
     found = [
-        {**{key: each[key] for key in each if key != "attributes"}, **attributes(each)}
-        for each in records
+        {**{key: record[key] for key in record if key != "attributes"}, **attributes(record)}
+        for record in records
     ]
     assert found == DATA["events"]
 
@@ -47,7 +49,7 @@ def test_events_that_are_read_with_their_traces_are_recorded_scores(tmp_path, mo
     """
     monkeypatch.chdir(tmp_path)
     (tmp_path / "traces.jsonl").write_text(
-        "".join(json.dumps(each) + "\n" for each in DATA["traces"])
+        "".join(json.dumps(trace) + "\n" for trace in DATA["traces"])
     )
     written = gradestack.grade_files("traces.jsonl", output="first")
     events = "first/native/otel_evaluation.jsonl"

@@ -73,7 +73,7 @@ USUAL = (span("01"), chat("02", said=CALLS), tool("03"), chat("04", start=4))
 def read(tmp_path, *documents, indent=None, **options):
     path = tmp_path / "traces.json"
     path.write_text(
-        "\n".join(json.dumps(each, indent=indent) for each in documents), encoding="utf-8"
+        "\n".join(json.dumps(document, indent=indent) for document in documents), encoding="utf-8"
     )
     return chat_files.read("otel", path, **options)
 
@@ -143,7 +143,9 @@ def test_kinds_and_codes_that_are_no_text(tmp_path, odd):
         one(tmp_path, *USUAL, *broken, {**span("20"), "status": {"code": {}}}).calls
         == one(tmp_path, *USUAL).calls
     )
-    assert not [each for each in chat_files.read("otel", tmp_path / "spans.jsonl") if each.calls]
+    assert not [
+        record for record in chat_files.read("otel", tmp_path / "spans.jsonl") if record.calls
+    ]
 
 
 def test_a_file_without_an_agent_holds_no_record(tmp_path, capsys):

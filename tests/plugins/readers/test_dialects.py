@@ -53,11 +53,11 @@ def test_every_dialect_gives_the_same(tmp_path, name, form):
         json.loads(line) for line in (tmp_path / "out/results.jsonl").read_text().splitlines()
     ]
     calls = row["predicted"]["calls"]
-    assert [(each["name"], each["arguments"], each["turn"], each["step"]) for each in calls] == [
+    assert [(call["name"], call["arguments"], call["turn"], call["step"]) for call in calls] == [
         ("find", {"ref": "A1"}, 0, 0),
         ("move", {"ref": "A1", "to": 2}, 0, 1),
     ]
-    assert [each["status"] for each in calls] == ["ok", "error"]
+    assert [call["status"] for call in calls] == ["ok", "error"]
     assert "taken" in calls[1]["error"]
     assert row["sample"]["input"] == "Move A1."
     assert row["passed"] is (form in {"jsonl", "expected_calls"})
@@ -77,13 +77,18 @@ USED = {
 def test_every_reader_gives_the_same(tmp_path, name):
     """Model and usage of the answers, too; ``jsonl`` in both its ways."""
     said = [
-        each for each in DIALECTS[name] if each.get("role", each.get("type")) in {"assistant", "ai"}
+        dialect
+        for dialect in DIALECTS[name]
+        if dialect.get("role", dialect.get("type")) in {"assistant", "ai"}
     ]
     used = {
         id(each): USED[name]({"input_tokens": 5, "output_tokens": number})
         for number, each in enumerate(said)
     }
-    record = {"id": "a", "messages": [each | used.get(id(each), {}) for each in DIALECTS[name]]}
+    record = {
+        "id": "a",
+        "messages": [dialect | used.get(id(dialect), {}) for dialect in DIALECTS[name]],
+    }
     (tmp_path / "runs.jsonl").write_text(json.dumps(record))
     log = AnthropicLogs() if name == "anthropic" else OpenAILogs()
     samples = [

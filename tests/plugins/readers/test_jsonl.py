@@ -94,7 +94,8 @@ def test_lines_have_places(read_all):
     """Blank ones are counted; what is no JSON is a bad record at its line."""
     shards, [records] = read_all(['{"id": "a"}', "", "{", '{"id": "b"}', "[1]"])
     assert [
-        (isinstance(each, Sample), each.source.line, each.source.ordinal) for each in records
+        (isinstance(record, Sample), record.source.line, record.source.ordinal)
+        for record in records
     ] == [
         (True, 1, 0),
         (False, 3, 2),
@@ -171,10 +172,10 @@ NOTHING = {"id": "c", "predicted": [FLAT]}
 def test_records_from_python_are_graded_as_a_file_of_them(tmp_path, records):
     """Mappings, samples, and what gives each only once: what is expected is compared."""
     path = tmp_path / "runs.jsonl"
-    path.write_text("".join(f"{json.dumps(each)}\n" for each in records), encoding="utf-8")
+    path.write_text("".join(f"{json.dumps(record)}\n" for record in records), encoding="utf-8")
     file = gradestack.grade_files([path], output=tmp_path / "out", overrides=["reports=[]"])
     samples = [
-        JsonLines().record(each, file="memory", ordinal=at) for at, each in enumerate(records)
+        JsonLines().record(record, file="memory", ordinal=at) for at, record in enumerate(records)
     ]
     for given in (records, samples, iter(records)):
         report = gradestack.grade(given)

@@ -23,7 +23,7 @@ OTHER = [{"role": "user", "content": "Stop"}, {"role": "assistant", "content": "
 def grade(tmp_path):
     def graded(*records, **options):
         path = tmp_path / "log.jsonl"
-        path.write_text("".join(json.dumps(each) + "\n" for each in records))
+        path.write_text("".join(json.dumps(record) + "\n" for record in records))
         return gradestack.grade_files(
             [path], stack="trajectory", output=tmp_path / "out", overrides=["reports=[]"], **options
         )
@@ -48,7 +48,7 @@ def test_the_states_of_a_conversation_are_one_run(grade, name, beside):
 
 def test_checkpoints_are_one_run_of_their_thread(grade):
     states = [{"values": {"messages": TALK[:number]}} for number in (4, 3, 2, 1, 0)]
-    report = grade(*[{**each, "checkpoint": {"thread_id": "t7"}} for each in states])
+    report = grade(*[{**state, "checkpoint": {"thread_id": "t7"}} for state in states])
     assert [row["sample"]["id"] for row in report.rows()] == ["t7"]
     assert texts(report) == ["Done."]
 
@@ -69,7 +69,7 @@ def test_records_of_a_task_stay_apart(grade, names):
 @pytest.mark.parametrize("form", PARTS)
 def test_parts_of_a_run_are_refused_by_their_name(tmp_path, form):
     path = tmp_path / "log.jsonl"
-    path.write_text("".join(json.dumps(each) + "\n" for each in PARTS[form]))
+    path.write_text("".join(json.dumps(part) + "\n" for part in PARTS[form]))
     with pytest.raises(DataError) as refused:
         gradestack.grade_files([path], output=tmp_path / "out")
     assert f"its records are {form}, of which several make a run" in str(refused.value)

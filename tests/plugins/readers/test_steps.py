@@ -14,7 +14,7 @@ ROLES = {"u": "user", "v": "user", "w": "user", "t": "tool", "s": "system"}
 
 
 def messages(letters):
-    return [Message(role=ROLES.get(each, "assistant"), content=each) for each in letters]
+    return [Message(role=ROLES.get(letter, "assistant"), content=letter) for letter in letters]
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -64,7 +64,7 @@ def test_what_makes_messages_equal(other, equal):
 @pytest.mark.parametrize("case", data(__file__, "step_logs.yaml")["cases"])
 def test_logs_of_requests_are_graded_as_conversations(tmp_path, capfd, case):
     (tmp_path / "log.jsonl").write_text(
-        "".join(json.dumps(each) + "\n" for each in case["records"])
+        "".join(json.dumps(record) + "\n" for record in case["records"])
     )
     graders = ["--grader", "usage", "--set", "reports=[]", *case.get("options", ())]
     with pytest.raises(SystemExit) as ended:

@@ -66,7 +66,7 @@ def test_an_id_that_questions_have_too_is_no_answer_s():
 def test_the_lines_of_a_file_are_pieces_too(tmp_path):
     path = tmp_path / "talk.jsonl"
     lines = [piece for message in TALKS["blocks"] for piece in pieces(message)]
-    path.write_text("".join(json.dumps(each) + "\n" for each in lines))
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     reader, inputs = REGISTRY.load("reader", "anthropic")(), Inputs(data=name_inputs([path]))
     (shard,) = reader.plan(inputs, None)
     (sample,) = reader.read(shard, reader.index(inputs))

@@ -25,7 +25,7 @@ def test_expectations_as_a_table_are_joined_by_id(tmp_path):
     """Ids are numbers here and texts there."""
     talk = [{"role": "user", "content": "q"}, {"role": "assistant", "tool_calls": [CALL]}]
     records = [{"id": name, "messages": talk} for name in ("1", 2)]
-    (tmp_path / "log.jsonl").write_text("".join(json.dumps(each) + "\n" for each in records))
+    (tmp_path / "log.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
     right, wrong = (json.dumps([{"name": name}]).replace('"', '""') for name in "fg")
     (tmp_path / "gold.csv").write_text(f'id,expected_calls\n1,"{right}"\n2,"{wrong}"\n')
     out = tmp_path / "out"

@@ -111,11 +111,13 @@ def test_frames_of_the_libraries_are_read():
         arrow.Table.from_pylist(plain),
     ]
     columns = {"id": "task", "usage.input_tokens": "n", "messages": "messages"}
-    found = [gradestack.grade(each, ["tool_success", "usage"], columns=columns) for each in frames]
+    found = [
+        gradestack.grade(frame, ["tool_success", "usage"], columns=columns) for frame in frames
+    ]
     tables = [
         (list(each.table("samples").rows()), list(each.table("calls").rows())) for each in found
     ]
-    assert all(each == tables[0] for each in tables)
+    assert all(table == tables[0] for table in tables)
     assert len(tables[0][0]) == 2
     assert len(tables[0][1]) == 1
 

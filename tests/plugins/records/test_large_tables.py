@@ -97,6 +97,6 @@ def test_a_text_that_stands_once_is_read_in_every_row(tmp_path, bounded):
         assert done.returncode == 0, done.stderr
     read = [(tmp_path / suffix / "results.jsonl").read_text() for suffix in ("parquet", "jsonl")]
     samples = [[json.loads(line)["sample"] for line in each.splitlines()] for each in read]
-    assert [[each.get(key) for key in ("id", "label", "calls")] for each in samples[0]] == [
-        [each.get(key) for key in ("id", "label", "calls")] for each in samples[1]
+    assert [[sample.get(key) for key in ("id", "label", "calls")] for sample in samples[0]] == [
+        [sample.get(key) for key in ("id", "label", "calls")] for sample in samples[1]
     ]

@@ -116,9 +116,9 @@ def test_expectations_that_no_grader_compares(tmp_path, monkeypatch, capfd, engi
     assert f"out: {lost}" in "".join(capfd.readouterr())
     frame = gradestack.grade(rows[1000:], graders=["repeats"])
     assert [
-        each
-        for each in frame.summary["warnings"]
-        if "in no figure; to compare: --grader tool_calls (99 times" in each
+        warning
+        for warning in frame.summary["warnings"]
+        if "in no figure; to compare: --grader tool_calls (99 times" in warning
     ]
 
 
@@ -137,7 +137,9 @@ def test_scores_that_no_run_has_are_counted(tmp_path):
     )
     report = gradestack.grade_files([path], stack="recorded", output=tmp_path / "out")
     assert [
-        each[21:] for each in report.summary["warnings"] if each.startswith("scores not recorded")
+        warning[21:]
+        for warning in report.summary["warnings"]
+        if warning.startswith("scores not recorded")
     ] == [
         "2, of traces without a model call in the data",
         "1, whose trace has another value of the same name",
@@ -172,7 +174,7 @@ def test_patterns_of_the_user_go_before_the_table(tmp_path, monkeypatch):
     (row,) = [
         json.loads(line) for line in (tmp_path / "out/results.jsonl").read_text().splitlines()
     ]
-    told = [each["message"] for each in row["grade"]["reasons"]]
+    told = [reason["message"] for reason in row["grade"]["reasons"]]
     assert told == ["errors@1 text_error: Error: a", "errors no rooms: no rooms", "marked"]
     broken = "graders={t: {kind: tool_success, errors: ['(']}}"
     assert ended("grade", "a.jsonl", "--output", "bad", "--set", broken) == 2

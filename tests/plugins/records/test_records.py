@@ -65,7 +65,9 @@ def test_the_published_table_gives_its_samples():
         suite = gradestack.load_suite(folder / content["suite"])
         reader = suite.reader.component
         samples = [
-            each for shard in reader.plan(suite.inputs, None) for each in reader.read(shard, None)
+            record
+            for shard in reader.plan(suite.inputs, None)
+            for record in reader.read(shard, None)
         ]
         assert len(samples) == len(content["samples"])
         for sample, wanted in zip(samples, content["samples"], strict=True):
@@ -260,7 +262,7 @@ def test_a_path_into_cells_that_finds_nothing_is_refused(read):
     columns.pop("label")
     first, second, third = read(f"id,log\na,\nb,{held}\nc,{empty}\n", columns)
     assert (first.calls, second.calls, third.calls) == (None, (), None)
-    assert [each.id for each in read("id,log\na,\nb,\n", columns)] == ["a", "b"]
+    assert [record.id for record in read("id,log\na,\nb,\n", columns)] == ["a", "b"]
 
 
 @pytest.mark.parametrize("footer", [b"\x0f" * 8, b"\x15\x04\x19\x4c", b"\x1c" * 40])

@@ -19,13 +19,19 @@ def evaluate(read):
     """Read and grade a sweep, and return the metrics."""
 
     def _evaluate(records, dataset=None, **options):
-        samples = [each for each in read(records, dataset) if not isinstance(each, BadRecord)]
+        samples = [record for record in read(records, dataset) if not isinstance(record, BadRecord)]
         graded = [
             (
-                Key(id=each.id, model=each.model, run=each.run, ordinal=n, facets=each.facets),
-                StabilityLabel().grade(each),
+                Key(
+                    id=sample.id,
+                    model=sample.model,
+                    run=sample.run,
+                    ordinal=n,
+                    facets=sample.facets,
+                ),
+                StabilityLabel().grade(sample),
             )
-            for n, each in enumerate(samples)
+            for n, sample in enumerate(samples)
         ]
         return stability(graded, **options)
 

@@ -53,7 +53,7 @@ def test_a_record_that_is_skipped(case):
         stability_document([{**record, "gold_label": gold}], [{"uuid": "a"}])["metrics"]
         for gold in ("tool_call", "weird")
     ]
-    assert [each["n_items_processed"] for each in counts] == [0.0, 0.0 if case["always"] else 1.0]
+    assert [count["n_items_processed"] for count in counts] == [0.0, 0.0 if case["always"] else 1.0]
 
 
 @pytest.mark.parametrize(("record", "expected"), DATA["heads"])

@@ -41,12 +41,12 @@ def sweeps(tmp_path, **files):
     dataset = tmp_path / "dataset.jsonl"
     lines = [item("a"), "{broken", item("b", C)]
     dataset.write_text(
-        "".join((each if isinstance(each, str) else json.dumps(each)) + "\n" for each in lines)
+        "".join((line if isinstance(line, str) else json.dumps(line)) + "\n" for line in lines)
     )
     paths = []
     for name, records in files.items():
         paths.append(tmp_path / f"{name}.jsonl")
-        paths[-1].write_text("".join(json.dumps(each) + "\n" for each in records))
+        paths[-1].write_text("".join(json.dumps(record) + "\n" for record in records))
     return paths, dataset
 
 

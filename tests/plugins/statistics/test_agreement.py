@@ -47,7 +47,7 @@ def test_alpha_of_several_raters_with_missing_values():
         "1 2 3 3 2 4 4 1 2 5 1 .",
     )
     units = {}
-    for values in zip(*(each.split() for each in observers), strict=True):
+    for values in zip(*(observer.split() for observer in observers), strict=True):
         held = tuple(sorted(float(value) for value in values if value != "."))
         units[held] = units.get(held, 0) + 1
     assert [round(alpha(units, level), 3) for level in ("nominal", "ordinal", "interval")] == [

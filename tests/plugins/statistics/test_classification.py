@@ -21,7 +21,7 @@ def graded(gold, label, **more):
 
 def metrics(grades, **options):
     return figures(
-        {"classification": options}, [(n, None, None, each) for n, each in enumerate(grades)]
+        {"classification": options}, [(n, None, None, grade) for n, grade in enumerate(grades)]
     )["classification"]
 
 
@@ -29,9 +29,9 @@ def scored(kind, given):
     outcome = Outcome(given.get("outcome", "graded"))
     score = float(given.get("gold") == given.get("label")) if outcome is Outcome.GRADED else None
     more = (
-        {"items": tuple(scored(Item, each) for each in given["items"])} if "items" in given else {}
+        {"items": tuple(scored(Item, item) for item in given["items"])} if "items" in given else {}
     )
-    fields = {name: each for name, each in given.items() if name != "times"}
+    fields = {name: value for name, value in given.items() if name != "times"}
     return kind(**{**fields, "outcome": outcome, "score": score, **more})
 
 
@@ -39,8 +39,8 @@ def without_intervals(found):
     if not isinstance(found, dict):
         return found
     return {
-        name: without_intervals(each)
-        for name, each in found.items()
+        name: without_intervals(value)
+        for name, value in found.items()
         if not name.endswith("_interval")
     }
 
@@ -57,7 +57,7 @@ def test_figures(case):
 
 def slow(grades, labels):
     """Metrics of a label set as exact fractions, straight from the definitions."""
-    wanted = [each for each in grades if each.gold in labels]
+    wanted = [grade for grade in grades if grade.gold in labels]
     found = {
         "accuracy": Fraction(sum(each.gold == each.label for each in wanted), len(wanted))
         if wanted

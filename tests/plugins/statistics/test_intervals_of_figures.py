@@ -88,7 +88,7 @@ def by_task(rows, wanted=lambda grade: True):
 
 
 def every(tasks):
-    return [each for grades in tasks.values() for each in grades]
+    return [grade for grades in tasks.values() for grade in grades]
 
 
 def labelled(gold, label, **more):
@@ -101,7 +101,7 @@ def hall(values):
     Of values that are no less than 0.
     """
     n, mean, sd = len(values), statistics.fmean(values), statistics.stdev(values)
-    third, fourth = (sum(((each - mean) / sd) ** power for each in values) for power in (3, 4))
+    third, fourth = (sum(((value - mean) / sd) ** power for value in values) for power in (3, 4))
     skewness = third * n / ((n - 1) * (n - 2))
     kurtosis = fourth * n * (n + 1) / ((n - 1) * (n - 2) * (n - 3)) - 3 * (n - 1) ** 2 / (
         (n - 2) * (n - 3)
@@ -217,8 +217,8 @@ def test_the_mean_f1_of_classes_of_few_tasks_is_as_unsure_as_theirs_together():
     rows = [(f"t{number}", None, None, labelled(*pair)) for number, pair in enumerate(pairs)]
     found = figures({"classification": {"labels": ["a", "b", "c"]}}, rows)["classification"]
     classes = [found["per_class"][name] for name in "abc"]
-    above = math.hypot(*[each["f1_interval"]["high"] - each["f1"] for each in classes]) / 3
-    below = math.hypot(*[each["f1"] - each["f1_interval"]["low"] for each in classes]) / 3
+    above = math.hypot(*[class_["f1_interval"]["high"] - class_["f1"] for class_ in classes]) / 3
+    below = math.hypot(*[class_["f1"] - class_["f1_interval"]["low"] for class_ in classes]) / 3
     assert found["macro_f1_interval"]["low"] == pytest.approx(found["macro_f1"] - below)
     assert found["macro_f1_interval"]["high"] >= found["macro_f1"] + above
     absent = figures({"classification": {"labels": ["a", "b", "c", "d"], "exclude": ["d"]}}, rows)[
@@ -246,7 +246,7 @@ def test_what_is_undefined_says_why_in_place_of_an_interval():
 
 def same(interval, figure, tasks):
     """Check an interval by a function of grades by task."""
-    parts = [{name: each for name, each in tasks.items() if name != left} for left in tasks]
+    parts = [{name: task for name, task in tasks.items() if name != left} for left in tasks]
     ends = ends_of(figure(tasks), [figure(part) for part in parts], share=True)
     assert (interval["low"], interval["high"]) == pytest.approx(ends, abs=1e-9)
     assert interval["clusters"] == len(tasks)

@@ -79,7 +79,7 @@ def check_laws(rows):
     hat, at = found["hat"]["pass_hat_k"], found["at"]["pass_at_k"]
     assert list(hat) == list(at) == [str(k) for k in range(1, least + 1)]
     for k in range(1, least + 1):
-        shares = [(sum(each), len(each)) for each in tasks]
+        shares = [(sum(task), len(task)) for task in tasks]
         all_pass = sum(Fraction(math.comb(c, k), math.comb(n, k)) for c, n in shares)
         none_pass = sum(Fraction(math.comb(n - c, k), math.comb(n, k)) for c, n in shares)
         assert hat[str(k)] == float(all_pass / len(tasks))
@@ -90,7 +90,7 @@ def check_laws(rows):
     assert list(at.values()) == sorted(at.values())
     check_ends(found["hat"]["pass_hat_k_interval"], falling=True)
     check_ends(found["at"]["pass_at_k_interval"], falling=False)
-    uneven = sum(len(each) > least for each in tasks)
+    uneven = sum(len(task) > least for task in tasks)
     warning = f"{uneven} of {len(tasks)} tasks have more trials; k ends at {least}"
     assert (warning in found["hat"].get("warnings", [])) == (uneven > 0)
     other = gradestack.figures(METRICS, renamed(rows))
@@ -101,7 +101,7 @@ def check_laws(rows):
 
 def check_ends(intervals, *, falling):
     for end in ("low", "high"):
-        ends = [each[end] for each in intervals.values() if end in each]
+        ends = [interval[end] for interval in intervals.values() if end in interval]
         assert ends == sorted(ends, reverse=falling)
         assert all(0 <= each <= 1 for each in ends)
 
@@ -137,8 +137,8 @@ def test_earlier_copies_are_in_no_figure_and_no_row(tmp_path, seed, engine):
         for _ in range(choose.choice([1, 2]))
     ]
     choose.shuffle(records)
-    last = {(each["task_id"], each["trial"]): each for each in records}
-    once = [each for each in records if last[each["task_id"], each["trial"]] is each]
+    last = {(record["task_id"], record["trial"]): record for record in records}
+    once = [record for record in records if last[record["task_id"], record["trial"]] is record]
     found = []
     for name, content in (("all", records), ("once", once)):
         (tmp_path / name).mkdir()
@@ -175,7 +175,7 @@ def test_the_program_keeps_its_rule_and_figures_are_ours(tmp_path, trials, progr
     assert {k: native["pass_hat_ks"][k] for k in program} == program
     (entry,) = report.summary["programs"]
     assert f"  k=1: {program['1']}\n" in entry["console"]
-    beside = next(each for each in entry["figures"] if each["label"] == "Pass^1")
+    beside = next(figure for figure in entry["figures"] if figure["label"] == "Pass^1")
     assert beside["figure"] == "reward.pass_hat_k.pass_hat_k.1"
 
 

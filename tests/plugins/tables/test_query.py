@@ -71,7 +71,8 @@ def test_an_interruption_ends_a_query_that_would_not_end(run, delay):
 def test_figures_are_those_of_the_report(run):
     report = gradestack.load_report(run)
     means = {
-        grader: each["avg_score_attempted"] for grader, each in report.metrics["by_metric"].items()
+        grader: value["avg_score_attempted"]
+        for grader, value in report.metrics["by_metric"].items()
     }
     sql = (
         "select grader, avg(score) as mean, count(*) as n from grades group by grader order by "

@@ -94,7 +94,8 @@ def test_parquet_is_the_tables_of_the_report(fake, tmp_path):
         assert read.equals(held), path.stem
     frame = report.table("grades").to_pandas()
     means = {
-        grader: each["avg_score_attempted"] for grader, each in report.metrics["by_metric"].items()
+        grader: value["avg_score_attempted"]
+        for grader, value in report.metrics["by_metric"].items()
     }
     assert report.table("grades").to_polars().shape == frame.shape
     assert set(frame.score[frame.state != "graded"].isna()) == {True}

@@ -105,7 +105,9 @@ def test_what_is_left_out_is_said_once_for_the_run(tau2, tmp_path):
     )
     report = gradestack.grade_files(path, output=tmp_path / "out", overrides=("reports=[]",))
     assert report.summary["remarks"]["message:other"]["count"] == 3
-    assert any("message other (3 times, first at " in each for each in report.summary["warnings"])
+    assert any(
+        "message other (3 times, first at " in warning for warning in report.summary["warnings"]
+    )
 
 
 def graded(tau2, **about):

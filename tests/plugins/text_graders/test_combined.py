@@ -31,7 +31,7 @@ def test_a_combination(calls, success, options, expected):
     """What has no grade is no zero: it leaves the combination without one, or is left out of it."""
     combined = Combined(of={"calls": 2, "success": 1}, **options)
     grade = combined.combine({"calls": _grade(**calls), "success": _grade(**success)})
-    codes = [each.code for each in grade.reasons if grade.outcome in ("graded", "skipped")]
+    codes = [reason.code for reason in grade.reasons if grade.outcome in ("graded", "skipped")]
     assert [grade.outcome, grade.score, grade.passed, codes] == expected
 
 

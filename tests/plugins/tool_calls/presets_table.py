@@ -81,7 +81,7 @@ def lines() -> Iterator[str]:
     yield f"| --- |{' --- |' * len(CASES)}"
     samples = [sample_of(*case) for case in CASES.values()]
     rows: dict[str, list[str]] = {}
-    for name in (DOCUMENTED, *(each for each in PRESETS if each != DOCUMENTED)):
+    for name in (DOCUMENTED, *(preset for preset in PRESETS if preset != DOCUMENTED)):
         grader = ToolCalls(preset=name)
         rows.setdefault(" | ".join(shown(grader.grade(sample)) for sample in samples), []).append(
             f"`{name}`"

@@ -56,7 +56,7 @@ def test_published_examples(tmp_path):
 
 def test_every_preset_stands_in_the_stack_of_peers(tmp_path):
     """Side by side: one grader for each, under a key of its own, named in full in header.json."""
-    assert {each["preset"] for each in peers()["graders"].values()} == set(PRESETS)
+    assert {grader["preset"] for grader in peers()["graders"].values()} == set(PRESETS)
     assert len(peers()["graders"]) == len(PRESETS)
     line = {"id": "a", "expected": [{"name": "f"}, {"name": "f"}], "predicted": [{"name": "f"}]}
     (tmp_path / "runs.jsonl").write_text(json.dumps(line) + "\n", encoding="utf-8")
@@ -71,9 +71,9 @@ def test_every_preset_stands_in_the_stack_of_peers(tmp_path):
         0.0,
     )
     named = {
-        each["options"].get("preset")
-        for each in report.header["components"]
-        if each["kind"] == "grader"
+        component["options"].get("preset")
+        for component in report.header["components"]
+        if component["kind"] == "grader"
     }
     assert named == {preset.full_name for preset in PRESETS.values()}
 
@@ -88,7 +88,9 @@ def test_the_preset_in_use_is_in_the_header(tmp_path):
     said = []
     for options in ({}, {"order": "strict"}, {"preset": "bfcl/ast@2025.10.27.1"}):
         report = run(tmp_path, {"calls": {"kind": "tool_calls", **options}}, f"out{len(said)}")
-        grader = next(each for each in report.header["components"] if each["kind"] == "grader")
+        grader = next(
+            component for component in report.header["components"] if component["kind"] == "grader"
+        )
         said.append(grader["options"])
     stands = dict(PRESETS["bfcl/ast"].settings)
     assert said == [
@@ -138,7 +140,7 @@ def test_the_page_says_why_other_tools_differ(tmp_path):
     )
     report = run(tmp_path, {key_of(name): {"kind": "tool_calls", "preset": name} for name in names})
     presets = presets_of(report)
-    found = {(each.kind, each.cause): each for each in presets.differences}
+    found = {(difference.kind, difference.cause): difference for difference in presets.differences}
     for kind, cause, wanted in data(__file__, "families.yaml")["why_other_tools_differ"]:
         each = found[kind, cause]
         told = {"samples": each.samples, "names": list(each.names), "example": each.example}

@@ -10,12 +10,12 @@ from gradestack_plugins.tool_calls.grader import ToolCalls
 def wanted(*calls):
     """Return expected calls: names, (name, arguments), or what they are already."""
     return tuple(
-        each if isinstance(each, ExpectedCall) else ExpectedCall(**_named(each)) for each in calls
+        call if isinstance(call, ExpectedCall) else ExpectedCall(**_named(call)) for call in calls
     )
 
 
 def done(*calls):
-    return tuple(each if isinstance(each, ToolCall) else ToolCall(**_named(each)) for each in calls)
+    return tuple(call if isinstance(call, ToolCall) else ToolCall(**_named(call)) for call in calls)
 
 
 def _named(call):

@@ -115,9 +115,10 @@ CHECKED = {
 
 
 def logged(schema, *arguments):
-    functions = [{"name": "book", "arguments": json.dumps(each)} for each in arguments]
+    functions = [{"name": "book", "arguments": json.dumps(argument)} for argument in arguments]
     calls = [
-        {"id": f"c{n}", "type": "function", "function": each} for n, each in enumerate(functions)
+        {"id": f"c{n}", "type": "function", "function": function}
+        for n, function in enumerate(functions)
     ]
     messages = [
         {"role": "user", "content": "go"},
@@ -151,7 +152,10 @@ def test_a_schema_that_takes_too_much_is_not_checked_by(bounded, tmp_path, name)
     """
     grade = grade_of(bounded, tmp_path, *UNCHECKED[name])
     assert (grade["counts"]["calls"], grade["counts"]["unchecked"]) == (1, 1)
-    assert [each["code"] for each in grade["reasons"]] == ["schema_unusable", "schema_too_large"]
+    assert [reason["code"] for reason in grade["reasons"]] == [
+        "schema_unusable",
+        "schema_too_large",
+    ]
 
 
 @pytest.mark.parametrize("name", some_of(CHECKED, 3))

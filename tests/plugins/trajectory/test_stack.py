@@ -40,9 +40,9 @@ def test_samples_in_python_get_the_stack_with_its_headline():
         "failed": "with failed calls",
     }
     figures = report.summary["headline"]["figures"]
-    assert [each["label"] for each in figures] == FIGURES
-    assert [each["value"] for each in figures] == [5 / 6, 5 / 6, 0.5, 0.5, None]
-    assert all("interval" in each for each in figures[:4])
+    assert [figure["label"] for figure in figures] == FIGURES
+    assert [figure["value"] for figure in figures] == [5 / 6, 5 / 6, 0.5, 0.5, None]
+    assert all("interval" in figure for figure in figures[:4])
     assert "  Without failed calls: 1 of 2 (50.0%; 95% interval 0.0 to 100.0%)" in console.results(
         report
     )

@@ -92,7 +92,7 @@ def test_nothing_is_fetched_or_opened(tmp_path):
         ):
             for strict in (False, True):
                 grade = one(schema, {"a": 1}, strict_integers=strict)
-                assert "required" not in {each.code for each in grade.reasons}, schema
+                assert "required" not in {reason.code for reason in grade.reasons}, schema
                 assert "$ref" not in schema or grade.reasons[-1].code == "schema_unusable", schema
     finally:
         server.shutdown()

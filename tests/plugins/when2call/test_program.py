@@ -23,7 +23,7 @@ JUDGES = Path(__file__).parents[1] / "judges" / "test_judges.py"
 @pytest.mark.parametrize("case", data(__file__, "program.yaml"), ids=lambda case: case["name"])
 def test_native_file(run_program, row, case):
     """A part of the metrics file for each rule of the suite."""
-    records = [record_of(each) for each in case["predictions"]]
+    records = [record_of(prediction) for prediction in case["predictions"]]
     rows = [row(**each) for each in case["rows"]] if "rows" in case else None
     options = {"limit": case.get("limit"), **case.get("options", {})}
     native = json.loads(run_program(records, rows, **options).files["when2call.json"])

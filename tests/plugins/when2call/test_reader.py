@@ -106,8 +106,15 @@ def test_log_probability_records_hold_four_prediction_sets(read, row):
 def test_what_is_read(read, row, case):
     makers = {"judge": judge, "mcq": mcq, "logprob": logprob}
     records = [
-        next((makers[kind](*each.pop(kind), **each) for kind in makers if kind in each), each)
-        for each in map(dict, case["predictions"])
+        next(
+            (
+                makers[kind](*prediction.pop(kind), **prediction)
+                for kind in makers
+                if kind in prediction
+            ),
+            prediction,
+        )
+        for prediction in map(dict, case["predictions"])
     ]
     rows = [row(**each) for each in case["rows"]] if "rows" in case else None
     found = read(records, rows, **case.get("options", {}))

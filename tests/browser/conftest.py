@@ -13,10 +13,10 @@ from benchmarks.chromium import Tab, browser, chromium
 
 @pytest.fixture(scope="session")
 def tab() -> Iterator[Tab]:
-    found = browser()
-    if found is None:
+    running_browser = browser()
+    if running_browser is None:
         pytest.skip("no Chromium here; install one or name it in GRADESTACK_CHROMIUM")
-    with chromium(found) as opened:
+    with chromium(running_browser) as opened:
         yield opened
 
 

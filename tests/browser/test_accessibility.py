@@ -49,15 +49,15 @@ def everywhere(test):
 
 
 def axe_file():
-    given = os.environ.get("GRADESTACK_AXE")
-    if given:
-        return Path(given)
-    found = importlib.util.find_spec("axe_playwright_python")
-    if found is None or found.origin is None:
+    axe_path = os.environ.get("GRADESTACK_AXE")
+    if axe_path:
+        return Path(axe_path)
+    package = importlib.util.find_spec("axe_playwright_python")
+    if package is None or package.origin is None:
         pytest.skip(
             "no axe-core here; `make accessibility` has it, or GRADESTACK_AXE names axe.min.js"
         )
-    return Path(found.origin).with_name("axe.min.js")
+    return Path(package.origin).with_name("axe.min.js")
 
 
 @pytest.fixture(scope="module")
@@ -73,12 +73,12 @@ def violations(tab, axe, path, *, width, scheme):
     tab.run(OPEN)
     tab.run(MAP)
     tab.run(f"(() => {{ {axe} }})(); 0")
-    found = []
+    problems = []
     for view in dict.fromkeys(tab.run(VIEWS)) or [""]:
         tab.run(f"location.hash = '{view}'")
         tab.wait(f"!'{view}' || document.querySelector('.view.now').dataset.view === '{view}'")
-        found += [json.dumps([view, each]) for each in tab.run(RUN)]
-    return found
+        problems += [json.dumps([view, violation]) for violation in tab.run(RUN)]
+    return problems
 
 
 def test_a_page_has_no_violation(tab, axe, page_of):

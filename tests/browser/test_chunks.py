@@ -20,10 +20,10 @@ READY = "document.documentElement.classList.contains('ready')"
 def opened(tab, fake, tmp_path):
     def write(rows=None, more=(), panels=(), **options):
         report = fake.make_report(rows or fake.realistic_rows(tasks=6, trials=2))
-        held = io.BytesIO(
+        buffer = io.BytesIO(
             report.held.getvalue() + "".join(f"{dumps(row)}\n" for row in more).encode()
         )
-        report = with_panels(attrs.evolve(report, held=held), *panels)
+        report = with_panels(attrs.evolve(report, held=buffer), *panels)
         (path,) = HtmlReporter(**{"max_bytes": 0, "max_samples": 0, **options}).write(
             report, tmp_path
         )
@@ -284,8 +284,8 @@ def test_the_worst_samples_stay_in_the_page(opened):
     tab, path = opened(max_bytes=8_000, max_samples=5)
     assert tab.run("[...document.querySelectorAll('script[id^=chunk]')].length") == 1
     tab.open("about:blank")
-    for each in (path.parent / "report_data").iterdir():
-        each.unlink()
+    for entry in (path.parent / "report_data").iterdir():
+        entry.unlink()
     tab.open(path.as_uri())
     tab.wait(READY)
     tab.wait("document.querySelector('#one .inside') !== null")

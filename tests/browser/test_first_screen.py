@@ -1,4 +1,4 @@
-"""What a reader sees first and reaches by few clicks, in a real browser."""
+"""Facts that a reader sees first and reaches by few clicks, in a real browser."""
 
 import base64
 import json
@@ -31,9 +31,7 @@ def opened(tab, tau):
 
 
 def test_it_prints_on_six_pages(opened):
-    """What fails, every task and the ten worst samples are on paper, and nothing that only a screen
-    can use.
-    """
+    """Failures, all tasks and the ten worst samples are printed, without controls of the screen."""
     opened.wait("document.documentElement.classList.contains('ready')")
     paper = base64.b64decode(
         opened.send("Page.printToPDF", printBackground=True, paperWidth=8.27, paperHeight=11.69)[
@@ -46,19 +44,19 @@ def test_it_prints_on_six_pages(opened):
         "[...document.querySelectorAll('.causes, .tree, .task-room, .print-only tr, #graders, "
         "#list')]"
     )
-    seen = opened.run(
+    page_count = opened.run(
         f"{shown}.filter(one => one.checkVisibility()).map(one => one.id || one.className || "
         "one.tagName)"
     )
     opened.send("Emulation.setEmulatedMedia", media="")
-    assert seen.count("v-lost") == 10
-    assert {"tree", "task-room", "lines causes"} <= set(seen)
-    assert not {"graders", "list"} & set(seen)
+    assert page_count.count("v-lost") == 10
+    assert {"tree", "task-room", "lines causes"} <= set(page_count)
+    assert not {"graders", "list"} & set(page_count)
 
 
 @pytest.fixture(scope="module")
 def two(tmp_path_factory):
-    place = tmp_path_factory.mktemp("two")
+    folder = tmp_path_factory.mktemp("two")
     call = {"name": "f", "arguments": {"a": 1}}
     rows = [
         {
@@ -74,11 +72,11 @@ def two(tmp_path_factory):
         for run in range(2)
         for good in [(task * 2 + run * 5) % 12 < share]
     ]
-    (place / "runs.jsonl").write_text(
+    (folder / "runs.jsonl").write_text(
         "".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8"
     )
     return (
-        gradestack.grade_files(place / "runs.jsonl", output=place / "out", engine="serial").path
+        gradestack.grade_files(folder / "runs.jsonl", output=folder / "out", engine="serial").path
         / "report.html"
     )
 
@@ -120,7 +118,7 @@ class Reader:
             row["grade"]["score"] < 1 if row["passed"] is None else not row["passed"]
             for row in graded
         ]
-        self.lost = [row for row, lost in zip(graded, below, strict=True) if lost]
+        self.lost = [row for row, is_lost in zip(graded, below, strict=True) if is_lost]
         tab.visit(page.as_uri(), width=1440)
         tab.wait("document.documentElement.classList.contains('searchable')")
 
@@ -140,8 +138,10 @@ class Reader:
 
 
 def reasons_of(row):
-    held = [one for grade in row["grades"].values() for one in (grade, *(grade.get("items") or ()))]
-    return [reason for one in held for reason in one.get("reasons") or ()]
+    graded_parts = [
+        one for grade in row["grades"].values() for one in (grade, *(grade.get("items") or ()))
+    ]
+    return [reason for one in graded_parts for reason in one.get("reasons") or ()]
 
 
 def the_most_common_cause(reader):
@@ -150,7 +150,9 @@ def the_most_common_cause(reader):
     Where a tool is named, else anywhere, under the code that most lost samples have.
     """
     times = Counter(
-        code for row in reader.lost for code in {each["code"] for each in reasons_of(row)}
+        code
+        for row in reader.lost
+        for code in {found_reason["code"] for found_reason in reasons_of(row)}
     )
     ranked = [
         min(
@@ -168,13 +170,15 @@ def the_most_common_cause(reader):
     assert reader.text(first) == cause_text(code)
     reader.click(first)
     assert reader.shown() == count
-    assert code in {each["code"] for each in reasons_of(reader.opened())}
+    assert code in {found_reason["code"] for found_reason in reasons_of(reader.opened())}
 
 
 def the_wrong_argument_of_a_sample(reader):
     reader.click(".causes [href*='wrong_']")
     blamed = {
-        each["pointer"].split("/")[1] for each in reasons_of(reader.opened()) if each.get("pointer")
+        reason["pointer"].split("/")[1]
+        for reason in reasons_of(reader.opened())
+        if reason.get("pointer")
     }
     marked = reader.run(
         "[...document.querySelectorAll('#one .differs th code')].map(one => one.textContent)"
@@ -207,8 +211,8 @@ def the_models_task_by_task(reader):
 
 
 def the_cost_of_a_success(reader):
-    own = [row for row in reader.rows if row["model_name"] == "north"]
-    cost = f"${0.01 * len(own) / sum(row['passed'] for row in own):.3g}"
+    rows_of_model = [row for row in reader.rows if row["model_name"] == "north"]
+    cost = f"${0.01 * len(rows_of_model) / sum(row['passed'] for row in rows_of_model):.3g}"
     assert cost in reader.text("#took tbody")
 
 

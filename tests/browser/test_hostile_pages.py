@@ -102,8 +102,8 @@ def watched(tab):
             == 0
         )
         assert tab.messages() == []
-        beside = (path.parent / "report_data").as_uri()
-        return [address for address in tab.requests() if not address.startswith(beside)]
+        data_folder = (path.parent / "report_data").as_uri()
+        return [address for address in tab.requests() if not address.startswith(data_folder)]
 
     yield watch
     tab.send("Page.removeScriptToEvaluateOnNewDocument", identifier=hook["identifier"])
@@ -137,9 +137,7 @@ def test_markdown(watched, report, tmp_path):
 
 
 def test_a_comparison(watched, tmp_path):
-    """Of runs, tasks, models, graders' words and facets with hostile names, as a page and as
-    Markdown.
-    """
+    """A comparison of runs with hostile names does nothing, as a page and as Markdown."""
     sides = []
     for side, name in enumerate(("<img src=x onerror=alert(1)>", '" onload="alert(2)')):
         lines = []

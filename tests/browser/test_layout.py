@@ -81,7 +81,7 @@ VIEWS = "[...document.querySelectorAll('.view')].map(one => one.dataset.view)"
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_overview_is_short(tab, page_of, family):
-    """Of every family: some two screens of a desk, four of a phone.
+    """The overview of every family takes some two screens of a desk, four of a phone.
 
     And no view is wider than the window.
     """
@@ -126,14 +126,16 @@ def test_a_cell_of_the_confusion_matrix_shows_its_samples(tab, page_of):
 def test_a_phone_shows_the_list_or_the_sample(tab, page_of):
     opened(tab, page_of("airline"), 390)
     tab.run("location.hash = '#samples'")
-    seen = "[...document.querySelectorAll('.list, #one')].filter(one => one.checkVisibility())"
-    seen += ".map(one => one.className || one.id)"
-    tab.wait(f"{seen}.length === 1")
-    assert tab.run(seen)[0].startswith("list")
+    visible_parts = (
+        "[...document.querySelectorAll('.list, #one')].filter(one => one.checkVisibility())"
+    )
+    visible_parts += ".map(one => one.className || one.id)"
+    tab.wait(f"{visible_parts}.length === 1")
+    assert tab.run(visible_parts)[0].startswith("list")
     tab.run("document.querySelectorAll('.line')[2].click()")
-    assert tab.run(seen) == ["one"]
+    assert tab.run(visible_parts) == ["one"]
     tab.run("document.querySelector('.back').click()")
-    assert tab.run(seen)[0].startswith("list")
+    assert tab.run(visible_parts)[0].startswith("list")
 
 
 @pytest.mark.parametrize("family", ["airline", "when2call"])

@@ -81,9 +81,9 @@ def test_the_filter_leaves_what_was_asked_for(opened, page):
         tool in names and row["model_name"] == "north-1"
         for names, row in zip(called, rows, strict=True)
     )
-    asked = rows[3]["sample"]["input"][:60].lower()
-    assert search(opened, json.dumps(asked)) == sum(
-        asked in row["sample"]["input"].lower()[:200] for row in rows
+    query = rows[3]["sample"]["input"][:60].lower()
+    assert search(opened, json.dumps(query)) == sum(
+        query in row["sample"]["input"].lower()[:200] for row in rows
     )
     assert search(opened, "nowhere to be found") == 0
     assert opened.run("document.getElementById('nothing').hidden") is False
@@ -153,23 +153,23 @@ def test_a_cause_shows_exactly_its_samples(opened):
     links = "[...document.querySelectorAll('.tree a[href*=cause]')]"
     count = opened.run(f"{links}.length")
     assert count > 3
-    for place in range(count):
-        line = f"{links}[{place}]"
-        beside = f"({line}.closest('.leaf')?.querySelector('.n') ?? {line}.nextSibling)"
-        told = opened.run(f"+{beside}.textContent")
+    for position in range(count):
+        line = f"{links}[{position}]"
+        number_beside = f"({line}.closest('.leaf')?.querySelector('.n') ?? {line}.nextSibling)"
+        number_shown = opened.run(f"+{number_beside}.textContent")
         opened.run(f"{line}.click()")
-        opened.wait(f"{SHOWN} === {told}")
-        assert told > 0
+        opened.wait(f"{SHOWN} === {number_shown}")
+        assert number_shown > 0
         assert opened.run("document.querySelector('.view.now').dataset.view") == "samples"
     # also in so many that passed; passed of a category
     numbers = "document.querySelectorAll('a[href*=reason], td a[href*=facet]')"
     assert opened.run(f"{numbers}.length") > 2
-    for place in range(opened.run(f"{numbers}.length")):
-        told = opened.run(
-            f"const one{place} = {numbers}[{place}]; one{place}.click(); "
-            f"parseInt(one{place}.textContent)"
+    for position in range(opened.run(f"{numbers}.length")):
+        number_shown = opened.run(
+            f"const one{position} = {numbers}[{position}]; one{position}.click(); "
+            f"parseInt(one{position}.textContent)"
         )
-        opened.wait(f"{SHOWN} === {told}")
+        opened.wait(f"{SHOWN} === {number_shown}")
     address, shown = opened.run("location.href"), opened.run(SHOWN)
     opened.open("about:blank")
     opened.open(address)
@@ -220,11 +220,11 @@ def test_it_works_without_scripts(tab, page):
     for name in ("filter", "theme", "list", "task-view"):
         assert tab.run(f"document.getElementById('{name}').offsetParent") is None
     assert tab.run("document.querySelectorAll('noscript tr .what').length") == 24
-    seen = tab.run(
+    visible = tab.run(
         "[...document.querySelectorAll('.view')].map(one => one.checkVisibility() && "
         "one.dataset.view)"
     )
-    assert list(dict.fromkeys(seen)) == ["overview", "failures", "samples", "compare", "figures"]
+    assert list(dict.fromkeys(visible)) == ["overview", "failures", "samples", "compare", "figures"]
     assert tab.run("document.getElementById('s1').checkVisibility()")
     assert tab.run("document.documentElement.scrollWidth") <= 1280
     buttons = "[...document.querySelectorAll('.save')].filter(one => one.checkVisibility())"
@@ -234,15 +234,15 @@ def test_it_works_without_scripts(tab, page):
 
 def test_text_can_be_read_in_both_schemes(opened):
     script = Path(__file__).with_name("contrast.js").read_text(encoding="utf-8")
-    seen = 0
+    texts_checked = 0
     for scheme in ("light", "dark"):
         opened.emulate(scheme=scheme)
         for name in ("overview", "failures", "samples", "compare", "figures"):
             view(opened, name)
-            found = opened.run(script)
-            assert found["poor"] == []
-            seen += found["seen"]
-    assert seen > 600
+            contrasts = opened.run(script)
+            assert contrasts["poor"] == []
+            texts_checked += contrasts["seen"]
+    assert texts_checked > 600
     opened.run("document.documentElement.setAttribute('data-theme', 'light')")
     opened.run("document.documentElement.style.setProperty('--soft', '#aaa')")
     assert opened.run(script)["poor"] != []

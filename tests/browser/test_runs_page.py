@@ -25,12 +25,12 @@ def page(tmp_path_factory):
     for number, name in enumerate(("first", "second one", "third")):
         rows = [
             {
-                "id": str(each),
+                "id": str(run_number),
                 "model": model,
                 "expected": {"text": "a"},
-                "predicted": "ab"[each % (4 - number) == 0],
+                "predicted": "ab"[run_number % (4 - number) == 0],
             }
-            for each in range(12)
+            for run_number in range(12)
             for model in "ab"[: 1 + number % 2]
         ]
         (folder / "rows.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))

@@ -11,7 +11,7 @@ COUNT = "parseInt(document.getElementById('shown-count').textContent)"
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory):
-    place = tmp_path_factory.mktemp("runs")
+    folder = tmp_path_factory.mktemp("runs")
     find = {"name": "find", "arguments": {"id": 1}}
     rows = [
         {"id": "wrong", "expected": [find], "predicted": [{**find, "name": "send"}]},
@@ -20,9 +20,9 @@ def page(tmp_path_factory):
         {"id": "needless", "expected": [], "predicted": [find]},
     ]
     lines = "".join(f"{json.dumps(row)}\n" for row in rows)
-    (place / "rows.jsonl").write_text(lines, encoding="utf-8")
+    (folder / "rows.jsonl").write_text(lines, encoding="utf-8")
     graders = {"calls": {"kind": "tool_calls"}, "names": {"kind": "tau_partial"}}
-    report = gradestack.grade(rows, graders=graders, output=place / "out", reports=["html"])
+    report = gradestack.grade(rows, graders=graders, output=folder / "out", reports=["html"])
     return report.path / "report.html"
 
 
@@ -65,9 +65,9 @@ def test_the_open_run_is_in_sight_after_a_link(opened):
     opened.run("document.querySelector('.tree a').click()")
     opened.wait("document.querySelector('.view.now').dataset.view === 'samples'")
     opened.wait("document.querySelector('.line[aria-selected=true]') !== null")
-    seen = """(() => { const line = document.querySelector('.line[aria-selected=true]').getBoundingClientRect(),
+    line_position = """(() => { const line = document.querySelector('.line[aria-selected=true]').getBoundingClientRect(),
       list = document.getElementById('list').getBoundingClientRect();
       return line.top >= list.top - 1 && line.bottom <= list.bottom + 1; })()"""
-    assert opened.run(seen)
+    assert opened.run(line_position)
     assert opened.run("window.scrollY") == 0
     assert opened.run("document.documentElement.scrollHeight <= window.innerHeight")

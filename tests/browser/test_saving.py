@@ -17,8 +17,8 @@ FORMULA = '=HYPERLINK("https://example.invalid")'
 @pytest.fixture
 def report(fake):
     rows = fake.realistic_rows(tasks=5, trials=2)
-    lost = next(row for row in rows if row["state"] == "graded" and row["grade"]["reasons"])
-    lost["sample"]["id"] = FORMULA
+    failed_row = next(row for row in rows if row["state"] == "graded" and row["grade"]["reasons"])
+    failed_row["sample"]["id"] = FORMULA
     return fake.make_report(rows)
 
 
@@ -61,13 +61,16 @@ def test_tasks_are_counted_as_the_reporters_count_them(saved, report, tmp_path):
     wanted = list(
         csv.reader((tmp_path / "tables" / "tasks.csv").read_text(encoding="utf-8").splitlines())
     )
-    found = list(csv.reader(saved("tasks", "csv").splitlines()))
-    assert [line[:-1] for line in found] == [line[:-1] for line in wanted]
-    for line, other in zip(found[1:], wanted[1:], strict=True):
+    saved_rows = list(csv.reader(saved("tasks", "csv").splitlines()))
+    assert [line[:-1] for line in saved_rows] == [line[:-1] for line in wanted]
+    for line, other in zip(saved_rows[1:], wanted[1:], strict=True):
         assert (line[-1] == "") == (other[-1] == "")
         assert not line[-1] or abs(float(line[-1]) - float(other[-1])) <= 0.001
-    (own,) = (line for line in json.loads(saved("tasks", "json")) if line["id"] == FORMULA)
-    assert (own["trials"], own["passed"] + own["not_passed"] + own["ungraded"]) == (1, 1)
+    (task_row,) = (line for line in json.loads(saved("tasks", "json")) if line["id"] == FORMULA)
+    assert (
+        task_row["trials"],
+        task_row["passed"] + task_row["not_passed"] + task_row["ungraded"],
+    ) == (1, 1)
 
 
 def test_samples_are_those_the_list_shows(saved, opened, report):
@@ -80,15 +83,15 @@ def test_samples_are_those_the_list_shows(saved, opened, report):
     entry = index_of(report).entries[int(line[0])]
     assert line[1] == f"'{FORMULA}"
     assert line[2:4] == [entry.model, entry.run]
-    kinds, given = (
+    kinds, options = (
         list(index_of(report).given.kinds),
         list(index_of(report).given.given)[entry.position],
     )
     reasons = [
-        [each[key] or "" for key in ("grader", "code", "subject", "argument")]
-        for each in json.loads(line[6])
+        [sample[key] or "" for key in ("grader", "code", "subject", "argument")]
+        for sample in json.loads(line[6])
     ]
-    assert reasons == [list(kinds[number]) for number in given]
+    assert reasons == [list(kinds[number]) for number in options]
 
 
 def test_buttons_have_names_and_are_not_printed(opened):

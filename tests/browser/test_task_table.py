@@ -17,13 +17,13 @@ SORT = "document.getElementById('task-view').elements.sort"
 
 def row(fake, task, run, model, passed):
     grade = {"state": "graded", "score": float(passed) / 2, "passed": passed}
-    held = {
+    fields = {
         **fake.graded_row(0, run or 0, model),
         "sample": {"id": task},
         "run": run,
         "passed": passed,
     }
-    return {**held, "grade": grade, "grades": {"partial": grade, "reward": grade}}
+    return {**fields, "grade": grade, "grades": {"partial": grade, "reward": grade}}
 
 
 @pytest.fixture
@@ -95,7 +95,7 @@ def test_every_task_of_many_is_there(opened, fake):
 
 
 def test_trials_without_names_and_states_are_shown(opened, fake):
-    rows = [row(fake, "a", None, "m", passed=each) for each in (False, True)]
+    rows = [row(fake, "a", None, "m", passed=passed) for passed in (False, True)]
     rows += [
         {**fake.ungraded_row(5, 0, None, state), "sample": {"id": "b"}}
         for state in ("failed", "skipped", "missing")

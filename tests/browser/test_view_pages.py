@@ -22,7 +22,7 @@ HOSTILE = (
 
 @pytest.fixture(scope="module")
 def url(tmp_path_factory):
-    place = tmp_path_factory.mktemp("served")
+    folder = tmp_path_factory.mktemp("served")
     rows = []
     for number in range(60):
         calls = [{"name": f"{HOSTILE} {number % 2}", "arguments": {HOSTILE: number}}]
@@ -36,12 +36,12 @@ def url(tmp_path_factory):
         rows.append(
             row | {"expected": {"calls": calls}, "predicted": {"calls": calls[: number % 3]}}
         )
-    (place / "rows.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    suite = {"name": HOSTILE, "target": {"paths": [str(place / "rows.jsonl")]}, "reader": "jsonl"}
+    (folder / "rows.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    suite = {"name": HOSTILE, "target": {"paths": [str(folder / "rows.jsonl")]}, "reader": "jsonl"}
     gradestack.run(
-        suite | {"graders": {"partial": "tau_partial"}, "reports": []}, output=place / "out"
+        suite | {"graders": {"partial": "tau_partial"}, "reports": []}, output=folder / "out"
     )
-    run = ServedRun(load_report(place / "out"), gradestack.discover(limit=""))
+    run = ServedRun(load_report(folder / "out"), gradestack.discover(limit=""))
     server = Server(run)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
@@ -63,7 +63,7 @@ def test_the_page_is_silent_and_can_be_read(tab, url, width, scheme):
     names, contrast = (tab.run(check) for check in CHECKS)
     assert (names, contrast["poor"]) == ([], [])
     assert tab.messages() == []
-    assert {each.removeprefix(url) for each in tab.requests()} <= {
+    assert {request.removeprefix(url) for request in tab.requests()} <= {
         "",
         "report_data/chunk-s1.js",
         "report_data/chunk-s3.js",

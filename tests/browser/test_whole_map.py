@@ -40,10 +40,10 @@ def opened(tab, run):
 
 
 def summed(cells):
-    found = Counter()
+    totals = Counter()
     for kind, count in cells:
-        found[kind] += count
-    return found
+        totals[kind] += count
+    return totals
 
 
 def test_every_trial_is_a_cell_and_few_elements(opened, run):
@@ -86,15 +86,15 @@ def test_groups_are_few(fake, tab, tmp_path):
     """Tasks of very many trials stand together by tenths of successes."""
     passes, trials = (0, 1, 2, 10, 11), 11
     row = fake.graded_row(1, 0, "m")
-    found = []
+    groups = []
     for number, passed in enumerate(passes):
         for run in range(trials):
             sample, task = (
                 {**row["sample"], "id": f"t{number}"},
                 {"run": run, "passed": run < passed},
             )
-            found.append({**row, **task, "sample": sample})
-    (path,) = HtmlReporter().write(fake.make_report(found), tmp_path)
+            groups.append({**row, **task, "sample": sample})
+    (path,) = HtmlReporter().write(fake.make_report(groups), tmp_path)
     tab.visit(path.as_uri(), width=1440)
     tab.run(f"{MAP}.scrollIntoView({{behavior: 'instant'}})")
     tab.wait(f"{MAP}.querySelector('path') !== null")
@@ -127,15 +127,16 @@ def test_a_click_opens_what_is_under_it(opened):
         f"(() => {{ const box = {MAP}.querySelectorAll('svg')[1].getBoundingClientRect();"
         " return [box.left + 17, box.top + 17]; })()"
     )
-    place = {"x": spot[0], "y": spot[1], "button": "left", "clickCount": 1}
-    tab.send("Input.dispatchMouseEvent", type="mouseMoved", **{**place, "button": "none"})
-    said = tab.run(SAID)
+    mouse_event = {"x": spot[0], "y": spot[1], "button": "left", "clickCount": 1}
+    tab.send("Input.dispatchMouseEvent", type="mouseMoved", **{**mouse_event, "button": "none"})
+    text_shown = tab.run(SAID)
     for kind in ("mousePressed", "mouseReleased"):
-        tab.send("Input.dispatchMouseEvent", type=kind, **place)
+        tab.send("Input.dispatchMouseEvent", type=kind, **mouse_event)
     assert (
-        tab.run("document.querySelector('#one h3').textContent").lower() == said.partition(":")[0]
+        tab.run("document.querySelector('#one h3').textContent").lower()
+        == text_shown.partition(":")[0]
     )
-    assert said.partition(":")[0] != ""
+    assert text_shown.partition(":")[0] != ""
 
 
 def test_it_fits_a_phone_and_is_replaced_by_a_sentence_without_scripts(opened):

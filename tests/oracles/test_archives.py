@@ -27,17 +27,16 @@ def test_results_of_adk_are_adks(tmp_path):
 
     def invocation(number):
         uses = [
-            types.FunctionCall(id=f"f{each}", name="find", args={"n": each})
-            for each in range(number)
+            types.FunctionCall(id=f"f{at}", name="find", args={"n": at}) for at in range(number)
         ]
         answers = [
             types.FunctionResponse(id=use.id, name="find", response={"result": use.args})
             for use in uses
         ]
-        said = types.Content(role="model", parts=[types.Part(text=f"{number} found")])
+        content = types.Content(role="model", parts=[types.Part(text=f"{number} found")])
         return Invocation(
             user_content=types.Content(role="user", parts=[types.Part(text="Find")]),
-            final_response=said,
+            final_response=content,
             intermediate_data=IntermediateData(tool_uses=uses, tool_responses=answers),
             creation_timestamp=time.time(),
         )
@@ -69,13 +68,13 @@ def test_results_of_adk_are_adks(tmp_path):
     manager.save_eval_set_result("app", "desk", cases)
     (name,) = manager.list_eval_set_results("app")
     known = manager.get_eval_set_result("app", name).eval_case_results
-    found = read("adk", *tmp_path.rglob("*.json"))
-    assert [sample.id for sample in found] == [case.eval_id for case in known]
-    for sample, case in zip(found, known, strict=True):
-        made = [each.actual_invocation for each in case.eval_metric_result_per_invocation]
-        uses = [use for each in made for use in each.intermediate_data.tool_uses]
+    samples = read("adk", *tmp_path.rglob("*.json"))
+    assert [sample.id for sample in samples] == [case.eval_id for case in known]
+    for sample, case in zip(samples, known, strict=True):
+        made = [at.actual_invocation for at in case.eval_metric_result_per_invocation]
+        uses = [use for at in made for use in at.intermediate_data.tool_uses]
         results = [
-            answer.response for each in made for answer in each.intermediate_data.tool_responses
+            response.response for at in made for response in at.intermediate_data.tool_responses
         ]
         assert [(call.id, call.name, call.arguments) for call in sample.calls] == [
             (u.id, u.name, u.args) for u in uses
@@ -124,13 +123,13 @@ def test_trajectories_of_atif_are_atifs(tmp_path):
     assert [(c.id, c.name, c.arguments) for c in sample.calls] == [
         (c.tool_call_id, c.function_name, c.arguments) for c in made
     ]
-    said = {
+    atif_document = {
         result.source_call_id: result.content
         for step in known.steps
         if step.observation
         for result in step.observation.results
     }
-    assert {call.id: call.result for call in sample.calls} == said
+    assert {call.id: call.result for call in sample.calls} == atif_document
     assert sample.usage.input_tokens == sum(
         step.metrics.prompt_tokens for step in known.steps if step.metrics
     )

@@ -61,8 +61,8 @@ def test_langchain(tmp_path, form, reader):
     forms = {
         "messages_to_dict": lambda: messages.messages_to_dict(talk),
         "dumpd": lambda: load.dumpd(talk),
-        "model_dump": lambda: [each.model_dump() for each in talk],
-        "model_dump_json": lambda: [json.loads(each.model_dump_json()) for each in talk],
+        "model_dump": lambda: [message.model_dump() for message in talk],
+        "model_dump_json": lambda: [json.loads(message.model_dump_json()) for message in talk],
     }
     (sample,) = read(reader, written(tmp_path, [{"id": "a", "messages": forms[form]()}]))
     assert told(sample) == [
@@ -97,13 +97,13 @@ def test_agents_sdk(tmp_path):
                 "name": "move",
                 "arguments": '{"ref": "A1"}',
             }
-            said = {"type": "output_text", "text": "Done.", "annotations": []}
+            output_message = {"type": "output_text", "text": "Done.", "annotations": []}
             last = {
                 "type": "message",
                 "id": "m",
                 "role": "assistant",
                 "status": "completed",
-                "content": [said],
+                "content": [output_message],
             }
             item = (
                 responses.ResponseOutputMessage(**last)
@@ -163,9 +163,9 @@ def test_anthropic(tmp_path):
     text = {"type": "text", "text": "Done."}
     last = types.Message(id="msg_2", content=[text], stop_reason="end_turn", usage=usage, **about)
     result = {"type": "tool_result", "tool_use_id": "t1", "content": "taken", "is_error": True}
-    asked = [{"role": "user", "content": "Move A1."}]
+    request = [{"role": "user", "content": "Move A1."}]
     talk = [
-        *asked,
+        *request,
         first.model_dump(),
         {"role": "user", "content": [result]},
         last.model_dump(exclude_none=True),

@@ -71,8 +71,8 @@ def logs(inspect, tmp_path_factory):  # noqa: C901
             ModelOutput.for_tool_call("mockllm/m", "add", {"a": 13, "b": 2}),
             ModelOutput.from_content("mockllm/m", "three"),
         ] * 20
-        for each in made:
-            each.usage = ModelUsage(
+        for sample in made:
+            sample.usage = ModelUsage(
                 input_tokens=10, output_tokens=5, total_tokens=30, input_tokens_cache_read=15
             )
         return made
@@ -95,12 +95,12 @@ def logs(inspect, tmp_path_factory):  # noqa: C901
             epochs=2,
         )
         model = get_model("mockllm/m", custom_outputs=outputs())
-        place = str(folder / form)
+        log_folder = str(folder / form)
         inspect.eval(
             task,
             model=model,
             log_format=form,
-            log_dir=place,
+            log_dir=log_folder,
             display="none",
             fail_on_error=False,
             max_samples=1,
@@ -121,13 +121,13 @@ def test_samples_are_those_inspect_reads_back(logs, form, tmp_path):
         logs / form.replace("pieces", "eval")
     ).iterdir()  # not all releases read pieces again
     log = read_eval_log(str(readable), resolve_attachments=True)
-    found = {
+    samples_by_identity = {
         (record.id, record.run): record
         for record in read("inspect", shutil.copy(path, tmp_path / path.name))
     }
-    assert len(found) == len(log.samples) == 6
+    assert len(samples_by_identity) == len(log.samples) == 6
     for wanted in log.samples:
-        sample = found[str(wanted.id), wanted.epoch]
+        sample = samples_by_identity[str(wanted.id), wanted.epoch]
         results = {
             message.tool_call_id: message for message in wanted.messages if message.role == "tool"
         }
@@ -158,9 +158,11 @@ def test_samples_are_those_inspect_reads_back(logs, form, tmp_path):
             **{f"several.{name}": value for name, value in several.items()},
         }
         used = list(wanted.model_usage.values())
-        assert (sample.usage.output_tokens or 0) == sum(each.output_tokens for each in used)
+        assert (sample.usage.output_tokens or 0) == sum(
+            read_sample.output_tokens for read_sample in used
+        )
         assert (sample.usage.input_tokens or 0) == sum(
-            each.input_tokens + each.input_tokens_cache_read for each in used
+            read_sample.input_tokens + read_sample.input_tokens_cache_read for read_sample in used
         )
         assert (sample.text or "") == (wanted.output.completion or "")
         assert (

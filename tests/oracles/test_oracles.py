@@ -22,8 +22,8 @@ def test_alpha_is_that_of_krippendorff(seed, level):
     table = [[rng.choice([1.0, 2.0, 3.0, 5.0, math.nan]) for _ in range(40)] for _ in range(3)]
     units = {}
     for values in zip(*table, strict=True):
-        held = tuple(sorted(value for value in values if not math.isnan(value)))
-        units[held] = units.get(held, 0) + 1
+        values_held = tuple(sorted(value for value in values if not math.isnan(value)))
+        units[values_held] = units.get(values_held, 0) + 1
     assert alpha(units, level) == pytest.approx(
         library.alpha(table, level_of_measurement=level), rel=1e-9
     )

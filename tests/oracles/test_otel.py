@@ -13,7 +13,8 @@ from tests.plugins.chat_files import read
 pytestmark = [pytest.mark.oracles, pytest.mark.filterwarnings("default")]
 ARGUMENTS = {"ref": "A1", "to": ["Ghent", "Köln"], "by": {"é": 1.5}}
 TOOLS = [
-    {"type": "function", "function": {"name": each, "parameters": {}}} for each in ("find", "move")
+    {"type": "function", "function": {"name": member, "parameters": {}}}
+    for member in ("find", "move")
 ]
 FUNCTIONS = [
     {"name": "find", "arguments": json.dumps(ARGUMENTS)},
@@ -40,30 +41,34 @@ WRITERS = [
     for by in ("opentelemetry", "openinference")
     for of in ("openai", "langchain")
 ]
-CASES = [*((each, "true") for each in (V2, *WRITERS)), *((V2, each) for each in ONLY)]
+CASES = [*((member, "true") for member in (V2, *WRITERS)), *((V2, member) for member in ONLY)]
 
 
 class Api(BaseHTTPRequestHandler):
     log_message = print
 
     def do_POST(self):
-        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        done = any(message["role"] == "tool" for message in asked["messages"])
-        said = (
+        request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        done = any(message["role"] == "tool" for message in request["messages"])
+        reply_message = (
             {"role": "assistant", "content": "Done."}
             if done
             else {"role": "assistant", "tool_calls": CALLS}
         )
-        choice = {"index": 0, "message": said, "finish_reason": "stop" if done else "tool_calls"}
+        choice = {
+            "index": 0,
+            "message": reply_message,
+            "finish_reason": "stop" if done else "tool_calls",
+        }
         usage = {"prompt_tokens": 30, "completion_tokens": 7, "total_tokens": 37}
-        answer = {
+        reply = {
             "id": "a",
             "object": "chat.completion",
             "created": 1,
             "model": "m-1",
             "usage": usage,
         }
-        content = json.dumps({**answer, "choices": [choice]}).encode()
+        content = json.dumps({**reply, "choices": [choice]}).encode()
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(content)))
@@ -80,14 +85,14 @@ def address():
 
 
 class Export:
-    """What a program traced, kept and written as a Collector does."""
+    """An exporter that keeps a program's traces and writes them as a Collector does."""
 
     def __init__(self):
         trace, logs = (
             pytest.importorskip(f"opentelemetry.sdk.{name}") for name in ("trace", "_logs")
         )
         to_spans, to_logs = (
-            importlib.import_module(f"{each.__name__}.export") for each in (trace, logs)
+            importlib.import_module(f"{module.__name__}.export") for module in (trace, logs)
         )
         memory = importlib.import_module(f"{trace.__name__}.export.in_memory_span_exporter")
         self.spans, self.logs = memory.InMemorySpanExporter(), to_logs.InMemoryLogRecordExporter()
@@ -106,10 +111,12 @@ class Export:
         )
         path = tmp_path / "traces.jsonl"
         path.write_text(
-            "".join(json.dumps(json_format.MessageToDict(each)) + "\n" for each in (spans, logs))
+            "".join(
+                json.dumps(json_format.MessageToDict(request)) + "\n" for request in (spans, logs)
+            )
         )
-        (found,) = read("otel", path)
-        return found
+        (read_sample,) = read("otel", path)
+        return read_sample
 
 
 @pytest.mark.parametrize(("module", "captured"), CASES)
@@ -163,9 +170,9 @@ def through_langchain(address):
         for name, function in functions.items()
     ]
     bound, talk = model.bind_tools(run), [("system", "Desk."), ("user", "Move A1.")]
-    answer = bound.invoke(talk)
-    results = [tool.invoke(call) for tool, call in zip(run, answer.tool_calls, strict=True)]
-    bound.invoke([*talk, answer, *results])
+    reply = bound.invoke(talk)
+    results = [tool.invoke(call) for tool, call in zip(run, reply.tool_calls, strict=True)]
+    bound.invoke([*talk, reply, *results])
 
 
 @pytest.mark.parametrize("captured", ["SPAN_AND_EVENT", "NO_CONTENT"])
@@ -188,13 +195,13 @@ def test_what_an_agent_of_adk_did(tmp_path, captured, monkeypatch):
     monkeypatch.setattr(spans, "tracer", export.provider.get_tracer("gcp.vertex.agent"))
 
     class Model(models.BaseLlm):
-        async def generate_content_async(self, asked, stream=False):
+        async def generate_content_async(self, request, stream=False):
             done = any(
-                part.function_response for content in asked.contents for part in content.parts
+                part.function_response for content in request.contents for part in content.parts
             )
             calls = [
-                types.FunctionCall(id=f"f{n}", name=name, args=given)
-                for n, (name, given, *_) in enumerate(MADE)
+                types.FunctionCall(id=f"f{n}", name=name, args=arguments)
+                for n, (name, arguments, *_) in enumerate(MADE)
             ]
             parts = (
                 [types.Part(text="Done.")]

@@ -42,8 +42,8 @@ def test_lines_are_requests_of_log_records(tmp_path, monkeypatch):
     parsed = [ParseDict(json.loads(line, object_hook=with_bytes), LogsData()) for line in lines]
     records = [
         record
-        for each in parsed
-        for logs in each.resource_logs
+        for log_record in parsed
+        for logs in log_record.resource_logs
         for record in logs.scope_logs[0].log_records
     ]
     (event,) = records
@@ -52,18 +52,18 @@ def test_lines_are_requests_of_log_records(tmp_path, monkeypatch):
         trace["trace_id"],
         trace["span_id"],
     )
-    found = {
+    attributes = {
         attribute.key: getattr(attribute.value, attribute.value.WhichOneof("value"))
         for attribute in event.attributes
     }
-    assert found == DATA["lines_are_requests_of_log_records"]
+    assert attributes == DATA["lines_are_requests_of_log_records"]
 
 
-def with_bytes(found):
+def with_bytes(value):
     """Return an object with its ids as protobuf's own JSON has bytes."""
     ids = {
-        key: base64.b64encode(bytes.fromhex(found[key])).decode()
+        key: base64.b64encode(bytes.fromhex(value[key])).decode()
         for key in ("traceId", "spanId")
-        if key in found
+        if key in value
     }
-    return {**found, **ids}
+    return {**value, **ids}

@@ -10,8 +10,8 @@ from gradestack import BadRecord, Inputs, discover
 from gradestack.suites.recognition import name_inputs
 
 
-def written(place, records, name="log.jsonl"):
-    path = place / name
+def written(folder, records, name="log.jsonl"):
+    path = folder / name
     path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
     return path
 
@@ -22,18 +22,18 @@ def read(reader, *paths, **options):
     inputs = Inputs(data=name_inputs(paths))
     index = component.index(inputs)
     return [
-        found for shard in component.plan(inputs, index) for found in component.read(shard, index)
+        record for shard in component.plan(inputs, index) for record in component.read(shard, index)
     ]
 
 
 def certainties(path):
-    """Return how sure each reader is that a file is of its format, those that are not left out."""
+    """Return the certainty of every reader that claims the file, by the reader's name."""
     registry = discover(limit="")
     head = path.read_bytes()[: 64 * 1024]
-    found = {
+    certainty_by_reader = {
         name: registry.load("reader", name).sniff(path, head) for name in registry.names("reader")
     }
-    return {name: sure for name, sure in found.items() if sure}
+    return {name: sure for name, sure in certainty_by_reader.items() if sure}
 
 
 def reference(folder):
@@ -45,7 +45,7 @@ def reference(folder):
 
 
 def told(sample):
-    """Return what a sample says in the form of the published expectations."""
+    """Describe a sample in the form of the published expectations."""
     assert not isinstance(sample, BadRecord), sample
     calls = [
         {

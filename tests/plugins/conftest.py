@@ -1,4 +1,4 @@
-"""What tests of several families share.
+"""Fixtures that tests of several families share.
 
 Records written to a file, and read with a dataset beside them.
 """
@@ -35,13 +35,13 @@ def read_joined(write):
     """
 
     def _read(reader, records, dataset=None, name="runs.jsonl"):
-        given = []
+        inputs_given = []
         for file, content in ((name, records), ("dataset.jsonl", dataset)):
             path = write(file, content) if isinstance(content, list) else content
-            given.append(
+            inputs_given.append(
                 None if path is None else Input(path=path, name=path.stem, shown=path.name)
             )
-        inputs = Inputs(data=(given[0],), dataset=given[1])
+        inputs = Inputs(data=(inputs_given[0],), dataset=inputs_given[1])
         index = reader.index(inputs)
         shards = list(reader.plan(inputs, index))
         assert [shard.ordinal for shard in shards] == list(range(len(shards)))

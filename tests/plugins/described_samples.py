@@ -11,13 +11,13 @@ def read(reader, *paths):
         )
     )
     index = reader.index(inputs)
-    return [found for shard in reader.plan(inputs, index) for found in reader.read(shard, index)]
+    return [record for shard in reader.plan(inputs, index) for record in reader.read(shard, index)]
 
 
 def described(sample, wanted):
     """Return a sample in the words of an expected.json, as far as that says something of it."""
     used = sample.usage
-    found = {
+    description = {
         "id": sample.id,
         "run": sample.run,
         "model": sample.model,
@@ -33,7 +33,7 @@ def described(sample, wanted):
         "expected_names": [call.name for call in sample.expected.calls or ()],
         "recorded": {key: sample.recorded.get(key) for key in wanted.get("recorded", ())},
     }
-    return {key: found[key] for key in wanted}
+    return {key: description[key] for key in wanted}
 
 
 def _call(call):
@@ -50,9 +50,9 @@ def agrees(sample, wanted):
 
     Of a list of models or usages any will do.
     """
-    found = described(sample, wanted)
+    description = described(sample, wanted)
     any_of = {key for key in ("model", "usage") if isinstance(wanted.get(key), list)}
     return all(
-        found[key] in value if key in any_of else found[key] == value
+        description[key] in value if key in any_of else description[key] == value
         for key, value in wanted.items()
     )

@@ -40,7 +40,7 @@ def bad_records(reader, file):
     inputs = Inputs(data=(Input(path=file, name=file.stem, shown=file.name),))
     index = reader.index(inputs)
     read = [record for shard in reader.plan(inputs, index) for record in reader.read(shard, index)]
-    return [each.reason for each in read if isinstance(each, BadRecord)]
+    return [read_record.reason for read_record in read if isinstance(read_record, BadRecord)]
 
 
 @pytest.mark.slow
@@ -51,11 +51,13 @@ def test_a_value_of_another_type_raises_nothing(case, tmp_path):
     ((name, content),) = case.data["files"].items()
     for path in list(places(content))[1:]:
         for other in OTHERS:
-            given = changed(content, path, other)
-            lines = given if name.endswith(".jsonl") else [given]
+            damaged = changed(content, path, other)
+            lines = damaged if name.endswith(".jsonl") else [damaged]
             for line in lines if case.data["reader"] != "records" else ():
                 kind.looks_like(line)
             file = tmp_path / name
             file.write_text("".join(json.dumps(line) + "\n" for line in lines))
             if case.data["reader"] != "records" or len(path) > 2:
-                assert not [said for said in bad_records(kind(), file) if "raised" in said], path
+                assert not [reason for reason in bad_records(kind(), file) if "raised" in reason], (
+                    path
+                )

@@ -29,8 +29,8 @@ def imported(path, package):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             names |= {f"{node.module}.{alias.name}" for alias in node.names}
-    own, modules = f"gradestack_plugins.{package}.", modules_of(package)
-    below = {name.removeprefix(own) for name in names if name.startswith(own)}
+    own_prefix, modules = f"gradestack_plugins.{package}.", modules_of(package)
+    below = {name.removeprefix(own_prefix) for name in names if name.startswith(own_prefix)}
     return {name if name in modules else name.rpartition(".")[0] for name in below} - {""}
 
 

@@ -1,4 +1,4 @@
-"""What families show on pages: sound panels, on their own examples and nowhere else."""
+"""Panels of families on pages: sound ones, on their own examples and nowhere else."""
 
 import json
 from pathlib import Path
@@ -17,8 +17,7 @@ from tests.placed import carried
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 PANELS = {
-    f"{each.plugin}.{each.name}": each.panel
-    for each in panels_of(gradestack.discover(limit="")).placed
+    f"{bar.plugin}.{bar.name}": bar.panel for bar in panels_of(gradestack.discover(limit="")).placed
 }
 SHOWN = {
     "airline": {
@@ -83,22 +82,22 @@ TEXTS = """
 """
 
 
-def suites_in(own):
+def suites_in(folders):
     """Write two suites into a folder; return all suites by what they are of."""
-    (own / "suite.yaml").write_text(PRESETS, encoding="utf-8")
-    (own / "runs.jsonl").write_text(CALLS.lstrip(), encoding="utf-8")
-    (own / "judged.yaml").write_text(JUDGED, encoding="utf-8")
-    (own / "categories.yaml").write_text(CATEGORIES, encoding="utf-8")
-    (own / "valid.jsonl").write_text(VALID.lstrip(), encoding="utf-8")
-    (own / "rubric.yaml").write_text(
+    (folders / "suite.yaml").write_text(PRESETS, encoding="utf-8")
+    (folders / "runs.jsonl").write_text(CALLS.lstrip(), encoding="utf-8")
+    (folders / "judged.yaml").write_text(JUDGED, encoding="utf-8")
+    (folders / "categories.yaml").write_text(CATEGORIES, encoding="utf-8")
+    (folders / "valid.jsonl").write_text(VALID.lstrip(), encoding="utf-8")
+    (folders / "rubric.yaml").write_text(
         "criteria: {good: It is good.}\njudge: {model: m}", encoding="utf-8"
     )
-    (own / "labels.csv").write_text("id,label\na,pass\nb,fail\n", encoding="utf-8")
-    judge(own / "judged.yaml", ask=all_pass)
-    (own / "answers.yaml").write_text(ANSWERS, encoding="utf-8")
-    (own / "answers.jsonl").write_text(TEXTS.lstrip(), encoding="utf-8")
-    suites = {"presets": own / "suite.yaml", "answers": own / "answers.yaml"}
-    suites |= {"judges": own / "judged.yaml", "categories": own / "categories.yaml"}
+    (folders / "labels.csv").write_text("id,label\na,pass\nb,fail\n", encoding="utf-8")
+    judge(folders / "judged.yaml", ask=all_pass)
+    (folders / "answers.yaml").write_text(ANSWERS, encoding="utf-8")
+    (folders / "answers.jsonl").write_text(TEXTS.lstrip(), encoding="utf-8")
+    suites = {"presets": folders / "suite.yaml", "answers": folders / "answers.yaml"}
+    suites |= {"judges": folders / "judged.yaml", "categories": folders / "categories.yaml"}
     return {name: suites.get(name, EXAMPLES / name / "suite.yaml") for name in SHOWN}
 
 
@@ -143,42 +142,44 @@ def test_each_is_sound(runs, example, key):
 
 
 def test_where_a_judge_and_people_disagree_is_listed_with_the_reason(runs):
-    words, _, matrix, _, apart = PANELS["text_graders.judges"](runs["judges"])
+    words, _, matrix, _, disagreements = PANELS["text_graders.judges"](runs["judges"])
     assert "uncalibrated: 2 labels, floor 50" in words.text
     assert matrix.values == [[1, 1], [0, 0]]
-    assert apart.rows == {"1. b": [blocks.Link("pass / fail", position=1), "good: <b>Sure.</b>"]}
+    assert disagreements.rows == {
+        "1. b": [blocks.Link("pass / fail", position=1), "good: <b>Sure.</b>"]
+    }
 
 
 def test_the_figures_of_panels_are_those_of_the_summary(runs):
     """Counts, rates and the values and intervals of curves."""
-    held = runs["when2call"].aggregates["label"]["classification"]
+    figures = runs["when2call"].aggregates["label"]["classification"]
     head, matrix, rates = PANELS["when2call.classes"](runs["when2call"])
-    assert list(matrix.rows) == held["labels"]
+    assert list(matrix.rows) == figures["labels"]
     for row, values in zip(matrix.rows, matrix.values, strict=True):
-        counts = held["confusion_matrix"][row]
+        counts = figures["confusion_matrix"][row]
         assert dict(zip(matrix.columns, values, strict=True)) == {
             name: counts[name] for name in matrix.columns
         }
         left_out = set(counts) - set(matrix.columns)
         assert not any(counts[name] for name in left_out)
     assert rates.rows["direct"][-1] == "50.0%"
-    assert head.sentence[1].text == f"{100 * held['accuracy']:.1f}%"
+    assert head.sentence[1].text == f"{100 * figures['accuracy']:.1f}%"
     (curve,) = PANELS["tau_bench.reliability"](runs["airline"])
-    held = runs["airline"].aggregates["reward"]
+    figures = runs["airline"].aggregates["reward"]
     every, once = curve.lines["every time"], curve.lines["at least once"]
     values = {str(k): value.value for k, value in every.items()}
-    assert values == held["pass_hat_k"]["pass_hat_k"]
-    assert once[4].interval[1] == held["pass_at_k"]["pass_at_k_interval"]["4"]["high"] == 1
+    assert values == figures["pass_hat_k"]["pass_hat_k"]
+    assert once[4].interval[1] == figures["pass_at_k"]["pass_at_k_interval"]["4"]["high"] == 1
 
 
 def test_reliability_of_several_models_stands_apart():
     """Each has its own curve; a model that was run once or twice has none."""
     metrics = {"pass_hat_k": {"1": 0.5, "2": 0.25, "3": 0.125}}
-    held = {"pass_hat_k": {"models": {"a": metrics, "b": {"pass_hat_k": {"1": 0.5, "2": 0.2}}}}}
+    figures = {"pass_hat_k": {"models": {"a": metrics, "b": {"pass_hat_k": {"1": 0.5, "2": 0.2}}}}}
     report = gradestack.Report(
         path=None,
         header={},
-        summary={"outcome": {"grader": "g"}, "metrics": {"aggregates": {"g": held}}},
+        summary={"outcome": {"grader": "g"}, "metrics": {"aggregates": {"g": figures}}},
     )
     (section,) = PANELS["tau_bench.reliability"](report)
     assert section.title == "a"
@@ -215,8 +216,8 @@ def test_the_runs_of_a_question_are_marked_by_its_expected_label(runs):
     report = runs["stability"]
     head, strips, _ = PANELS["stability.stability"](report)
     metrics = report.aggregates["label"]["stability"]
-    same, _, asked = head.sentence[1].text.partition(" of ")
-    assert int(same) / int(asked) == metrics["stability_at_k"]
+    same, _, question = head.sentence[1].text.partition(" of ")
+    assert int(same) / int(question) == metrics["stability_at_k"]
     for strip in strips.strips:
         labels = [row for row in report.rows() if row["sample"]["id"] == strip.task.text]
         rights = [mark.right for mark in strip.marks if mark.right is not None]

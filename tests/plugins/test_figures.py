@@ -15,15 +15,15 @@ CASES = {
 }
 
 
-def grade_of(given):
+def grade_of(fields_given):
     """Make a grade of a score, of the name of an outcome, or of fields.
 
     Parts of an item stand for it.
     """
     fields = (
-        given
-        if isinstance(given, dict)
-        else {"outcome" if isinstance(given, str) else "score": given}
+        fields_given
+        if isinstance(fields_given, dict)
+        else {"outcome" if isinstance(fields_given, str) else "score": fields_given}
     )
     fields = fields | {
         "items": tuple(
@@ -35,28 +35,28 @@ def grade_of(given):
     return Grade(**fields | {"outcome": outcome, "fault": fault})
 
 
-def rows_of(given):
+def rows_of(rows):
     """Yield task, run, model and grade.
 
     Of tasks with a mark for each run, or of rows that leave out run or model.
     """
-    if isinstance(given, dict):
-        for task, marks in given.items():
+    if isinstance(rows, dict):
+        for task, marks in rows.items():
             for run, mark in enumerate(marks):
                 if mark != ".":
                     yield task, run, None, Grade(score=float(mark), passed=mark == "1")
     else:
-        for task, *place, grade in given:
-            yield (str(task), *[*place, None, None][:2], grade_of(grade))
+        for task, *model_and_run, grade in rows:
+            yield (str(task), *[*model_and_run, None, None][:2], grade_of(grade))
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_figures(name):
     case = CASES[name]
-    found = figures(case["metrics"], list(rows_of(case["rows"])))
-    assert {path: at(found, path) for path in case["is"]} == case["is"]
+    figures_found = figures(case["metrics"], list(rows_of(case["rows"])))
+    assert {path: at(figures_found, path) for path in case["is"]} == case["is"]
     for path, names in case.get("keys", {}).items():
-        assert list(at(found, path)) == names
+        assert list(at(figures_found, path)) == names
 
 
 REFUSED = data(__file__, "figures_refused.yaml")

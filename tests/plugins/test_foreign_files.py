@@ -25,8 +25,8 @@ def files_by_reader():
     files = {}
     for folder in ("sessions", "traces", "histories", "leaderboards", "archives"):
         for case in testing.cases(CASES / folder):
-            name, given = case.data.get("reader"), case.data.get("files") or {}
-            ((path, content),) = given.items() if len(given) == 1 else [("", "")]
+            name, contents = case.data.get("reader"), case.data.get("files") or {}
+            ((path, content),) = contents.items() if len(contents) == 1 else [("", "")]
             is_plain = isinstance(content, list | dict) and "/" not in path
             if isinstance(name, str) and is_plain and not case.file.startswith("damaged"):
                 files.setdefault(name, (path, content))
@@ -63,5 +63,5 @@ def test_no_run_is_made_of_a_file_of_another_format(name, tmp_path):
         except DataError:
             continue
         assert read, f"nothing is said of the file of {other}"
-        made += [other for each in read if not isinstance(each, BadRecord)]
+        made += [other for read_record in read if not isinstance(read_record, BadRecord)]
     assert made == []

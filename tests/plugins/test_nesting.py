@@ -29,11 +29,11 @@ RECORDS = DATA["records"]
 @pytest.mark.parametrize("name", RECORDS)
 def test_a_record_nested_too_deeply_hides_no_other(name, tmp_path):
     """It is a bad record that says so, with its line; what stands behind it is read."""
-    given = RECORDS[name]
+    record = RECORDS[name]
     first = (
-        json.loads((EXAMPLES / given).read_text().splitlines()[0])
-        if isinstance(given, str)
-        else given
+        json.loads((EXAMPLES / record).read_text().splitlines()[0])
+        if isinstance(record, str)
+        else record
     )
     key = list(first)[-1]
     broken = json.dumps(first | {key: 0})[:-2] + "[" * DEEP + "]" * DEEP + "}"
@@ -43,7 +43,7 @@ def test_a_record_nested_too_deeply_hides_no_other(name, tmp_path):
     list(getattr(reader, "remarks", lambda _: ())(inputs))
     index = reader.index(inputs)
     bad, *others = [
-        found for shard in reader.plan(inputs, index) for found in reader.read(shard, index)
+        sample for shard in reader.plan(inputs, index) for sample in reader.read(shard, index)
     ]
     assert isinstance(bad, BadRecord)
     assert (bad.reason, str(bad.source)) == ("nested too deeply", "log.jsonl:1")
@@ -76,7 +76,7 @@ def test_a_level_of_a_value_takes_one_call(walk, level):
 
 
 def test_a_results_file_nested_too_deeply_is_refused(tmp_path):
-    """What holds for all simulations of tau2 stands once: without it nothing can be read."""
+    """A results file is refused where the part that all simulations share is nested too deeply."""
     path = tmp_path / "results.json"
     path.write_text('{"info": ' + "[" * DEEP + "]" * DEEP + ', "tasks": [], "simulations": []}')
     reader = discover(limit="").load("reader", "tau2")()

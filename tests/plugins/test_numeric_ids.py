@@ -42,7 +42,7 @@ def with_numbers(value, numbers):
 
 
 def decoded_file(text):
-    """Return what a file of JSON, or of JSON Lines, holds; a line that is none as text."""
+    """Decode a file of JSON or of JSON Lines; a line that is no JSON stays text."""
     try:
         return json.loads(text)
     except ValueError:

@@ -93,13 +93,25 @@ class Careless(RecordReader):
 def test_whatever_a_reader_raises_of_one_record_makes_a_bad_record(tmp_path):
     """With the reader's name, what it raised, and the place of the record; the others are read."""
     records = [
-        {"question": "q", "answer": answer} for answer in ({"text": "x"}, 1, {}, {"text": "y"})
+        {"question": "q", "answer": reply} for reply in ({"text": "x"}, 1, {}, {"text": "y"})
     ]
     log = written(tmp_path / "log.jsonl", *records, {"question": 0.1, "answer": {}})
     reader, inputs = Careless(), Inputs(data=(Input(path=log, name="log", shown="log.jsonl"),))
-    found = [record for shard in reader.plan(inputs, None) for record in reader.read(shard, None)]
-    assert [type(each) for each in found] == [Sample, BadRecord, BadRecord, Sample, BadRecord]
-    reasons = [f"{each.source}: {each.reason}" for each in found if isinstance(each, BadRecord)]
+    read_records = [
+        record for shard in reader.plan(inputs, None) for record in reader.read(shard, None)
+    ]
+    assert [type(read_record) for read_record in read_records] == [
+        Sample,
+        BadRecord,
+        BadRecord,
+        Sample,
+        BadRecord,
+    ]
+    reasons = [
+        f"{read_record.source}: {read_record.reason}"
+        for read_record in read_records
+        if isinstance(read_record, BadRecord)
+    ]
     assert (
         reasons[0]
         == "log.jsonl:2: reader Careless raised TypeError: 'int' object is not subscriptable"
@@ -119,5 +131,5 @@ def test_half_of_a_surrogate_pair_is_no_path(tmp_path, monkeypatch, capsys, opti
         f"name: odd\n{reader}graders: {{m: {{kind: exact_match}}}}\n"
     )
     assert code_of("run", "suite.yaml") == 2
-    assert f"reader.{option}" in (said := capsys.readouterr().err)
-    assert "is no path: it holds half of a surrogate pair" in said
+    assert f"reader.{option}" in (error_output := capsys.readouterr().err)
+    assert "is no path: it holds half of a surrogate pair" in error_output

@@ -16,8 +16,11 @@ REGISTRY = gradestack.discover(limit="")
 
 
 def samples_of(path):
-    found = recognise(expand([str(path)]), REGISTRY, None)
-    reader, inputs = REGISTRY.load("reader", found.reader)(), Inputs(data=name_inputs(found.paths))
+    recognised = recognise(expand([str(path)]), REGISTRY, None)
+    reader, inputs = (
+        REGISTRY.load("reader", recognised.reader)(),
+        Inputs(data=name_inputs(recognised.paths)),
+    )
     index = reader.index(inputs)
     return [record for shard in reader.plan(inputs, index) for record in reader.read(shard, index)]
 
@@ -28,22 +31,26 @@ def test_a_published_file_gives_its_samples(folder):
 
     Of BFCL also by its directory.
     """
-    place = reference("formats") / folder
-    for name, content in json.loads((place / "expected.json").read_text(encoding="utf-8")).items():
-        for path in [place / each for each in (name, *content.get("alternatives", ()))]:
+    format_folder = reference("formats") / folder
+    for name, content in json.loads(
+        (format_folder / "expected.json").read_text(encoding="utf-8")
+    ).items():
+        for path in [
+            format_folder / file_name for file_name in (name, *content.get("alternatives", ()))
+        ]:
             samples = samples_of(path)
             assert len(samples) == len(content["samples"]), path
             for sample, wanted in zip(samples, content["samples"], strict=True):
-                found = told(sample)
+                description = told(sample)
                 usage = wanted["usage"] if isinstance(wanted["usage"], list) else [wanted["usage"]]
-                held = (
+                expected_here = (
                     {key: getattr(sample.usage, key) for key in usage[0]}
                     if sample.usage and usage[0]
                     else None
                 )
-                assert held in usage
-                assert {**found, "usage": None} == {
-                    **{key: wanted[key] for key in found},
+                assert expected_here in usage
+                assert {**description, "usage": None} == {
+                    **{key: wanted[key] for key in description},
                     "usage": None,
                 }
                 assert sample.status == wanted.get("status", sample.status)

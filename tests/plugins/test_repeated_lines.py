@@ -21,8 +21,10 @@ IDENTITIES = ("uuid", "timestamp", "part", "id", "span_id", "request_id", "reque
 
 def samples(reader, folder, lines):
     """Return the samples of lines, without their places and remarks."""
-    found = chat_files.read(reader, chat_files.written(folder, lines))
-    return [replace(each, source=None, remarks={}) for each in found if isinstance(each, Sample)]
+    records = chat_files.read(reader, chat_files.written(folder, lines))
+    return [
+        replace(record, source=None, remarks={}) for record in records if isinstance(record, Sample)
+    ]
 
 
 def has_identity(line, reader):

@@ -21,8 +21,8 @@ NEW = {"openai", "anthropic", "records"}
 
 
 def _owner(path):
-    found = certainties(path)
-    return max(found, key=found.get) if found else None
+    certainty_by_reader = certainties(path)
+    return max(certainty_by_reader, key=certainty_by_reader.get) if certainty_by_reader else None
 
 
 def _files(root):
@@ -93,18 +93,20 @@ def test_published_files_go_to_their_own_reader(every):
         pytest.skip("GRADESTACK_REFERENCE_DATA is not set")
     met = set()
     for number, path in enumerate(_files(Path(root))):
-        place = path.relative_to(root).as_posix()
-        more = place.startswith("orchestrationbench/") and number % every
-        if more or place.startswith(MIXED) or path.name == "expected.json":
+        relative_path = path.relative_to(root).as_posix()
+        more = relative_path.startswith("orchestrationbench/") and number % every
+        if more or relative_path.startswith(MIXED) or path.name == "expected.json":
             continue
-        found = certainties(path)
-        taken = {name for name, sure in found.items() if sure}
-        if found.get("records", 0) < max(found.values(), default=0):
-            taken.discard(
+        certainty_by_reader = certainties(path)
+        readers = {name for name, sure in certainty_by_reader.items() if sure}
+        if certainty_by_reader.get("records", 0) < max(certainty_by_reader.values(), default=0):
+            readers.discard(
                 "records"
             )  # lists of any form look like records; a reader of the format is surer
-        assert taken <= {
-            owner for folder, owner in PUBLISHED.items() if f"{place}/".startswith(f"{folder}/")
-        }, place
-        met |= taken
+        assert readers <= {
+            owner
+            for folder, owner in PUBLISHED.items()
+            if f"{relative_path}/".startswith(f"{folder}/")
+        }, relative_path
+        met |= readers
     assert met == set(PUBLISHED.values())

@@ -40,14 +40,14 @@ def write_files(case, folder):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(_file_text(name, content), encoding="utf-8")
     paths = case.data.get("target", {}).get("paths", [name for name in files if name != dataset])
-    given = [Path(path) for path in expand([str(folder / path) for path in paths])]
+    paths_given = [Path(path) for path in expand([str(folder / path) for path in paths])]
     side = folder / str(dataset)
-    beside = Input(path=side, name=side.stem, shown=side.name) if side.is_file() else None
-    return Inputs(data=name_inputs(given), dataset=beside)
+    side_input = Input(path=side, name=side.stem, shown=side.name) if side.is_file() else None
+    return Inputs(data=name_inputs(paths_given), dataset=side_input)
 
 
 def read(case, folder, inputs):
-    """Return what is read, record by record, and the number of shards.
+    """Read the inputs; return a text of every record, and the number of shards.
 
     Places of traces are left out: in a document read in pieces they are those of the pieces.
     """
@@ -59,10 +59,10 @@ def read(case, folder, inputs):
     parts = [list(reader.read(shard, index)) for shard in shards]
     for shard, part, later in zip(shards, parts, shards[1:], strict=False):
         assert shard.position + len(part) <= later.position
-    found = [repr(record) for part in parts for record in part]
+    texts = [repr(record) for part in parts for record in part]
     if kind == "otel":
-        found = [re.sub(r"source=Source\(.*?\)", "", text) for text in found]
-    return found, len(shards)
+        texts = [re.sub(r"source=Source\(.*?\)", "", text) for text in texts]
+    return texts, len(shards)
 
 
 @pytest.fixture
@@ -91,7 +91,7 @@ def test_any_split_reads_the_same(tmp_path, small_shards, kind):
     small_shards()
     several = 0
     for case, folder, inputs, samples, count in readings:
-        found, shards = read(case, folder, inputs)
-        assert found == samples, case
+        texts, shards = read(case, folder, inputs)
+        assert texts == samples, case
         several += shards > count
     assert several or kind not in SPLIT

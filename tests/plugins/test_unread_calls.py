@@ -198,7 +198,7 @@ REFERENCE = os.environ.get("GRADESTACK_REFERENCE_DATA")
 @pytest.mark.slow
 @pytest.mark.skipif(REFERENCE is None, reason="GRADESTACK_REFERENCE_DATA is not set")
 def test_the_calls_of_every_file_of_the_reference_data_are_read():
-    found = set()
+    files_with_calls = set()
     files = [path for path in Path(REFERENCE).rglob("*") if path.is_file()]
     for path in files:
         if path.suffix in {".md", ".py", ".sh", ".yaml"} or path.name == "expected.json":
@@ -208,5 +208,7 @@ def test_the_calls_of_every_file_of_the_reference_data_are_read():
         except GradestackError:
             continue
         remarks = [kind for sample in samples for kind in sample.remarks]
-        found |= {path.name} if any(kind.startswith(REMARK) for kind in remarks) else set()
-    assert found == set()
+        files_with_calls |= (
+            {path.name} if any(kind.startswith(REMARK) for kind in remarks) else set()
+        )
+    assert files_with_calls == set()

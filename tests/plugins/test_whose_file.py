@@ -27,15 +27,15 @@ def files():
 
 @pytest.mark.parametrize("name", READERS)
 def test_no_file_of_another_format_is_taken(name):
-    """What does not stand in a folder of the format is not recognised, directories neither."""
+    """Files and directories outside a folder of the format are not recognised."""
     paths = files()
-    taken = [
+    recognised = [
         path for path in paths if READERS[name].sniff(path, path.read_bytes()[: 64 * 1024]) > 0
     ]
     folders = [
         path for path in {path.parent for path in paths} if READERS[name].sniff(path, b"") > 0
     ]
-    assert [path for path in (*taken, *folders) if name not in path.parts] == []
+    assert [path for path in (*recognised, *folders) if name not in path.parts] == []
 
 
 @pytest.mark.parametrize("text", CASES["what_only_looks_alike_is_not_taken"])

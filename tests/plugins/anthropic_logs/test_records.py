@@ -25,14 +25,14 @@ USAGE = {
 
 
 def message(*blocks, **more):
-    whole = {
+    message_record = {
         "id": "msg_1",
         "type": "message",
         "role": "assistant",
         "model": "claude-x",
         "content": list(blocks),
     }
-    return {**whole, "stop_reason": "end_turn", "usage": USAGE, **more}
+    return {**message_record, "stop_reason": "end_turn", "usage": USAGE, **more}
 
 
 SAID = {"type": "text", "text": "hello"}

@@ -16,18 +16,20 @@ DATA = data(__file__, "archives.yaml")
 @pytest.mark.parametrize("folder", ["adk", "atif"])
 def test_a_published_file_gives_its_samples(folder):
     """Every field of expected.json; of a data set only what it expects."""
-    place = reference("formats") / folder
-    for name, content in json.loads((place / "expected.json").read_text(encoding="utf-8")).items():
-        samples = samples_of(place / name)
+    sample_folder = reference("formats") / folder
+    for name, content in json.loads(
+        (sample_folder / "expected.json").read_text(encoding="utf-8")
+    ).items():
+        samples = samples_of(sample_folder / name)
         assert len(samples) == len(content["samples"])
-        for sample, each in zip(samples, content["samples"], strict=True):
+        for sample, expected in zip(samples, content["samples"], strict=True):
             wanted = {
-                key: value for key, value in each.items() if value not in ("any", "none_made")
+                key: value for key, value in expected.items() if value not in ("any", "none_made")
             }
             calls = [{"requestor": None, **call} for call in wanted.pop("expected_calls", ())]
             assert calls == described(sample, {"expected_calls": calls})["expected_calls"]
             assert agrees(sample, wanted), (sample, wanted)
-            assert each["calls"] != "none_made" or sample.calls is None
+            assert expected["calls"] != "none_made" or sample.calls is None
 
 
 @pytest.mark.parametrize(
@@ -39,21 +41,23 @@ def test_a_published_file_is_one_reader_s(folder, name, reader, tmp_path):
     testing.check_reader(
         REGISTRY.load("reader", reader)(), reference(folder) / name, scratch=tmp_path
     )
-    found = certainties(reference(folder) / name)
-    assert max(found, key=found.__getitem__) == reader
-    assert [value for value, sure in found.items() if sure == found[reader]] == [reader]
+    certainty_by_reader = certainties(reference(folder) / name)
+    assert max(certainty_by_reader, key=certainty_by_reader.__getitem__) == reader
+    assert [
+        value for value, sure in certainty_by_reader.items() if sure == certainty_by_reader[reader]
+    ] == [reader]
 
 
 @pytest.mark.parametrize("name", ["../hush.json", "ABOVE/hush.json", "link.json", "t.json"])
 def test_a_trajectory_names_nothing_outside_its_folder(tmp_path, name):
-    """What it names is counted, and not read."""
+    """Files that a trajectory names are counted, and not read."""
     folder = tmp_path / "agent"
     folder.mkdir()
-    whole = {"schema_version": "ATIF-v1.7", "session_id": "s", "agent": {}}
+    trajectory = {"schema_version": "ATIF-v1.7", "session_id": "s", "agent": {}}
     steps = [{"source": "user", "message": "Go"}, {"source": "agent", "message": "hush"}]
-    (tmp_path / "hush.json").write_text(json.dumps({**whole, "steps": steps}))
+    (tmp_path / "hush.json").write_text(json.dumps({**trajectory, "steps": steps}))
     (folder / "link.json").symlink_to("../hush.json")
-    record = {**whole, "steps": steps[:1]}
+    record = {**trajectory, "steps": steps[:1]}
     record["continued_trajectory_ref"] = name.replace("ABOVE", str(tmp_path))
     (folder / "t.json").write_text(json.dumps(record))
     (sample,) = samples_of(folder / "t.json")

@@ -1,4 +1,4 @@
-"""What `gradestack convert` writes gives the same samples when it is read.
+"""Files written by `gradestack convert` give the same samples when they are read.
 
 The law, for every reader and example.
 """
@@ -41,10 +41,10 @@ MOST = 60 if THOROUGH else 6
 
 
 def read(paths, reader=None):
-    found = recognise(expand(list(map(str, paths))), REGISTRY, reader)
+    recognised = recognise(expand(list(map(str, paths))), REGISTRY, reader)
     component, inputs = (
-        REGISTRY.load("reader", found.reader)(),
-        Inputs(data=name_inputs(found.paths)),
+        REGISTRY.load("reader", recognised.reader)(),
+        Inputs(data=name_inputs(recognised.paths)),
     )
     index = component.index(inputs)
     return [
@@ -52,8 +52,8 @@ def read(paths, reader=None):
     ]
 
 
-def kept(sample):
-    """Return what must be equal: of arguments the object, or where there is none the text.
+def convertible_parts(sample):
+    """Return the parts of a sample that conversion keeps; undecoded arguments are text.
 
     JSON lacks NaN and infinities: they are given back as text.
     """
@@ -83,10 +83,10 @@ def kept(sample):
     return text
 
 
-def are_named(lost, sample):
+def are_named(lost_fields, sample):
     """Return whether the fields that are not given back may be lost: with NaN any may."""
-    is_finite = re.search(r"'NaN'|'-?Infinity'", kept(sample)) is None
-    return not is_finite or set(lost) <= {"turns", "error"}
+    is_finite = re.search(r"'NaN'|'-?Infinity'", convertible_parts(sample)) is None
+    return not is_finite or set(lost_fields) <= {"turns", "error"}
 
 
 def check_law(samples):
@@ -94,14 +94,16 @@ def check_law(samples):
     for sample in samples[:MOST]:
         if not isinstance(sample, Sample) or sample.status is Status.MISSING:
             continue
-        line, lost = as_jsonl(sample)
-        assert kept(jsonl.sample(loads(line), Source(file=""))) == kept(sample)
-        assert are_named(lost, sample)
-        document, lost = as_atif(sample)
-        assert kept(next(atif.samples_of_record(loads(document), Source(file=""), ""))) == kept(
+        line, lost_fields = as_jsonl(sample)
+        assert convertible_parts(jsonl.sample(loads(line), Source(file=""))) == convertible_parts(
             sample
         )
-        assert are_named(lost, sample)
+        assert are_named(lost_fields, sample)
+        document, lost_fields = as_atif(sample)
+        assert convertible_parts(
+            next(atif.samples_of_record(loads(document), Source(file=""), ""))
+        ) == convertible_parts(sample)
+        assert are_named(lost_fields, sample)
 
 
 MANY = [path for path in FILES if "orchestrationbench" in path.parts]
@@ -170,8 +172,8 @@ def convert(tmp_path, monkeypatch, capsys):
     ("arguments", "code", "said"), some_of(data(__file__, "convert.yaml")["refused_or_said"], 2)
 )
 def test_what_cannot_be_converted_is_said(convert, arguments, code, said):
-    found, output = convert(arguments)
-    assert (found, said in output) == (code, True), output
+    exit_code, output = convert(arguments)
+    assert (exit_code, said in output) == (code, True), output
 
 
 @pytest.mark.parametrize("form", ["jsonl", "atif"])
@@ -200,7 +202,7 @@ def test_what_is_written_is_whole(convert, tmp_path):
 @pytest.mark.parametrize("form", ["jsonl", "atif"])
 @pytest.mark.parametrize("put", [Path.touch, os.mkfifo, lambda path: path.symlink_to("victim")])
 def test_convert_touches_nothing_but_its_output(tmp_path, monkeypatch, put, form):
-    """What somebody laid beside it under a name that may be meant for unfinished output stays."""
+    """A foreign file beside the output stays, even under a name like that of unfinished output."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "victim").write_text("mine")
     (tmp_path / "log.jsonl").write_text('{"id": "a", "predicted": "x", "expected": "x"}\n')
@@ -225,9 +227,9 @@ def test_convert_ends_at_what_is_no_file(tmp_path, monkeypatch, capsys, kind):
         path.symlink_to(targets.get(kind, "/proc/self/mem"))
     with pytest.raises(SystemExit) as ended:
         main(["convert", "log.jsonl", "--to", "jsonl", "-o", "out.jsonl"])
-    said = capsys.readouterr().err
+    error_output = capsys.readouterr().err
     assert ended.value.code == 3
-    assert said.startswith("error: log.jsonl: ")
-    assert "did you mean" not in said
-    assert said.count("\n") == 1
+    assert error_output.startswith("error: log.jsonl: ")
+    assert "did you mean" not in error_output
+    assert error_output.count("\n") == 1
     assert not (tmp_path / "out.jsonl").exists()

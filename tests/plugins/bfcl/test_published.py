@@ -18,8 +18,8 @@ def test_results_that_are_raw_json_texts(bfcl, tmp_path):
     truth = [{"find.trains": {"to": ["X"]}}]
     bfcl.answers(*(bfcl.answer(truth, name) for name in names), **category)
     for model, form in WRITTEN.items():
-        said = ["X"] * RIGHT[model] + ["Y"] * (ENTRIES - RIGHT[model])
-        rows = (bfcl.result(form.format(to), name) for to, name in zip(said, names, strict=True))
+        texts = ["X"] * RIGHT[model] + ["Y"] * (ENTRIES - RIGHT[model])
+        rows = (bfcl.result(form.format(to), name) for to, name in zip(texts, names, strict=True))
         bfcl.results(*rows, model=model, **category)
     report = gradestack.grade_files([bfcl.root], output=tmp_path / "out", overrides=["reports=[]"])
     means = report.summary["metrics"]["aggregates"]["ast"]["mean"]["models"]

@@ -16,9 +16,9 @@ from tests.plugins.described_samples import read
 DATA = data(__file__, "reader.yaml")
 
 
-def one(bfcl, answer, **more):
+def one(bfcl, reply, **more):
     bfcl.questions(bfcl.question())
-    (sample,) = read(Bfcl(), bfcl.results(bfcl.result(answer, **more)))
+    (sample,) = read(Bfcl(), bfcl.results(bfcl.result(reply, **more)))
     return sample
 
 
@@ -41,7 +41,7 @@ def test_scores_of_other_entries_pass_nobody(bfcl):
     path = bfcl.results(bfcl.result("x"))
     (sample,) = read(Bfcl(), path)
     assert sample.recorded == {}
-    assert [each.partition(": ")[2] for each in remarks(path)] == [
+    assert [message.partition(": ")[2] for message in remarks(path)] == [
         "1 failure(s) of its score file are of no result: parallel_9",
         "1 result(s), but its score file is of 9; only failures are taken from it",
     ]
@@ -78,13 +78,13 @@ def test_broken_lines_of_possible_answers_are_said(bfcl, line, told):
     results = bfcl.results(bfcl.result("x"))
     (sample,) = read(Bfcl(), results)
     assert len(sample.expected.calls) == 1
-    (said,) = remarks(results)
+    (remark,) = remarks(results)
     head = (
         "possible_answer/BFCL_v4_parallel.json: 2 record(s) are neither question nor possible "
         "answer, the first on "
     )
-    assert said.startswith(head + told)
-    assert len(said) < 200
+    assert remark.startswith(head + told)
+    assert len(remark) < 200
 
 
 def test_a_broken_line_of_scores_passes_nobody(bfcl):
@@ -96,10 +96,11 @@ def test_a_broken_line_of_scores_passes_nobody(bfcl):
     results = bfcl.results(bfcl.result("x"))
     (sample,) = read(Bfcl(), results)
     assert "valid" not in (sample.recorded or {})
-    said = remarks(results)
-    assert any("an unknown number; only failures are taken" in each for each in said)
+    messages = remarks(results)
+    assert any("an unknown number; only failures are taken" in message for message in messages)
     assert any(
-        "non_live/BFCL_v4_parallel_score.json: 1 record(s) are no scores" in each for each in said
+        "non_live/BFCL_v4_parallel_score.json: 1 record(s) are no scores" in message
+        for message in messages
     )
 
 
@@ -115,9 +116,9 @@ def test_what_has_no_counterpart_is_said(bfcl):
     assert first.remarks == {"ground_truth_unusable": 1}
     assert first.expected.calls is None
     assert second.remarks == {"question_missing": 1}
-    said = remarks(path)
-    assert said[0].endswith("1 result(s) without a question: parallel_77")
-    assert said[1] == "4 question(s) without a result: parallel_1, parallel_2, parallel_3, …"
+    messages = remarks(path)
+    assert messages[0].endswith("1 result(s) without a question: parallel_77")
+    assert messages[1] == "4 question(s) without a result: parallel_1, parallel_2, parallel_3, …"
 
 
 def test_questions_alone_are_references_and_no_run(bfcl):
@@ -139,8 +140,8 @@ def test_files_given_together_are_joined_wherever_they_stand(bfcl, tmp_path):
     bfcl.results(bfcl.result("x"))
     bfcl.scores(bfcl.header(1, 1))
     moved = []
-    for place, path in enumerate(sorted(bfcl.root.rglob("*.json"))):
-        moved.append(tmp_path / f"{place}" / path.name)
+    for number, path in enumerate(sorted(bfcl.root.rglob("*.json"))):
+        moved.append(tmp_path / f"{number}" / path.name)
         moved[-1].parent.mkdir()
         path.rename(moved[-1])
     (sample,) = read(Bfcl(), *moved)
@@ -163,8 +164,8 @@ def test_the_published_answers_are_understood():
     folder = Path(PUBLISHED) / "bfcl"
     for name, number in (("simple_python", 400), ("multiple", 200), ("parallel", 200)):
         file = f"BFCL_v4_{name}.json"
-        found = read(Bfcl(), folder / file, folder / "possible_answer" / file)
-        assert len(found) == number
+        samples = read(Bfcl(), folder / file, folder / "possible_answer" / file)
+        assert len(samples) == number
         assert all(
-            sample.expected.calls and sample.tools and not sample.remarks for sample in found
+            sample.expected.calls and sample.tools and not sample.remarks for sample in samples
         )

@@ -46,9 +46,10 @@ def test_ground_truth_of_no_valid_form_fails_as_the_checker_stops_at_it(bfcl, tm
     bfcl.questions(*map(bfcl.question, names), category="simple_python")
     right = bfcl.answer([{"find.trains": {"to": ["X"]}}], names[2])
     bfcl.answers(*(bfcl.answer(truth, name) for name in names[:2]), right, category="simple_python")
-    said = ['{"to": "X"}', "no JSON", '{"to": "X"}']
+    replies = ['{"to": "X"}', "no JSON", '{"to": "X"}']
     made = (
-        bfcl.result([{"find.trains": each}], name) for each, name in zip(said, names, strict=True)
+        bfcl.result([{"find.trains": reply}], name)
+        for reply, name in zip(replies, names, strict=True)
     )
     bfcl.results(*made, category="simple_python")
     with pytest.raises(SystemExit):

@@ -84,11 +84,11 @@ def verdict(grade: Any) -> tuple[int, ...] | None:
 
 
 def read(reader: DeepFabricReader, *paths: Any, dataset: Any = None) -> list[Any]:
-    given = [Input(path=path, name=path.stem, shown=path.name) for path in paths]
+    inputs_given = [Input(path=path, name=path.stem, shown=path.name) for path in paths]
     side = None if dataset is None else Input(path=dataset, name=dataset.stem, shown=dataset.name)
-    inputs = Inputs(data=tuple(given), dataset=side)
+    inputs = Inputs(data=tuple(inputs_given), dataset=side)
     index = reader.index(inputs)
-    return [found for shard in reader.plan(inputs, index) for found in reader.read(shard, index)]
+    return [record for shard in reader.plan(inputs, index) for record in reader.read(shard, index)]
 
 
 def write_lines(path: Any, *lines: Any) -> Any:
@@ -105,60 +105,60 @@ def fold(aggregator: Any, grades: Any) -> Any:
     )
 
 
-def native_text(grader: DeepFabric, found: Any, shown: str = "in.jsonl") -> str:
+def native_text(grader: DeepFabric, graded_samples: Any, shown: str = "in.jsonl") -> str:
     """Return the native file of samples and their grades."""
-    exporter, given = DeepFabricExporter(), Input(path=Path(), name="in", shown=shown)
-    grades = [grade for _, grade in found]
+    exporter, input_file = DeepFabricExporter(), Input(path=Path(), name="in", shown=shown)
+    grades = [grade for _, grade in graded_samples]
     aggregates = figures({"deepfabric": {}}, [("s", None, None, grade) for grade in grades])
     states = {
         str(outcome): sum(grade.outcome is outcome for grade in grades) for outcome in Outcome
     }
     part = GraderSummary(key="tools", grader=grader, states=states, aggregates=aggregates)
     reader, graders = DeepFabricReader(), {"deepfabric": part}
-    summary = ExportSummary(input=given, reader=reader, graders=graders)
-    shard = Shard(ordinal=0, input=given)
+    summary = ExportSummary(input=input_file, reader=reader, graders=graders)
+    shard = Shard(ordinal=0, input=input_file)
     rows = [
         text
-        for each, grade in found
-        for _, text in exporter.row(each, {"deepfabric": grade}, shard)
+        for sample, grade in graded_samples
+        for _, text in exporter.row(sample, {"deepfabric": grade}, shard)
     ]
     head, tail = exporter.frame("deepfabric.json", summary)
-    whole = exporter.finish(summary)
-    assert bool(rows) is not bool(whole)
-    return head + exporter.separator.join(rows) + tail if rows else whole["deepfabric.json"]
+    ending = exporter.finish(summary)
+    assert bool(rows) is not bool(ending)
+    return head + exporter.separator.join(rows) + tail if rows else ending["deepfabric.json"]
 
 
 def evaluate(lines: Any, **options: Any) -> Any:
     """Return metrics and the native file of decoded joined lines."""
     grader = DeepFabric(**options)
-    with tempfile.TemporaryDirectory() as place:
-        samples = read(DeepFabricReader(), write_lines(Path(place) / "lines.jsonl", *lines))
+    with tempfile.TemporaryDirectory() as folder:
+        samples = read(DeepFabricReader(), write_lines(Path(folder) / "lines.jsonl", *lines))
     missing = Grade(outcome=Outcome.MISSING, fault=Fault(category="data", code="missing_reply"))
     grades = [
         missing if sample.status is Status.MISSING else grader.grade(sample) for sample in samples
     ]
-    told = [("s", None, None, grade) for grade in grades]
+    rows = [("s", None, None, grade) for grade in grades]
     return SimpleNamespace(
-        metrics=SimpleNamespace(**figures({"deepfabric": {}}, told)["deepfabric"]),
+        metrics=SimpleNamespace(**figures({"deepfabric": {}}, rows)["deepfabric"]),
         text=native_text(grader, list(zip(samples, grades, strict=True)), ""),
     )
 
 
 def run_program(lines: Any, dataset: Any = None, **options: Any) -> Any:
-    """Return what DeepFabric's program makes of decoded lines, or of replies to a dataset."""
-    with tempfile.TemporaryDirectory() as place:
+    """Run DeepFabric's program on decoded lines, or on replies to a dataset; return its output."""
+    with tempfile.TemporaryDirectory() as folder:
         inputs = {}
         for name, values in (("lines", lines), ("dataset", dataset)):
             if values is not None:
-                path = write_lines(Path(place) / f"{name}.jsonl", *values)
+                path = write_lines(Path(folder) / f"{name}.jsonl", *values)
                 inputs[name] = Input(path=path, name=name, shown="")
-        given = ProgramInput(
+        program_input = ProgramInput(
             input=inputs["lines"],
             dataset=inputs.get("dataset"),
             reader=DeepFabricReader(),
             graders={"tools": DeepFabric(**options)},
         )
-        return DeepFabricProgram().run(given)
+        return DeepFabricProgram().run(program_input)
 
 
 @pytest.fixture(scope="session")

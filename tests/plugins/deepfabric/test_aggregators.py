@@ -68,13 +68,13 @@ def test_interpretation_advises_on_low_rates_only(df, grades):
     """Each rate below 0.75 has its advice, a rate of 0.75 has none, and the band is that of the
     overall score.
     """
-    found = grades()
-    low = df.fold(DeepFabricMetrics(), found)["interpretation"]
+    rates = grades()
+    low = df.fold(DeepFabricMetrics(), rates)["interpretation"]
     assert low["band"] == "fair"
     assert [entry["metric"] for entry in low["advice"]] == DATA[
         "interpretation_advises_on_low_rates_only"
     ]
-    fine = df.fold(DeepFabricMetrics(), [found[0], found[0], found[0], found[3]])["interpretation"]
+    fine = df.fold(DeepFabricMetrics(), [rates[0], rates[0], rates[0], rates[3]])["interpretation"]
     assert fine["band"] == "good"
     assert [entry["metric"] for entry in fine["advice"]] == []
     assert [(entry["band"], entry["from"]) for entry in fine["bands"]] == [
@@ -91,13 +91,16 @@ def test_nothing_but_missing_replies_has_no_figures():
         Grade(outcome=Outcome.MISSING),
         Grade(score=1.0, counts={"tool_selection": 1, "processed": 1}),
     )
-    found = gradestack.figures({"deepfabric": {}}, [("a", 0, "m", gone), ("b", 0, "m", gone)])[
-        "deepfabric"
-    ]
-    assert {found[name] for name in NAMES} == {None}
-    assert found["overall_score_interval"] == {"reason": "no sample has a reply to judge"}
-    assert (found["interpretation"]["band"], found["interpretation"]["advice"]) == (None, [])
-    assert (found["samples_evaluated"], found["samples_missing"]) == (2, 2)
+    figures_found = gradestack.figures(
+        {"deepfabric": {}}, [("a", 0, "m", gone), ("b", 0, "m", gone)]
+    )["deepfabric"]
+    assert {figures_found[name] for name in NAMES} == {None}
+    assert figures_found["overall_score_interval"] == {"reason": "no sample has a reply to judge"}
+    assert (figures_found["interpretation"]["band"], figures_found["interpretation"]["advice"]) == (
+        None,
+        [],
+    )
+    assert (figures_found["samples_evaluated"], figures_found["samples_missing"]) == (2, 2)
     both = gradestack.figures(
         {"deepfabric": {}}, [("a", 0, "m", gone), ("b", 0, "n", right), ("c", 0, "n", gone)]
     )["deepfabric"]

@@ -43,8 +43,8 @@ def test_golden_file_of_results(lines):
     the options are in the configuration.
     """
     weights = {"tool_selection": 2}
-    found = evaluate(lines, metric_weights=weights, normalize=True)
-    check_golden_file("deepfabric_documented.json", found.text)
+    results = evaluate(lines, metric_weights=weights, normalize=True)
+    check_golden_file("deepfabric_documented.json", results.text)
 
 
 def test_golden_file_of_the_program(lines):
@@ -74,14 +74,14 @@ json_values = st.recursive(
 
 
 def _ending(line):
-    """Return what a line ends with: a bracket or comma, or a value, whose spelling may differ."""
+    """Return the end of a line: a bracket or comma, or a value, whose spelling may differ."""
     last = line.rstrip()[-1:]
     return last if last in "[]{}," else "value"
 
 
 @given(json_values, st.integers(0, 3))
 def test_rendering_keeps_values_and_layout(value, level):
-    """What is rendered reads back equal, and is laid out like json.dumps with indent 2."""
+    """Rendered values read back equal, and are laid out like json.dumps with indent 2."""
     text = render(value, level)
     assert json.loads(text) == value
     plain = json.dumps(value, indent=2, ensure_ascii=False)
@@ -112,9 +112,9 @@ def test_the_config_names_the_dataset_and_the_limit(tmp_path):
 
 def test_a_file_without_predictions():
     """Nothing to predict still gives a file; a bad record has no prediction."""
-    found = json.loads(native_text(DeepFabric(), []))
-    assert found["predictions"] == []
-    assert found["metrics"]["overall_score"] is None
+    document = json.loads(native_text(DeepFabric(), []))
+    assert document["predictions"] == []
+    assert document["metrics"]["overall_score"] is None
     bad = BadRecord(source=Source(file="x"), reason="r")
     assert list(DeepFabricExporter().row(bad, {}, None)) == []
 

@@ -91,10 +91,10 @@ def test_the_first_error_is_the_first_in_input_order(df, lines):
     grader = DeepFabric()
     grades = [grader.grade(df.sample(line["sample"], line["recorded"])) for line in lines]
     long = df.sample(lines[0]["sample"], {"kind": "exception", "message": "x" * 1000})
-    (said,) = df.fold(DeepFabricMetrics(), [grades[0], grades[1], grader.grade(long), grades[2]])[
-        "warnings"
-    ]
-    assert said.startswith(
+    (message,) = df.fold(
+        DeepFabricMetrics(), [grades[0], grades[1], grader.grade(long), grades[2]]
+    )["warnings"]
+    assert message.startswith(
         "3 of 4 records are processing errors, first: 1: metadata.conversation_type"
     )
     assert len(df.fold(DeepFabricMetrics(), [grader.grade(long)])["warnings"][0]) < 400

@@ -114,12 +114,15 @@ def sample_of(expected, made, tools):
 @settings(max_examples=400)
 def test_verdicts_of_the_program_match_an_independent_reading(df, expected, made, tools):
     """Expected arguments are none that its format refuses."""
-    kept = expected and (expected[0] or "f", {k: v for k, v in expected[1].items() if v or v == 0})
-    record, reply = df.record(kept, tools), df.reply(made)
+    comparable = expected and (
+        expected[0] or "f",
+        {k: v for k, v in expected[1].items() if v or v == 0},
+    )
+    record, reply = df.record(comparable, tools), df.reply(made)
     result = result_of(0, Entry(record, reply), DeepFabric())
     assert result.error is None
     verdict = tuple(getattr(result, name) for name in VERDICTS)
-    assert verdict == independent(kept, made, tools, program=True)
+    assert verdict == independent(comparable, made, tools, program=True)
 
 
 @given(expected=calls, made=calls, tools=snapshots())
@@ -146,12 +149,12 @@ def test_figures_are_consistent(pairs, data):
     """
     grades = [DeepFabric().grade(sample_of(*pair)) for pair in pairs]
     shuffled = data.draw(st.permutations(grades))
-    found = [
-        figures({"deepfabric": {}}, [("s", None, None, grade) for grade in each])["deepfabric"]
-        for each in (grades, shuffled)
+    both_figures = [
+        figures({"deepfabric": {}}, [("s", None, None, grade) for grade in order])["deepfabric"]
+        for order in (grades, shuffled)
     ]
-    assert found[0] == found[1]
-    metrics = found[0]
+    assert both_figures[0] == both_figures[1]
+    metrics = both_figures[0]
     assert metrics["samples_evaluated"] == len(pairs)
     assert (
         metrics["samples_processed"] + metrics["processing_errors"] == metrics["samples_evaluated"]

@@ -18,17 +18,17 @@ def rows(df):
     return records, replies
 
 
-def briefly(found):
-    """Return what a reader yielded: (id, text or state) or the reason of a bad record."""
-    said = []
-    for record in found:
+def briefly(records):
+    """Summarise records: (id, text or state) of a sample, the reason of a bad record."""
+    summaries = []
+    for record in records:
         if isinstance(record, BadRecord):
-            said.append((record.source.line, record.reason))
+            summaries.append((record.source.line, record.reason))
         else:
-            said.append(
+            summaries.append(
                 (record.id, record.text if record.status is Status.OK else str(record.status))
             )
-    return said
+    return summaries
 
 
 def test_files_that_cannot_be_used(df, rows, tmp_path):

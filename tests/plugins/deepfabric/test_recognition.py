@@ -14,9 +14,7 @@ JOINED = {"sample": RECORD, "recorded": REPLY}
 
 @pytest.fixture
 def certainty(tmp_path):
-    """Return how sure the reader is of a file with these lines, given the head the
-    kernel gives it.
-    """
+    """Return the reader's certainty of a file with these lines, given its first bytes."""
 
     def sniff(*lines, name="x.jsonl", end="\n"):
         path = tmp_path / name

@@ -123,11 +123,11 @@ def call_of(raw):
 
 @pytest.mark.parametrize("row", REPLIES["heard"], ids=lambda row: json.dumps(row["reply"])[:40])
 def test_what_is_heard(row):
-    found, wanted = call_of(row["reply"]), row["heard"]
+    call_heard, wanted = call_of(row["reply"]), row["heard"]
     if isinstance(wanted, str):
-        assert str(found).startswith(wanted)
+        assert str(call_heard).startswith(wanted)
     else:
-        assert found == (wanted and tuple(wanted))
+        assert call_heard == (wanted and tuple(wanted))
 
 
 def test_parts_of_text_are_its_content_in_the_document():
@@ -139,8 +139,8 @@ def test_parts_of_text_are_its_content_in_the_document():
 def test_calls_in_text(row):
     """A call that is not valid JSON is reported as an error."""
     call = tuple(row["call"]) if "call" in row else None
-    found = call_of(row["text"])
-    assert str(found).startswith("error: ") if "broken" in row else found == call
+    call_heard = call_of(row["text"])
+    assert str(call_heard).startswith("error: ") if "broken" in row else call_heard == call
 
 
 def test_first_object_is_string_aware():

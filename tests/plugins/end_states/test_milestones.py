@@ -57,7 +57,7 @@ def test_tables_are_compared_by_the_best_assignment_of_rows():
 
 @pytest.mark.parametrize(("value", "wanted", "measure", "found"), DATA["every_measure"])
 def test_every_measure(value, wanted, measure, found):
-    """Of one column of one row."""
+    """A measure compares one column of one row."""
     assert table_similarity([{"c": value}], [{"c": wanted}], {"c": measure}) == pytest.approx(found)
 
 
@@ -69,11 +69,13 @@ def test_assignments_are_those_of_another_solver():
         costs = [
             [rng.choice([0.0, 1e9, rng.random() * 5]) for _ in range(size)] for _ in range(size)
         ]
-        found = assign_rows(costs)
-        assert sorted(found) == list(range(size))
+        assignment = assign_rows(costs)
+        assert sorted(assignment) == list(range(size))
         rows, columns = linear_sum_assignment(costs)
         wanted = sum(costs[row][column] for row, column in zip(rows, columns, strict=True))
-        assert sum(costs[row][column] for row, column in enumerate(found)) == pytest.approx(wanted)
+        assert sum(costs[row][column] for row, column in enumerate(assignment)) == pytest.approx(
+            wanted
+        )
 
 
 def _tried(matcher, snapshots):
@@ -100,21 +102,21 @@ def _tried(matcher, snapshots):
     return best
 
 
-def _similarity(constraints, snapshots, at, place):
-    found = 1.0
+def _similarity(constraints, snapshots, at, chosen):
+    product = 1.0
     for each in constraints:
         before = (
             None
             if each.reference is None
             else snapshots[0 if each.reference == -1 else at[each.reference]]
         )
-        found *= each.similarity(snapshots[place], before)
-    return found ** (1 / sum(constraint.kind != "guardrail" for constraint in constraints))
+        product *= each.similarity(snapshots[chosen], before)
+    return product ** (1 / sum(constraint.kind != "guardrail" for constraint in constraints))
 
 
 def test_the_best_mapping_is_found():
     rng = random.Random(5)  # noqa: S311 - test data
-    seen = set()
+    scores = set()
     for _ in range(40):
         tables = [
             {name: [{"x": rng.randrange(3)}] for name in "AB"} for _ in range(rng.randrange(1, 5))
@@ -136,10 +138,10 @@ def test_the_best_mapping_is_found():
                     {"database": "A", "kind": "update", "target": [{"x": 1}], "reference": i}
                 )
         matcher, snapshots = matcher_of(nodes, edges, ["A", "B"]), snapshots_of(tables)
-        found = sum(each for _, each in matcher.best(snapshots).values())
-        assert found == pytest.approx(_tried(matcher, snapshots))
-        seen.add(round(found, 3))
-    assert seen == {0.0, 1.0, 2.0, 3.0}
+        total = sum(similarity for _, similarity in matcher.best(snapshots).values())
+        assert total == pytest.approx(_tried(matcher, snapshots))
+        scores.add(round(total, 3))
+    assert scores == {0.0, 1.0, 2.0, 3.0}
 
 
 def test_more_milestones_than_can_be_laid_fail_the_grade():

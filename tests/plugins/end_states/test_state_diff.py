@@ -60,15 +60,15 @@ def test_where_takes_dotted_paths_and_joins():
 
 def test_rows_without_a_key_are_told_by_what_they_hold():
     """And equal ones by their number; another field may be the key."""
-    found = difference_of(
+    difference = difference_of(
         {"before": {"t": [{"x": 1}, {"x": 1}]}, "after": {"t": [{"x": 1}, {"x": 2}]}}, "id"
     )
-    assert (found.added, found.removed) == ({"t": [{"x": 2}]}, {"t": [{"x": 1}]})
-    assert found.changed == {"t": []}
-    found = difference_of(
+    assert (difference.added, difference.removed) == ({"t": [{"x": 2}]}, {"t": [{"x": 1}]})
+    assert difference.changed == {"t": []}
+    difference = difference_of(
         {"before": {"t": [{"k": 1, "x": 1}]}, "after": {"t": [{"k": 1, "x": 2}]}}, "k"
     )
-    assert [len(changes) for changes in found.changed.values()] == [1]
+    assert [len(changes) for changes in difference.changed.values()] == [1]
 
 
 def test_nothing_recorded_and_nothing_asserted_are_skipped():

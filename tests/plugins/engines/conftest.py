@@ -12,11 +12,12 @@ def shards(tmp_path):
     """Return a function that makes shards, one byte each of a file that is there."""
     path = tmp_path / "data"
     path.write_bytes(bytes(100))
-    given = Input(path=Path(path), name="data", shown="data")
+    input_file = Input(path=Path(path), name="data", shown="data")
 
     def make(count):
         return [
-            Shard(ordinal=n, input=given, start=n, end=n + 1, first_row=n) for n in range(count)
+            Shard(ordinal=n, input=input_file, start=n, end=n + 1, first_row=n)
+            for n in range(count)
         ]
 
     return make

@@ -43,10 +43,10 @@ def test_slow_work_is_spread_once_that_is_known(shards):
     """The first shard is done in this process, the others in some more, as they would
     take seconds.
     """
-    found = list(Auto().map(_slowly, shards(20)))
-    assert found[0] == os.getpid()
-    assert os.getpid() not in found[1:]
-    assert len(set(found[1:])) > 1
+    values = list(Auto().map(_slowly, shards(20)))
+    assert values[0] == os.getpid()
+    assert os.getpid() not in values[1:]
+    assert len(set(values[1:])) > 1
 
 
 def test_slow_work_that_is_nearly_done_is_not(shards):

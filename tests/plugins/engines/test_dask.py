@@ -51,8 +51,8 @@ def test_relative_paths_mean_the_same_everywhere(cluster, shards, monkeypatch, t
     """Workers have working directories of their own."""
     monkeypatch.chdir(tmp_path)
     some = [
-        replace(each, input=replace(each.input, path=each.input.path.relative_to(tmp_path)))
-        for each in shards(2)
+        replace(shard, input=replace(shard.input, path=shard.input.path.relative_to(tmp_path)))
+        for shard in shards(2)
     ]
     assert list(Dask(address=cluster[0]).map(_twice(), some)) == [(0, True), (2, True)]
 

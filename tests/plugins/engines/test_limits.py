@@ -22,7 +22,7 @@ EXAMPLES = Path(__file__).parents[3] / "examples"
 GOOD = {"predicted": "x", "expected": "x"}
 
 
-def grade(place, *arguments, memory=None):
+def grade(folder, *arguments, memory=None):
     """Run the command; ``memory``: bytes of address space it has."""
     program = str(Path(sys.executable).with_name("gradestack"))
     command = [program, "grade", *map(str, arguments), "-o", "out", "--set", "reports=[]"]
@@ -30,14 +30,14 @@ def grade(place, *arguments, memory=None):
         None if memory is None else lambda: resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
     )
     return subprocess.run(
-        command, cwd=place, capture_output=True, text=True, preexec_fn=limit, check=False
+        command, cwd=folder, capture_output=True, text=True, preexec_fn=limit, check=False
     )
 
 
-def ids(place):
+def ids(folder):
     return [
         json.loads(line)["sample"]["id"]
-        for line in (place / "out/results.jsonl").read_text().splitlines()
+        for line in (folder / "out/results.jsonl").read_text().splitlines()
     ]
 
 
@@ -67,10 +67,12 @@ def test_a_line_that_would_not_fit_into_memory(tmp_path, engine, reader):
     """
     long_line(300 * MIB, tmp_path / "runs.jsonl", "x", listed=reader == "list")
     reader = "records" if reader == "list" else reader
-    found = grade(tmp_path, "runs.jsonl", "--reader", reader, "--engine", engine, memory=700 * MIB)
-    assert found.returncode == 0, found.stderr
-    assert "bytes long, more than 67,108,864 (limits.record_bytes)" in found.stdout
-    assert "1 bad record left out:\n  runs.jsonl:2: 31" in found.stdout
+    outcome = grade(
+        tmp_path, "runs.jsonl", "--reader", reader, "--engine", engine, memory=700 * MIB
+    )
+    assert outcome.returncode == 0, outcome.stderr
+    assert "bytes long, more than 67,108,864 (limits.record_bytes)" in outcome.stdout
+    assert "1 bad record left out:\n  runs.jsonl:2: 31" in outcome.stdout
     assert ids(tmp_path) == ["t0", "t2"]
 
 
@@ -82,10 +84,10 @@ def test_a_line_that_would_not_fit_into_memory(tmp_path, engine, reader):
 def test_the_limit_of_a_record(tmp_path, engine, listed):
     long_line(3 * MIB, tmp_path / "runs.json", '\\"[', listed=listed)
     arguments = ["runs.json", "--reader", "records", "--engine", engine, "--set"]
-    found = grade(tmp_path, *arguments, "limits.record_bytes=2097152")
-    assert "more than 2,097,152 (limits.record_bytes)" in found.stdout
+    outcome = grade(tmp_path, *arguments, "limits.record_bytes=2097152")
+    assert "more than 2,097,152 (limits.record_bytes)" in outcome.stdout
     assert ids(tmp_path) == ["t0", "t2"]
-    assert found.returncode == 0
+    assert outcome.returncode == 0
     assert grade(tmp_path, *arguments, "limits.record_bytes=none").returncode == 0
     assert ids(tmp_path) == ["t0", "t1", "t2"]
 
@@ -95,12 +97,12 @@ def test_one_document_above_the_limit(tmp_path):
     """A chat log that is one object is one record."""
     talk = [{"role": "user", "content": "x" * 2 * MIB}, {"role": "assistant", "content": "x"}]
     (tmp_path / "log.json").write_text(json.dumps({"id": "a", "messages": talk}, indent=1))
-    found = grade(
+    outcome = grade(
         tmp_path, "log.json", "--reader", "openai", "--set", "limits.record_bytes=1048576"
     )
-    assert found.returncode == 3
-    assert "log.json:1: 2,097,2" in found.stderr
-    assert "bytes long, more than 1,048,576 (limits.record_bytes)" in found.stderr
+    assert outcome.returncode == 3
+    assert "log.json:1: 2,097,2" in outcome.stderr
+    assert "bytes long, more than 1,048,576 (limits.record_bytes)" in outcome.stderr
 
 
 @pytest.mark.slow
@@ -111,23 +113,23 @@ def test_parts_beside_the_records_above_the_limit(tmp_path):
     """
     (tmp_path / "rows.jsonl").write_text(json.dumps({"input": "x" * 2 * MIB, "ground_truth": "x"}))
     (tmp_path / "results.json").write_text(json.dumps({"info": {}, "tasks": ["x" * 2 * MIB]}))
-    for given in (
+    for arguments in (
         (EXAMPLES / "letta/recorded", "--dataset", "rows.jsonl"),
         ("results.json", "--reader", "tau2"),
     ):
-        found = grade(tmp_path, *given, "--set", "limits.record_bytes=1048576")
-        assert (found.returncode, ":1: " in found.stderr) == (3, True), found.stderr
-        assert "bytes long, more than 1,048,576 (limits.record_bytes)" in found.stderr
+        outcome = grade(tmp_path, *arguments, "--set", "limits.record_bytes=1048576")
+        assert (outcome.returncode, ":1: " in outcome.stderr) == (3, True), outcome.stderr
+        assert "bytes long, more than 1,048,576 (limits.record_bytes)" in outcome.stderr
 
 
 PATHS = DATA["paths"]
 
 
 def tree():
-    found = {"text": "a" * 40 + "!"}
+    nested = {"text": "a" * 40 + "!"}
     for number in range(40):
-        found = {"a": found, "b": [1, 2, {"x": number}]}
-    return [{"text": "a" * 40 + "!"}, found, found]
+        nested = {"a": nested, "b": [1, 2, {"x": number}]}
+    return [{"text": "a" * 40 + "!"}, nested, nested]
 
 
 @pytest.mark.slow
@@ -158,13 +160,13 @@ def test_a_path_without_end(tmp_path, engine, path, how):
     }[how]
     (tmp_path / "more.jsonl").write_text(json.dumps({"id": "t9", **GOOD}) + "\n")
     limit = "limits.seconds_per_grade=0.3"
-    found = grade(
+    outcome = grade(
         tmp_path, "runs.jsonl", *options, "--engine", engine, "--allow-all-failed", "--set", limit
     )
-    assert found.returncode == 0, found.stderr
-    assert f"the path {path!r} took longer than 0.3 s (limits.seconds_per_grade)" in found.stdout
-    assert "runs.jsonl:2: the path" in found.stdout
-    assert "1 grade or record took longer than 0.3 s" in found.stdout
+    assert outcome.returncode == 0, outcome.stderr
+    assert f"the path {path!r} took longer than 0.3 s (limits.seconds_per_grade)" in outcome.stdout
+    assert "runs.jsonl:2: the path" in outcome.stdout
+    assert "1 grade or record took longer than 0.3 s" in outcome.stdout
     assert len(ids(tmp_path)) == (3 if how == "ids of two files" else 2)
 
 
@@ -177,19 +179,21 @@ def test_a_path_to_the_records(tmp_path, records):
         json.dumps({"runs": [{"id": "a", "predicted": "x", "t": tree()}]})
     )
     limit = "limits.seconds_per_grade=0.3"
-    found = grade(
+    outcome = grade(
         tmp_path, "runs.json", "--reader", "records", "--records", records, "--set", limit
     )
-    assert found.returncode == 3, found.stderr
-    assert found.stderr.startswith("error: runs.json: ")
-    assert ("took longer than 0.3 s" if len(records) < 100 else "nested too deeply") in found.stderr
+    assert outcome.returncode == 3, outcome.stderr
+    assert outcome.stderr.startswith("error: runs.json: ")
+    assert (
+        "took longer than 0.3 s" if len(records) < 100 else "nested too deeply"
+    ) in outcome.stderr
 
 
 SCHEDULER = DATA["scheduler"]
 GRADER = DATA["grader"]
 
 
-def certified(place, monkeypatch):
+def certified(folder, monkeypatch):
     """Have dask use a certificate of its own, wherever it is started."""
     if shutil.which("openssl") is None:
         pytest.skip("no openssl to make a certificate with")
@@ -197,12 +201,12 @@ def certified(place, monkeypatch):
         "openssl req -x509 -newkey rsa:2048 -nodes -keyout key.pem -out cert.pem -days 2 -subj "
         "/CN=x"
     )
-    subprocess.run(made.split(), cwd=place, check=True, capture_output=True)
+    subprocess.run(made.split(), cwd=folder, check=True, capture_output=True)
     setting = "DASK_DISTRIBUTED__COMM__TLS__"
-    monkeypatch.setenv(f"{setting}CA_FILE", str(place / "cert.pem"))
+    monkeypatch.setenv(f"{setting}CA_FILE", str(folder / "cert.pem"))
     for role in ("CLIENT", "WORKER", "SCHEDULER"):
-        monkeypatch.setenv(f"{setting}{role}__CERT", str(place / "cert.pem"))
-        monkeypatch.setenv(f"{setting}{role}__KEY", str(place / "key.pem"))
+        monkeypatch.setenv(f"{setting}{role}__CERT", str(folder / "cert.pem"))
+        monkeypatch.setenv(f"{setting}{role}__KEY", str(folder / "key.pem"))
 
 
 @pytest.mark.slow
@@ -212,8 +216,8 @@ def certified(place, monkeypatch):
     [
         ("tcp", "before it begins"),
         *(
-            pytest.param(*each, marks=pytest.mark.faults)
-            for each in (("tcp", "at work"), ("tls", "before it begins"))
+            pytest.param(*kind, marks=pytest.mark.faults)
+            for kind in (("tcp", "at work"), ("tls", "before it begins"))
         ),
     ],
 )
@@ -254,17 +258,17 @@ def test_a_scheduler_that_is_stopped(tmp_path, monkeypatch, protocol, when):
             until((tmp_path / "begun").exists if when == "at work" else lambda: True)
             cluster.send_signal(signal.SIGSTOP)
             try:
-                found = run.communicate(timeout=60)[1].decode()
+                error_output = run.communicate(timeout=60)[1].decode()
             finally:
                 run.kill()
                 cluster.kill()
-    assert "Traceback" not in found
+    assert "Traceback" not in error_output
     assert run.returncode == 2
     if when == "at work":
         assert (
             f"the dask scheduler at {address} has not answered for 1 s (limits.scheduler_seconds)"
-            in found
+            in error_output
         )
     else:
-        assert f"no dask scheduler answers at {address}" in found
-        assert "it has said nothing for 1 s (limits.scheduler_seconds)" in found
+        assert f"no dask scheduler answers at {address}" in error_output
+        assert "it has said nothing for 1 s (limits.scheduler_seconds)" in error_output

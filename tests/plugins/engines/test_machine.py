@@ -1,4 +1,4 @@
-"""What the machine offers: cores, memory, and limits to both."""
+"""Cores and memory of the machine, and limits to both."""
 
 import os
 import subprocess

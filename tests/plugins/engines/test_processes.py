@@ -93,11 +93,11 @@ def test_results_come_in_shard_order(engine, count, shards):
 
 def test_the_serial_engine_does_nothing_ahead(shards):
     """So that an early end costs nothing."""
-    seen = []
-    results = Serial().map(lambda shard: seen.append(shard.ordinal), shards(3))
-    assert seen == []
+    shards_read = []
+    results = Serial().map(lambda shard: shards_read.append(shard.ordinal), shards(3))
+    assert shards_read == []
     next(results)
-    assert seen == [0]
+    assert shards_read == [0]
 
 
 def test_a_slow_shard_holds_up_the_order_only(tmp_path, shards):
@@ -105,18 +105,18 @@ def test_a_slow_shard_holds_up_the_order_only(tmp_path, shards):
 
     Each worker's share of shards.
     """
-    place, most = tmp_path / "calls", 2 * AHEAD
-    place.mkdir()
-    work = Noted(place, {0: Until(place, most - 1)})
+    calls_folder, most = tmp_path / "calls", 2 * AHEAD
+    calls_folder.mkdir()
+    work = Noted(calls_folder, {0: Until(calls_folder, most - 1)})
     assert list(Processes(workers=2).map(work, shards(60))) == list(range(60))
     begun = {int(name.partition("-")[0]) for name in json.loads((tmp_path / "seen").read_text())}
     assert max(begun) == most - 1
 
 
 def test_several_processes_take_part(shards):
-    found = set(Processes(workers=2).map(_process, shards(40)))
-    assert len(found) == 2
-    assert os.getpid() not in found
+    process_ids = set(Processes(workers=2).map(_process, shards(40)))
+    assert len(process_ids) == 2
+    assert os.getpid() not in process_ids
 
 
 def test_leaving_early_ends_the_processes(tmp_path, shards, monkeypatch):
@@ -272,13 +272,13 @@ def test_a_worker_stuck_in_native_code_ends_with_the_run(tmp_path, until):
 
     The run is killed, and so is the worker.
     """
-    script, place = tmp_path / "script.py", tmp_path / "workers"
+    script, workers_folder = tmp_path / "script.py", tmp_path / "workers"
     script.write_text(STUCK)
-    place.mkdir()
-    run = subprocess.Popen([sys.executable, script, place])
+    workers_folder.mkdir()
+    run = subprocess.Popen([sys.executable, script, workers_folder])
     try:
-        until(lambda: any(place.iterdir()))
-        worker = int(next(place.iterdir()).name)
+        until(lambda: any(workers_folder.iterdir()))
+        worker = int(next(workers_folder.iterdir()).name)
         begun = _ticks(worker)
         until(lambda: _ticks(worker) > begun + 10)  # it is at the pattern by now
     finally:

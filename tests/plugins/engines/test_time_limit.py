@@ -109,11 +109,11 @@ def test_an_extractor_is_held_like_its_grader(monkeypatch):
         return f"said {sample.id}"
 
     monkeypatch.setattr("gradestack_plugins.extractors.extractors.LastAssistant.extract", extract)
-    given = [
+    samples = [
         {"id": f"t{n}", "predicted": text, "expected": {"text": f"said t{n}"}}
         for n, text in enumerate(TEXTS)
     ]
-    report = gradestack.grade(given, ["exact_match"], limits=LIMITS)
+    report = gradestack.grade(samples, ["exact_match"], limits=LIMITS)
     assert states(report) == ["graded", "failed", "graded", "graded"]
     assert [row["submission"] for row in report.rows()] == ["said t0", "", "said t2", "said t3"]
 
@@ -183,19 +183,19 @@ def test_whoever_uses_the_timer_keeps_it():
 
 def test_other_threads_are_left_to_themselves():
     """There is no such timer for them, and no limit in the caller's own process."""
-    found = []
+    signals = []
 
     def run():
         def slow(sample):
             time.sleep(0.6)
             return 1.0
 
-        found.extend(states(gradestack.grade(samples(""), slow, limits=LIMITS)))
+        signals.extend(states(gradestack.grade(samples(""), slow, limits=LIMITS)))
 
     thread = threading.Thread(target=run)
     thread.start()
     thread.join()
-    assert found == ["graded"]
+    assert signals == ["graded"]
 
 
 NATIVE = DATA["native"]

@@ -25,16 +25,16 @@ TOOLS = [
 
 def sample(identifier="a", epoch=1, *messages, **more):
     call = {"id": "c1", "function": "find", "arguments": {"to": "Ghent"}, "type": "function"}
-    usual = [
+    usual_messages = [
         {"role": "user", "content": "To Ghent?"},
         {"role": "assistant", "content": "", "tool_calls": [call]},
         {"role": "tool", "content": "IC 5", "tool_call_id": "c1", "function": "find"},
         {"role": "assistant", "content": "Take IC 5."},
     ]
-    found = {"id": identifier, "epoch": epoch, "input": "To Ghent?", "target": "IC 5"}
+    record = {"id": identifier, "epoch": epoch, "input": "To Ghent?", "target": "IC 5"}
     return {
-        **found,
-        "messages": list(messages) or usual,
+        **record,
+        "messages": list(messages) or usual_messages,
         "scores": {"match": {"value": "C"}},
         **more,
     }
@@ -77,19 +77,22 @@ def archive(path, members, method=zipfile.ZIP_DEFLATED):
 @pytest.fixture
 def members():
     """Members of an archive: a sample of one member, and one in pieces."""
-    whole = sample(events=[{"event": "model", "tools": TOOLS}])
+    full_sample = sample(events=[{"event": "model", "tools": TOOLS}])
     shell = {
         key: value for key, value in sample("b", 2, target=["x", "y"]).items() if key != "messages"
     }
-    said = sample()["messages"]
-    said[0]["content"] = "attachment://2"
+    messages = sample()["messages"]
+    messages[0]["content"] = "attachment://2"
     return {
         "_journal/start.json": HEADER,
-        "samples/a_epoch_1.json": whole,
+        "samples/a_epoch_1.json": full_sample,
         "samples/b_epoch_2/sample.json": {**shell, "message_refs": [[0, 2], [3, 5]]},
         "samples/b_epoch_2/metadata.json": {"domain": "rail"},
-        "samples/b_epoch_2/messages/0.json": [*said[:2], {"role": "user", "content": "left out"}],
-        "samples/b_epoch_2/messages/3.json": said[2:],
+        "samples/b_epoch_2/messages/0.json": [
+            *messages[:2],
+            {"role": "user", "content": "left out"},
+        ],
+        "samples/b_epoch_2/messages/3.json": messages[2:],
         "samples/b_epoch_2/events/0.json": [
             {"event": "span_begin"},
             {"event": "model", "tools": TOOLS},

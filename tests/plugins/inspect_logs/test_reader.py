@@ -27,8 +27,8 @@ def grade(capsys):
     def run(*words):
         with pytest.raises(SystemExit) as ended:
             main(["grade", *map(str, words), "--set", "reports=[]"])
-        said = capsys.readouterr()
-        return ended.value.code, said.out + said.err
+        printed = capsys.readouterr()
+        return ended.value.code, printed.out + printed.err
 
     return run
 
@@ -36,24 +36,28 @@ def grade(capsys):
 def one(tmp_path, **more):
     path = tmp_path / "log.json"
     path.write_bytes(log(sample(**more)))
-    (found,) = read(path)
-    return found
+    (only_sample,) = read(path)
+    return only_sample
 
 
 @pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, 93])
 def test_an_archive_gives_its_samples(tmp_path, members, method):
     """Samples of one member and in pieces, however they are compressed."""
     first, second = read(archive(tmp_path / "log.eval", members, method))
-    assert [(each.id, each.run, each.model) for each in (first, second)] == [
+    assert [(sample.id, sample.run, sample.model) for sample in (first, second)] == [
         ("a", 1, "rail-1"),
         ("b", 2, "rail-1"),
     ]
-    for each in (first, second):
-        assert [(call.name, call.arguments, call.result) for call in each.calls] == [
+    for read_sample in (first, second):
+        assert [(call.name, call.arguments, call.result) for call in read_sample.calls] == [
             ("find", {"to": "Ghent"}, "IC 5")
         ]
-        assert (each.text, each.recorded, each.ended) == ("Take IC 5.", {"match": 1.0}, "completed")
-        assert [tool.name for tool in each.tools] == ["find"]
+        assert (read_sample.text, read_sample.recorded, read_sample.ended) == (
+            "Take IC 5.",
+            {"match": 1.0},
+            "completed",
+        )
+        assert [tool.name for tool in read_sample.tools] == ["find"]
     assert (first.input, first.expected.text, first.usage.requests) == ("To Ghent?", "IC 5", 1)
     assert (second.input, second.expected.text, second.usage.requests) == (
         "To Ghent, a long way?",
@@ -65,22 +69,22 @@ def test_an_archive_gives_its_samples(tmp_path, members, method):
 
 def test_recorded_scores_are_the_default_stack(tmp_path, members, grade):
     path = archive(tmp_path / "log.eval", members, 93)
-    code, said = grade(path, "-o", tmp_path / "out")
+    code, output = grade(path, "-o", tmp_path / "out")
     assert code == 0
-    assert "Passed as recorded: 1.000" in said
+    assert "Passed as recorded: 1.000" in output
     bare = {
         name: {**member, "scores": {}} if "samples/" in name and "scores" in member else member
         for name, member in members.items()
     }
-    _, said = grade(archive(tmp_path / "bare.eval", bare), "-o", tmp_path / "bare")
-    assert "Exact matches" in said
+    _, output = grade(archive(tmp_path / "bare.eval", bare), "-o", tmp_path / "bare")
+    assert "Exact matches" in output
 
 
 def test_an_unfinished_log_says_so(tmp_path, members, grade):
     del members["header.json"]
-    code, said = grade(archive(tmp_path / "log.eval", members), "-o", tmp_path / "out")
+    code, output = grade(archive(tmp_path / "log.eval", members), "-o", tmp_path / "out")
     assert code == 0
-    assert "log.eval: the log has no header: the task had not ended when it was written" in said
+    assert "log.eval: the log has no header: the task had not ended when it was written" in output
 
 
 DAMAGED = {
@@ -110,30 +114,30 @@ DAMAGED = {
 @pytest.mark.parametrize("kind", DAMAGED)
 def test_damaged_members_are_bad_records(tmp_path, members, kind):
     change, reason = DAMAGED[kind]
-    found = read(archive(tmp_path / "log.eval", change(members)))
-    assert [reason in each.reason for each in found if isinstance(each, gradestack.BadRecord)] == [
-        True
-    ]
+    records = read(archive(tmp_path / "log.eval", change(members)))
+    assert [
+        reason in sample.reason for sample in records if isinstance(sample, gradestack.BadRecord)
+    ] == [True]
 
 
 def test_damaged_archives_are_refused(tmp_path, members, grade):
-    whole = archive(tmp_path / "log.eval", members, 93).read_bytes()
+    archive_bytes = archive(tmp_path / "log.eval", members, 93).read_bytes()
     short = tmp_path / "short.eval"
-    short.write_bytes(whole[: len(whole) // 2])
-    code, said = grade(short, "-o", tmp_path / "out")
+    short.write_bytes(archive_bytes[: len(archive_bytes) // 2])
+    code, output = grade(short, "-o", tmp_path / "out")
     assert code == 3
-    assert "short.eval: the archive is damaged or cut short" in said
+    assert "short.eval: the archive is damaged or cut short" in output
 
 
 def test_a_member_that_holds_more_than_it_says_is_no_sample(tmp_path, members, grade):
     """Nor is one above ``limits.record_bytes``: neither is unpacked."""
     members["samples/a_epoch_1.json"] = sample(state="x" * 3_000_000)
     path = archive(tmp_path / "log.eval", members, 93)
-    code, said = grade(
+    code, output = grade(
         path, "-o", tmp_path / "out", "--set", "limits.record_bytes=1048576", "--strict"
     )
     assert code == 3
-    assert "samples/a_epoch_1.json: 3,000," in said
+    assert "samples/a_epoch_1.json: 3,000," in output
     size = len(json.dumps(members["samples/a_epoch_1.json"]))
     path.write_bytes(
         path.read_bytes().replace(size.to_bytes(4, "little"), (size - 1).to_bytes(4, "little"))
@@ -145,11 +149,12 @@ def test_a_member_that_holds_more_than_it_says_is_no_sample(tmp_path, members, g
 def test_shards_hold_whole_samples(tmp_path, monkeypatch):
     """Every sample once, in the order in which they were written."""
     monkeypatch.setattr("gradestack_plugins.inspect_logs.reader.SHARD_BYTES", 600)
-    found = read(
+    records = read(
         archive(
             tmp_path / "log.eval", {f"samples/{at}_epoch_1.json": sample(at) for at in range(9)}
         )
     )
-    assert [(each.id, each.source.ordinal, each.source.id) for each in found] == [
-        (str(at), at, at) for at in range(9)
-    ]
+    assert [
+        (read_sample.id, read_sample.source.ordinal, read_sample.source.id)
+        for read_sample in records
+    ] == [(str(at), at, at) for at in range(9)]

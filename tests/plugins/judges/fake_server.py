@@ -41,7 +41,7 @@ class Server(ThreadingHTTPServer):
         self.url = f"http://127.0.0.1:{self.server_port}/v1"
 
     def handle_error(self, *_):
-        """Say nothing of clients that were killed."""
+        """Print nothing when a client was killed."""
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -82,9 +82,12 @@ def usual(question, task, check=None):
             {"rationale": task, "score": 1 if verdict_of(task, "rubric") == "pass" else 0.25}
         )
     check = check or question["messages"][0]["content"][-8:]
-    asked = json.loads(question["messages"][-1]["content"].split("Criteria:\n")[1].split("\n")[0])
+    names_of_criteria = json.loads(
+        question["messages"][-1]["content"].split("Criteria:\n")[1].split("\n")[0]
+    )
     criteria = {
-        name: {"reason": f"{task} {name}", "verdict": verdict_of(task, name)} for name in asked
+        name: {"reason": f"{task} {name}", "verdict": verdict_of(task, name)}
+        for name in names_of_criteria
     }
     return json.dumps({"check": check, "criteria": criteria})
 

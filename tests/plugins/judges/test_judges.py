@@ -78,8 +78,9 @@ def place(tmp_path, monkeypatch):
 
 @pytest.fixture
 def command(place, capfd):
-    """Return what runs a command line, in which JUDGE, GRADE and FILES are short, and returns exit
-    code and output.
+    """Return a function that runs a command line and returns exit code and output.
+
+    JUDGE, GRADE and FILES are short forms in the command line.
     """
 
     def run(line, server=None):
@@ -127,7 +128,7 @@ CASES = [
 
 
 def answering(case):
-    """Return what a server answers.
+    """Return the function that answers requests by a case of the file.
 
     SOUND in its words is a right reply, ESCAPED has the key, COPIED another check.
     """
@@ -148,10 +149,10 @@ def answering(case):
         names["FAILED"] = names["SOUND"].replace('"pass"', '"fail"')
         names["UNCLEAR"] = re.sub('"(pass|fail)"', '"unclear"', names["SOUND"])
         names["ESCAPED"] = names["SOUND"].replace(
-            task, "".join(f"\\u{ord(each):04x}" for each in question["key"])
+            task, "".join(f"\\u{ord(letter):04x}" for letter in question["key"])
         )
         content = case["content"] and re.sub(
-            "|".join(names), lambda found: names[found[0]], case["content"]
+            "|".join(names), lambda match: names[match[0]], case["content"]
         )
         return 200, completion(content, case.get("finish", "stop"), **case.get("message", {}))
 
@@ -186,12 +187,12 @@ def prepare(step, place, server):
         )
 
 
-def check(step, place, said):
+def check(step, place, output):
     if "state" in step:
-        found = {
+        values = {
             grade.get("fault", {}).get("code", grade["state"]) for grade in rows(place).values()
         }
-        assert found == {step["state"]}
+        assert values == {step["state"]}
     if "lines" in step:
         lines = [
             json.loads(line)
@@ -203,10 +204,10 @@ def check(step, place, said):
     for name, text in step.get("shows", {}).items():
         assert text in (place / name).read_text(encoding="utf-8")
     for at, wanted in step.get("summary", {}).items():
-        found = json.loads((place / "out/summary.json").read_text(encoding="utf-8"))
+        values = json.loads((place / "out/summary.json").read_text(encoding="utf-8"))
         for key in at.split("."):
-            found = found[int(key)] if key.isdecimal() else found.get(key)
-        assert found == wanted, at
+            values = values[int(key)] if key.isdecimal() else values.get(key)
+        assert values == wanted, at
 
 
 @pytest.mark.parametrize("case", some_of(CASES, 2), ids=lambda case: case["what"])
@@ -218,20 +219,20 @@ def test_session(case, command, place):
     everything = ""
     with serving() as server:
         for step in case["steps"]:
-            asked = server.counts["asked"]
+            requests_made = server.counts["asked"]
             prepare(step, place, server)
-            code, said = command(step["run"], server) if "run" in step else (0, "")
-            everything += said
-            assert code == step.get("exit", 0), said
+            code, output = command(step["run"], server) if "run" in step else (0, "")
+            everything += output
+            assert code == step.get("exit", 0), output
             for text in (
                 [step["says"]] if isinstance(step.get("says", []), str) else step.get("says", [])
             ):
-                assert text in said, said
-            assert server.counts["asked"] - asked == step.get(
-                "asked", server.counts["asked"] - asked
+                assert text in output, output
+            assert server.counts["asked"] - requests_made == step.get(
+                "asked", server.counts["asked"] - requests_made
             )
-            assert "Traceback" not in said or "--debug" in step["run"]
-            check(step, place, said)
+            assert "Traceback" not in output or "--debug" in step["run"]
+            check(step, place, output)
     files = [
         path for path in place.rglob("*") if path.is_file() and path.suffix != ".yaml"
     ]  # which a case writes
@@ -269,16 +270,16 @@ def test_judges_of_families(family, command, place):
         )
 
     with serving(answer) as server:
-        said = command("judge s.yaml --repairs 0 --base-url URL --api-key-env JUDGE_KEY", server)
-    assert (said[0], command("run s.yaml -o out --engine serial")[0]) == (3, 0), said
+        output = command("judge s.yaml --repairs 0 --base-url URL --api-key-env JUDGE_KEY", server)
+    assert (output[0], command("run s.yaml -o out --engine serial")[0]) == (3, 0), output
     for case, grade in zip(cases, rows(place).values(), strict=True):
-        found = grade["fault"]["code"] if grade["state"] == "failed" else grade["score"]
+        verdict = grade["fault"]["code"] if grade["state"] == "failed" else grade["score"]
         if family == "orchestrationbench":
-            found = [
+            verdict = [
                 grade["parts"]["value"],
                 *(reason["code"] for reason in grade.get("reasons", ())),
             ]
-        assert found == case["documented"], case["what"]
+        assert verdict == case["documented"], case["what"]
 
 
 LINE = [
@@ -308,8 +309,8 @@ def test_verdicts_do_not_depend_on_the_key(secret, command, place, monkeypatch):
         return 200, completion(json.dumps(reply))
 
     with serving(answer) as server:
-        code, said = command("JUDGE ", server)
-        assert (code, server.counts["asked"]) == (0, 6), said
+        code, output = command("JUDGE ", server)
+        assert (code, server.counts["asked"]) == (0, 6), output
     assert command("GRADE")[0] == 0
     for task, grade in rows(place).items():
         right = [verdict_of(task, name) == "pass" for name in ("solved", "polite")]
@@ -337,11 +338,11 @@ def test_a_server_without_verdicts_costs_little_and_is_no_success(kind, command,
         return None if int(task[1:]) % 2 else (200, completion("I think so."))
 
     with serving(answer) as server:
-        code, said = command("JUDGE --repairs 0", server)
-        asked = server.counts["asked"]
+        code, output = command("JUDGE --repairs 0", server)
+        requests_made = server.counts["asked"]
     assert code == 3
-    assert asked == (5 if kind in ("nonsense", "prose", "HTML") else 40)
-    assert ("--again" in said) == (kind != "HTML")
+    assert requests_made == (5 if kind in ("nonsense", "prose", "HTML") else 40)
+    assert ("--again" in output) == (kind != "HTML")
     if kind == "HTML":
         assert not (place / "J.jsonl").exists()
         return
@@ -353,7 +354,7 @@ def test_a_server_without_verdicts_costs_little_and_is_no_success(kind, command,
 
 @pytest.mark.slow
 def test_a_killed_judge_goes_on_where_it_was(on_record, command, place):
-    whole, part = on_record.read_bytes(), place / "J.jsonl.part"
+    full_record, part = on_record.read_bytes(), place / "J.jsonl.part"
     on_record.unlink()
     with serving(faulty) as server:
         for size in KILLS:
@@ -369,7 +370,7 @@ def test_a_killed_judge_goes_on_where_it_was(on_record, command, place):
             task for task, times in server.times.items() if times > 1 and number_of(task) % 50 > 3
         }
         assert command("JUDGE --timeout 0.7 --retries 40", server)[0] == 0
-    assert on_record.read_bytes() == whole
+    assert on_record.read_bytes() == full_record
     assert not part.exists()
     assert len({task for task in twice if number_of(task) % 20 > 2}) <= len(KILLS) * 16
 
@@ -410,11 +411,11 @@ def test_after_a_429_nobody_asks_and_a_second_judge_never_does(wait, command, pl
     ) == (2, True)
 
 
-def judged(place, rubric="criteria: {a: x}\njudge: {model: m}"):
-    (place / "R.yaml").write_text(
+def judged(folder, rubric="criteria: {a: x}\njudge: {model: m}"):
+    (folder / "R.yaml").write_text(
         rubric if isinstance(rubric, str) else json.dumps(rubric), encoding="utf-8"
     )
-    return JudgedByRubric(rubric=place / "R.yaml", judgements=place / "J.jsonl")
+    return JudgedByRubric(rubric=folder / "R.yaml", judgements=folder / "J.jsonl")
 
 
 def reply_of(vote, names, request):
@@ -459,8 +460,8 @@ def test_votes_become_a_grade(case, tmp_path):
         assert (grade.score, grade.passed) == (case["score"], case["passed"])
         assert [item.id for item in grade.items] == list(case["criteria"])
         assert "counts" not in case or grade.counts == case["counts"]
-        lost = [reason.subject for item in grade.items for reason in item.reasons]
-        assert "lost" not in case or lost == case["lost"]
+        lost_judges = [reason.subject for item in grade.items for reason in item.reasons]
+        assert "lost" not in case or lost_judges == case["lost"]
 
 
 def test_the_kit_knows_the_laws_of_judges(tmp_path):
@@ -470,8 +471,8 @@ def test_the_kit_knows_the_laws_of_judges(tmp_path):
     """
     (tmp_path / "J.jsonl").touch()
     testing.check_grader(judged(tmp_path))
-    asked = (Request(model=str(n), messages=(), schema={}) for n in range(99))
-    methods = {"requests": lambda *_: [next(asked)], "verdict": lambda *_: None}
+    requests = (Request(model=str(n), messages=(), schema={}) for n in range(99))
+    methods = {"requests": lambda *_: [next(requests)], "verdict": lambda *_: None}
     with pytest.raises(AssertionError, match="two different requests"):
         testing.check_grader(type("Fickle", (Judged,), methods)(judgements=tmp_path / "J.jsonl"))
 
@@ -504,13 +505,13 @@ def test_transcripts_stay_data(tmp_path):
 @pytest.mark.slow
 def test_the_same_bytes_on_every_engine_and_no_socket(on_record, command, place, monkeypatch):
     """`grade` asks nobody; header.json has the journal's digest."""
-    found = []
+    run_bytes = []
     for engine in ENGINES:
         assert command(f"GRADE --engine {engine}")[0] == 0
-        found.append(
+        run_bytes.append(
             [(place / "out" / name).read_bytes() for name in ("results.jsonl", "summary.json")]
         )
-    assert all(each == found[0] for each in found)
+    assert all(bytes_of_run == run_bytes[0] for bytes_of_run in run_bytes)
     (entry,) = json.loads((place / "out/header.json").read_text())["judgements"]
     assert (entry["grader"], entry["sha256"]) == (
         "helpful",
@@ -550,16 +551,16 @@ def test_figures_are_those_of_their_formulas(case):
     )
     cells += [(1, None)] * (case["passes"] - both - judge)
     cells += [(0, None)] * (case["graded"] - case["passes"] - people - none)
-    found = calibrated(
+    figures = calibrated(
         [Grade(score=float(c), passed=bool(c), gold=g) for c, g in cells], case.get("options", {})
     )
     exact = {
         name: figure and pytest.approx(float(Fraction(figure)), abs=1e-12)
         for name, figure in case["figures"].items()
     }
-    assert {name: found[name] for name in exact} == exact
+    assert {name: figures[name] for name in exact} == exact
     for name, ends in case.get("intervals", {}).items():
-        assert [found[f"{name}_interval"][end] for end in ("low", "high")] == pytest.approx(
+        assert [figures[f"{name}_interval"][end] for end in ("low", "high")] == pytest.approx(
             ends, abs=5e-6
         ), name
-    assert found.get("uncalibrated") == case.get("uncalibrated")
+    assert figures.get("uncalibrated") == case.get("uncalibrated")

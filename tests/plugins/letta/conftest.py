@@ -78,7 +78,7 @@ def read(*paths: Path, reader: Any = None) -> list[Any]:
     index = reader.index(inputs)
     shards = list(reader.plan(inputs, index))
     assert [shard.ordinal for shard in shards] == list(range(len(shards)))
-    return [found for shard in shards for found in reader.read(shard, index)]
+    return [record for shard in shards for record in reader.read(shard, index)]
 
 
 def rows(directory: Path) -> list[dict[str, Any]]:

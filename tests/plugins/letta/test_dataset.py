@@ -39,10 +39,12 @@ def test_reader_keeps_the_contract(letta, tmp_path, name):
 def test_the_fields_own_dataset_is_recognised_and_read(letta, reference_dataset):
     assert recognise([reference_dataset], REGISTRY, None).reader == "letta_dataset"
     raw = [json.loads(line) for line in reference_dataset.read_text(encoding="utf-8").splitlines()]
-    found = rows(letta, reference_dataset)
-    assert [sample.id for sample in found] == [str(n) for n in range(len(raw))]
-    assert [sample.input for sample in found] == [record["input"] for record in raw]
-    assert [sample.expected.text for sample in found] == [record["ground_truth"] for record in raw]
+    rows_read = rows(letta, reference_dataset)
+    assert [sample.id for sample in rows_read] == [str(n) for n in range(len(raw))]
+    assert [sample.input for sample in rows_read] == [record["input"] for record in raw]
+    assert [sample.expected.text for sample in rows_read] == [
+        record["ground_truth"] for record in raw
+    ]
 
 
 @pytest.mark.parametrize(("name", "line", "sure"), data(__file__, "cases.yaml")["sniffing"])
@@ -57,9 +59,9 @@ def test_rows(letta, tmp_path, case):
     path = written(tmp_path / case["name"], case["text"])
     for row, wanted in zip(rows(letta, path), case["rows"], strict=True):
         assert isinstance(row, BadRecord) == ("reason" in wanted)
-        found = {name: at(row, name) for name in wanted}
-        assert found.pop("reason", "").startswith(wanted.get("reason", ""))
-        assert found == {name: value for name, value in wanted.items() if name != "reason"}
+        cells = {name: at(row, name) for name in wanted}
+        assert cells.pop("reason", "").startswith(wanted.get("reason", ""))
+        assert cells == {name: value for name, value in wanted.items() if name != "reason"}
 
 
 @pytest.mark.parametrize(
@@ -87,9 +89,9 @@ def test_ids_may_stand_elsewhere(letta, tmp_path, name):
         path = written(tmp_path / name, "input,task\na,x\na,x\nb,\n")
     else:
         path = letta.write(tmp_path / name, records)
-    found = letta.read(path, reader=LettaDataset(ids="task"))
-    assert [sample.id for sample in found] == ["x", "x", "2"]
-    assert found[2].remarks == {"id_not_found": 1}
+    samples = letta.read(path, reader=LettaDataset(ids="task"))
+    assert [sample.id for sample in samples] == ["x", "x", "2"]
+    assert samples[2].remarks == {"id_not_found": 1}
     by_input = [sample.id for sample in letta.read(path, reader=LettaDataset(ids="input"))]
     assert by_input[0] == by_input[1] != by_input[2]
 
@@ -100,8 +102,8 @@ def test_a_dataset_without_runs_is_refused_with_what_is_missing(tmp_path):
     path.write_text("input\nWhat is the capital?\n", encoding="utf-8")
     with pytest.raises(gradestack.ConfigError) as caught:
         gradestack.grade_files(path)
-    said = (
+    message = (
         f"{path}: no column for the agent's answer (read as letta_dataset): map one (--map "
         "text=COLUMN), or grade"
     )
-    assert f"{said} the file of its runs with this one as --dataset" in str(caught.value)
+    assert f"{message} the file of its runs with this one as --dataset" in str(caught.value)

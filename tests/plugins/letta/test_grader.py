@@ -52,12 +52,14 @@ def test_grader_keeps_the_contract(letta):
 
 @pytest.mark.parametrize("case", data(__file__, "grades.yaml"))
 def test_a_grade_is_taken(case):
-    given = Sample(id="t", recorded=case["recorded"])
+    sample = Sample(id="t", recorded=case["recorded"])
     if "status" in case:
-        given = replace(
-            given, status=Status(case["status"]), error=case.get("error") and Fault(**case["error"])
+        sample = replace(
+            sample,
+            status=Status(case["status"]),
+            error=case.get("error") and Fault(**case["error"]),
         )
-    grade = Recorded(metric=case.get("metric")).grade(given)
+    grade = Recorded(metric=case.get("metric")).grade(sample)
     assert {path: at(grade, path) for path in case["grade"]} == case["grade"]
 
 
@@ -74,9 +76,9 @@ def test_grades_per_turn_become_items(letta):
 @pytest.mark.parametrize("grade", msgspec.convert(DATA["own_grades"], list[Grade]))
 def test_grades_of_gradestack_come_back_whole(grade):
     written = json.loads(json.dumps(grade_to_json(grade)))
-    found = taken(written, metric="a")
-    assert grade_to_json(found) == written
-    assert found.outcome == grade.outcome
+    grade_read = taken(written, metric="a")
+    assert grade_to_json(grade_read) == written
+    assert grade_read.outcome == grade.outcome
 
 
 @pytest.mark.parametrize(

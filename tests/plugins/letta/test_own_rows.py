@@ -36,11 +36,11 @@ def shared(sample):
 def test_samples_come_back(letta, tmp_path):
     out = written(SAMPLES, tmp_path / "out")
     assert recognise([out], discover(limit=""), None).reader == "letta"
-    found = letta.read(out)
-    for mine, theirs in zip(found, SAMPLES, strict=True):
+    samples = letta.read(out)
+    for mine, theirs in zip(samples, SAMPLES, strict=True):
         assert shared(mine) == shared(theirs), theirs.id
-    assert found[0].recorded["reward"] == 0.5
-    assert set(found[0].recorded["grades"]) == {"calls", "text"}
+    assert samples[0].recorded["reward"] == 0.5
+    assert set(samples[0].recorded["grades"]) == {"calls", "text"}
 
 
 def test_recorded_grades_of_a_run_come_back(tmp_path):
@@ -77,9 +77,7 @@ def test_rows_that_were_changed_are_bad_records(letta, tmp_path, changes):
 
 
 def test_a_submission_is_no_answer(tmp_path):
-    """What an extractor took for the first grader is not handed to the others when rows are graded
-    again.
-    """
+    """The first grader's submission is not handed to others when rows are graded again."""
     suite = {
         "name": "s",
         "graders": {
@@ -112,31 +110,31 @@ def test_a_run_that_has_lost_rows_is_not_graded_again(tmp_path, change):
     """
     lines = "".join(f'{{"id": "{n}", "expected": "x", "predicted": "x"}}\n' for n in range(3))
     (tmp_path / "runs.jsonl").write_text(lines, encoding="utf-8")
-    run, seen = tmp_path / "run", []
+    run, messages = tmp_path / "run", []
     gradestack.grade_files(tmp_path / "runs.jsonl", output=run, overrides=["reports=[]"])
     rows = (run / "results.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
     (run / "results.jsonl").write_text(
         "".join(rows[:2] if change == "lost" else [*rows, rows[0]]), encoding="utf-8"
     )
-    said = (
+    message = (
         f"{2 if change == 'lost' else 4} rows, but summary.json is of 3 samples: it was "
         "changed; grade the files again"
     )
-    with pytest.raises(DataError, match=said):
+    with pytest.raises(DataError, match=message):
         gradestack.grade_files(
             run,
             graders=["exact_match"],
             output=tmp_path / "out",
-            progress=seen.append,
+            progress=messages.append,
             overrides=["reports=[]"],
         )
-    assert not seen
+    assert not messages
     (run / "summary.json").unlink()
     left = 2 if change == "lost" else 3  # of repeated ones the last counts
-    for place in (run, run / "results.jsonl"):
+    for source in (run, run / "results.jsonl"):
         assert (
             gradestack.grade_files(
-                place, graders=["exact_match"], output=tmp_path / "out", overrides=["reports=[]"]
+                source, graders=["exact_match"], output=tmp_path / "out", overrides=["reports=[]"]
             ).metrics["total"]
             == left
         )

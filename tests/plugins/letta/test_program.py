@@ -13,7 +13,7 @@ DATA = data(__file__, "program.yaml")
 
 
 def ran(letta, folder, results, **suite):
-    """Return what the program makes of recorded results, and its native files by name."""
+    """Run the program on recorded results; return its results and its native files by name."""
     for run, records in results.items() if isinstance(results, dict) else [("", results)]:
         lines = [record_of(letta, number, record) for number, record in enumerate(records)]
         letta.write(folder / "recorded" / f"{run}results.jsonl", lines)
@@ -61,11 +61,11 @@ def test_a_gate(case):
         for of, ran in zip(scores, attempted, strict=True)
     ]
     gate = gate_of({"gate": case["gate"]})
-    found = {
+    gate_result = {
         "passed": gate.passes(results, gate.metric_key or "q"),
         "actual": gate.value_of(results, gate.metric_key or "q"),
     }
-    assert found == {name: case[name] for name in found}
+    assert gate_result == {name: case[name] for name in gate_result}
 
 
 @pytest.mark.parametrize("gate", DATA["gates_of_gradestack"], ids=str)

@@ -23,8 +23,8 @@ def test_reader_keeps_the_contract(letta, tmp_path, line):
 
 
 @pytest.mark.parametrize("form", ["documented", "program"])
-@pytest.mark.parametrize("given", ["directory", "file"])
-def test_both_layouts_are_recognised_and_read_alike(letta, tmp_path, form, given):
+@pytest.mark.parametrize("reader", ["directory", "file"])
+def test_both_layouts_are_recognised_and_read_alike(letta, tmp_path, form, reader):
     """The document's bare lines and the program's wrapped ones, with or without header and summary,
     as dir or file.
     """
@@ -38,13 +38,16 @@ def test_both_layouts_are_recognised_and_read_alike(letta, tmp_path, form, given
         (out / "summary.json").write_text('{"type": "summary", "metrics": {}}', encoding="utf-8")
     else:
         letta.write(out / "results.jsonl", records)
-    path = out if given == "directory" else out / "results.jsonl"
-    found = recognise([path], REGISTRY, None)
-    assert (found.reader, found.paths) == ("letta", [path])
+    path = out if reader == "directory" else out / "results.jsonl"
+    recognised = recognise([path], REGISTRY, None)
+    assert (recognised.reader, recognised.paths) == ("letta", [path])
     first, second = letta.read(path)
-    known = [(each.id, each.model, each.run, each.text, each.status) for each in (first, second)]
+    known = [
+        (sample.id, sample.model, sample.run, sample.text, sample.status)
+        for sample in (first, second)
+    ]
     assert known == [("a", "m", 1, "Oslo", "ok"), ("7", None, 1, None, "failed")]
-    shown = "out/results.jsonl" if given == "directory" else "results.jsonl"
+    shown = "out/results.jsonl" if reader == "directory" else "results.jsonl"
     assert (first.source.file, first.source.line, second.source.ordinal) == (shown, 1, 1)
 
 
@@ -96,13 +99,13 @@ GIVEN = pytest.mark.parametrize("given", [None, "letta"])
 
 
 def later(letta, identifier, **fields):
-    said = {"trajectory": [[letta.spoken("a")]], "grades": {"e": {"score": 1.0}}}
-    return {"sample_id": identifier, "agent_id": "x"} | said | fields
+    record = {"trajectory": [[letta.spoken("a")]], "grades": {"e": {"score": 1.0}}}
+    return {"sample_id": identifier, "agent_id": "x"} | record | fields
 
 
-def taken_whole(path, given=None):
-    found = recognise([path], REGISTRY, given)
-    return (found.reader, found.paths, found.ignored) == ("letta", [path], [])
+def taken_whole(path, reader=None):
+    recognised = recognise([path], REGISTRY, reader)
+    return (recognised.reader, recognised.paths, recognised.ignored) == ("letta", [path], [])
 
 
 @GIVEN
@@ -117,12 +120,12 @@ def test_a_first_sample_that_failed(letta, tmp_path, given, first):
     letta.write(tmp_path / "c" / "run_10.jsonl", [first, later(letta, 1)])
     letta.write(tmp_path / "c" / "run_2.jsonl", [first, later(letta, 1)])
     assert taken_whole(tmp_path, given)
-    found = [
+    identities = [
         (record.model, record.run, record.id)
         for record in letta.read(tmp_path)
         if isinstance(record, Sample)
     ]
-    whole = [
+    expected = [
         ("a", 1, "0"),
         ("a", 1, "1"),
         ("b", 1, "0"),
@@ -132,7 +135,7 @@ def test_a_first_sample_that_failed(letta, tmp_path, given, first):
         ("c", 10, "1"),
     ]
     damaged = [] if isinstance(first, dict) else [("a", 1, "0"), ("c", 2, "0"), ("c", 10, "0")]
-    assert found == [each for each in whole if each not in damaged]
+    assert identities == [identity for identity in expected if identity not in damaged]
     assert taken_whole(tmp_path / "a.jsonl", given)
 
 
@@ -155,7 +158,7 @@ def test_a_damaged_first_line(letta, tmp_path, given, line, kind):
     assert taken_whole(path, given)
     *bad, sample = letta.read(path)
     assert sample.id == "1"
-    assert [each.source.line for each in bad if isinstance(each, BadRecord)] == (
+    assert [record.source.line for record in bad if isinstance(record, BadRecord)] == (
         [1] if line else []
     )
 
@@ -186,14 +189,14 @@ def test_nothing_but_damage(letta, tmp_path, given):
 @pytest.mark.parametrize("case", data(__file__, "messages.yaml"))
 def test_a_trajectory(letta, tmp_path, case):
     record = letta.result(0, trajectory=case["trajectory"])
-    (found,) = letta.read(letta.write(tmp_path / "results.jsonl", [record]))
+    (sample,) = letta.read(letta.write(tmp_path / "results.jsonl", [record]))
     if "messages" in case:
         assert [
-            [message.role, message.content] for turn in found.turns for message in turn
+            [message.role, message.content] for turn in sample.turns for message in turn
         ] == case["messages"]
     if "calls" in case:
-        for call, wanted in zip(found.calls or (), case["calls"], strict=True):
+        for call, wanted in zip(sample.calls or (), case["calls"], strict=True):
             assert {name: getattr(call, name) for name in wanted} == wanted
-    assert [len(turn) for turn in found.turns] == case.get(
-        "turns", [len(turn) for turn in found.turns]
+    assert [len(turn) for turn in sample.turns] == case.get(
+        "turns", [len(turn) for turn in sample.turns]
     )

@@ -1,4 +1,4 @@
-"""What decides which metric a grader takes; the rest is in sessions of the command line."""
+"""The choice of the metric a grader takes; the rest is in sessions of the command line."""
 
 import pytest
 

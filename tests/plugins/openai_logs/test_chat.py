@@ -29,25 +29,25 @@ def result(identifier, content):
 @pytest.fixture
 def sample(tmp_path):
     def one(*messages, **more):
-        (found,) = read("openai", written(tmp_path, [{"messages": list(messages), **more}]))
-        return found
+        (read_sample,) = read("openai", written(tmp_path, [{"messages": list(messages), **more}]))
+        return read_sample
 
     return one
 
 
-@pytest.mark.parametrize("said", DATA["a_result_that_says_it_failed_is_an_error"])
-def test_a_result_that_says_it_failed_is_an_error(sample, said):
+@pytest.mark.parametrize("result_text", DATA["a_result_that_says_it_failed_is_an_error"])
+def test_a_result_that_says_it_failed_is_an_error(sample, result_text):
     """The API has no mark for it, so it is read from the result."""
-    found = sample(USER, made(call("a")), result("a", said)).calls[0]
-    assert (found.status, found.result) == ("error", said)
-    assert found.error
+    call_found = sample(USER, made(call("a")), result("a", result_text)).calls[0]
+    assert (call_found.status, call_found.result) == ("error", result_text)
+    assert call_found.error
 
 
 @pytest.mark.parametrize(
-    "said",
+    "result_text",
     ["no Error: here", '{"error": null, "n": 1}', '{"error": false}', "", "Errors are rare."],
 )
-def test_a_result_that_only_speaks_of_errors_is_none(sample, said):
+def test_a_result_that_only_speaks_of_errors_is_none(sample, result_text):
     """A word in it is no failure."""
-    found = sample(USER, made(call("a")), result("a", said)).calls[0]
-    assert (found.status, found.error, found.result) == ("ok", None, said)
+    call_found = sample(USER, made(call("a")), result("a", result_text)).calls[0]
+    assert (call_found.status, call_found.error, call_found.result) == ("ok", None, result_text)

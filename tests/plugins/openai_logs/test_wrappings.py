@@ -39,12 +39,12 @@ def test_every_layout_is_recognised_and_read(tmp_path, name):
     """Two conversations, or one: whatever stands between them."""
     path = tmp_path / "talk.v1.jsonl"
     path.write_text({**FILES, **ALONE}[name], encoding="utf-8")
-    found = read("openai", path)
+    samples = read("openai", path)
     ids = ["talk:0", "talk:1"] if name in FILES else ["talk:0"]
     assert max(certainties(path).items(), key=lambda entry: entry[1])[0] == "openai"
-    assert [each.id for each in found] == ids
-    assert {(each.input, each.text) for each in found} == {("hi", "hello")}
-    assert [each.facets for each in found] == [{"id_made": True}] * len(ids)
+    assert [sample.id for sample in samples] == ids
+    assert {(sample.input, sample.text) for sample in samples} == {("hi", "hello")}
+    assert [sample.facets for sample in samples] == [{"id_made": True}] * len(ids)
 
 
 def test_files_of_one_name_make_up_different_ids(tmp_path):

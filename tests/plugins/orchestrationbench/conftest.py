@@ -1,4 +1,4 @@
-"""What the OrchestrationBench tests share.
+"""Fixtures that the OrchestrationBench tests share.
 
 Builders of scenario files, and a way to grade them without the kernel.
 """
@@ -62,8 +62,8 @@ class Bench:
         from gradestack_plugins.orchestrationbench.reader import OrchestrationBenchReader
 
         reader = OrchestrationBenchReader(**options)
-        given = Input(path=path or self.directory, name="out", shown="out")
-        inputs = Inputs(data=(given,))
+        input_file = Input(path=path or self.directory, name="out", shown="out")
+        inputs = Inputs(data=(input_file,))
         index = reader.index(inputs)
         return [
             sample for shard in reader.plan(inputs, index) for sample in reader.read(shard, index)
@@ -73,10 +73,10 @@ class Bench:
         from gradestack_plugins.orchestrationbench.graders import OrchestrationBench
 
         grader = OrchestrationBench(**options)
-        found = self.read(**(reader or {})) if samples is None else samples
+        samples_read = self.read(**(reader or {})) if samples is None else samples
         return [
             (sample, grader.grade(sample) if sample.status is Status.OK else unhandled(sample))
-            for sample in found
+            for sample in samples_read
         ]
 
     def figures(self, graded=None, **options):
@@ -106,13 +106,13 @@ class Bench:
         return json.loads(OrchestrationBenchExporter().finish(summary)["orchestrationbench.json"])
 
     def program(self, path=None, **options):
-        """Return what the evaluator writes of the files."""
+        """Run the evaluator on the files and return the summary it writes."""
         from gradestack_plugins.orchestrationbench.program import OrchestrationBenchProgram
         from gradestack_plugins.orchestrationbench.reader import OrchestrationBenchReader
 
-        given = Input(path=path or self.directory, name="out", shown="out")
+        input_file = Input(path=path or self.directory, name="out", shown="out")
         reader = OrchestrationBenchReader(**options)
-        run = OrchestrationBenchProgram().run(ProgramInput(input=given, reader=reader))
+        run = OrchestrationBenchProgram().run(ProgramInput(input=input_file, reader=reader))
         return json.loads(run.files["orchestrationbench.json"])
 
 

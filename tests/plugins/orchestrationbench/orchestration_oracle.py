@@ -24,10 +24,10 @@ def read_plan(text):  # noqa: C901
         return {}
     text = text.split("</think>")[-1]
     attempts = []
-    if found := re.search(r"```json\s*(\{.*?\})\s*```", text, re.DOTALL):
-        attempts.append((json.loads, found.group(1)))
-    if found := re.search(r'\{[^}]*"workflow_[^}]*\}(\s*,\s*\{[^}]*"workflow_[^}]*\})*', text):
-        attempts.append((json.loads, found.group(0)))
+    if match := re.search(r"```json\s*(\{.*?\})\s*```", text, re.DOTALL):
+        attempts.append((json.loads, match.group(1)))
+    if match := re.search(r'\{[^}]*"workflow_[^}]*\}(\s*,\s*\{[^}]*"workflow_[^}]*\})*', text):
+        attempts.append((json.loads, match.group(0)))
     if re.search(r'"workflow_\d+":\s*\{[^}]*\}', text):
         begin = text.rfind("{", 0, text.index('"workflow_'))
         ends = [
@@ -38,8 +38,8 @@ def read_plan(text):  # noqa: C901
         if begin >= 0 and ends:
             attempts.append((json.loads, text[begin : ends[0]]))
     attempts.append((json.loads, text))
-    if found := re.search(r"```yaml\s*(workflow_.*?)\s*```", text, re.DOTALL):
-        attempts.append((yaml.safe_load, found.group(1)))
+    if match := re.search(r"```yaml\s*(workflow_.*?)\s*```", text, re.DOTALL):
+        attempts.append((yaml.safe_load, match.group(1)))
     if "workflow_" in text:
         attempts.append((yaml.safe_load, text))
         if text.strip().startswith("workflow_"):
@@ -78,10 +78,10 @@ def structural_graph(workflows):
 
 def component_graph(workflows):
     def steps(name):
-        found = (workflows.get(name) or {}).get("steps") or []
+        steps_found = (workflows.get(name) or {}).get("steps") or []
         return [
             (s.get("agent_id") or s.get("name"), s.get("status", "UNK"))
-            for s in found
+            for s in steps_found
             if s.get("agent_id") or s.get("name")
         ]
 
@@ -105,11 +105,12 @@ def brute_distance(left, right, price):
     for images in set(itertools.permutations(padded, len(nodes1))):
         image = dict(zip(nodes1, images, strict=True))
         cost = sum(
-            Fraction(1) if there is None else price(here, there) for here, there in image.items()
+            Fraction(1) if image_node is None else price(here, image_node)
+            for here, image_node in image.items()
         )
-        cost += len(nodes2) - sum(there is not None for there in images)
-        kept = sum((image[a], image[b]) in edges2 for a, b in edges1)
-        cost += len(edges1) + len(edges2) - 2 * kept
+        cost += len(nodes2) - sum(image_node is not None for image_node in images)
+        kept_edges = sum((image[a], image[b]) in edges2 for a, b in edges1)
+        cost += len(edges1) + len(edges2) - 2 * kept_edges
         best = cost if best is None else min(best, cost)
     return best
 
@@ -187,7 +188,7 @@ class Oracle:
         return figures
 
     def file_plans(self, data):
-        figures = [each for run in data["history"].values() for each in self.run_plans(run)]
+        figures = [plan for run in data["history"].values() for plan in self.run_plans(run)]
         scores = [figure or (0.0, 0.0, 0.0) for figure in figures]
         n, failed = len(figures), figures.count(None)
 
@@ -211,15 +212,15 @@ class Oracle:
 
     def bag(self, calls):
         names, values = [], {}
-        for each in calls:
-            names.append(each["function"]["name"])
-            raw = each["function"]["arguments"]
+        for call in calls:
+            names.append(call["function"]["name"])
+            raw = call["function"]["arguments"]
             if isinstance(raw, str):
                 with contextlib.suppress(json.JSONDecodeError):
                     raw = json.loads(raw)
             if not isinstance(raw, dict):
                 values.setdefault("error", []).append(
-                    f"Invalid JSON in arguments: {each['function']['arguments']}"
+                    f"Invalid JSON in arguments: {call['function']['arguments']}"
                 )
                 continue
             for key, value in raw.items():
@@ -255,23 +256,23 @@ class Oracle:
         pairs = []
         for entry in run["sub_agent_history"]:
             step = str(entry["step_id"])
-            found = self.gold(label, step)
-            if found is None:
+            gold_call = self.gold(label, step)
+            if gold_call is None:
                 continue
-            (gold, gold_bag), (predicted, bag) = found, self.predicted(entry)
+            (gold, gold_bag), (predicted, bag) = gold_call, self.predicted(entry)
             self.count(counts, gold, predicted)
             if gold == predicted == "FC":
                 pairs.append((gold_bag, bag))
         for key, entry in label.items():
             if "-" in key or "agent_id" not in entry:
                 continue
-            found = self.gold(label, key)
-            if found is None:
+            gold_call = self.gold(label, key)
+            if gold_call is None:
                 continue
             counts["calls" if f"{key}-1" in label else "rejections"] += 1
-            answered = {str(each["step_id"]) for each in run["sub_agent_history"]}
+            answered = {str(history_entry["step_id"]) for history_entry in run["sub_agent_history"]}
             if key not in answered:
-                self.count(counts, found[0], "FAILED")
+                self.count(counts, gold_call[0], "FAILED")
         names = [self.set_f1(ours[0], theirs[0]) for theirs, ours in pairs]
         keys = [self.set_f1(ours[1], theirs[1]) for theirs, ours in pairs]
         values = [self.value_f1(ours, theirs) for theirs, ours in pairs]
@@ -307,9 +308,9 @@ class Oracle:
 
     def text(self, value):
         if isinstance(value, list):
-            return str(sorted(self.text(each) for each in value))
+            return str(sorted(self.text(item) for item in value))
         if isinstance(value, dict):
-            return str({key: self.text(each) for key, each in sorted(value.items())})
+            return str({key: self.text(item) for key, item in sorted(value.items())})
         return str(value)
 
     def texts(self, values):
@@ -372,8 +373,10 @@ class Oracle:
 
     def overall(self, paths):
         files = [self.file(path) for path in paths]
-        sound = [each for each in files if each is not None]
-        total = {name: sum(each["counts"][name] for each in sound) for name in sound[0]["counts"]}
+        sound = [figures for figures in files if figures is not None]
+        total = {
+            name: sum(figures["counts"][name] for figures in sound) for name in sound[0]["counts"]
+        }
 
         def mean(values):
             values = [value for value in values if value is not None]
@@ -385,10 +388,10 @@ class Oracle:
             return 2 * (p * r) / (p + r) if p + r else 0
 
         name, key, value = (
-            mean([each[part] for each in sound]) for part in ("name", "key", "value")
+            mean([figures[part] for figures in sound]) for part in ("name", "key", "value")
         )
         plans = {
-            part: mean([each["plans"][part] for each in sound])
+            part: mean([figures["plans"][part] for figures in sound])
             for part in ("with", "without", "structural", "component")
         }
         decision = round((f1("reject") + f1("fc")) / 2, 4)
@@ -402,8 +405,8 @@ class Oracle:
             "key": key,
             "value": value,
             "plans": plans,
-            "plan_failures": sum(each["plans"]["failed"] for each in sound),
-            "plan_steps": sum(each["plans"]["steps"] for each in sound),
+            "plan_failures": sum(figures["plans"]["failed"] for figures in sound),
+            "plan_steps": sum(figures["plans"]["steps"] for figures in sound),
             "keys": {
                 "Average": round((decision + fc + plan) / 3, 4),
                 "Call Rejection Classification Accuracy": decision,

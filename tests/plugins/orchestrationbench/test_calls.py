@@ -22,8 +22,8 @@ def judge(bench, scenario, turns):
             **{f"_{number}": gold for number, (gold, _) in enumerate(pairs, start=2)}
         )
         answers = [
-            turns.answer(str(number), *(((), said) if isinstance(said, str) else (said,)))
-            for number, (_, said) in enumerate(pairs, start=2)
+            turns.answer(str(number), *(((), call) if isinstance(call, str) else (call,)))
+            for number, (_, call) in enumerate(pairs, start=2)
         ]
         bench.write("one", scenario(label, sub=answers))
         ((_, grade),) = bench.grades(reader=reader)

@@ -7,11 +7,11 @@ AWAIT, VIOLATE = "AWAITING_USER_INPUT", "TOOL_CONSTRAINT_VIOLATION"
 
 @pytest.fixture
 def judge(bench, scenario, turns):
-    def run(gold, answer, **changes):
+    def run(gold, reply, **changes):
         label = turns.label(_2=gold)
         bench.write(
             "one",
-            scenario({**label, **changes}, sub=answer if isinstance(answer, list) else [answer]),
+            scenario({**label, **changes}, sub=reply if isinstance(reply, list) else [reply]),
         )
         ((_, grade),) = bench.grades()
         return grade

@@ -35,8 +35,8 @@ def sound(scenario, turns):
 
 
 def row(bench):
-    (found,) = bench.figures()["scenarios"]
-    return found
+    (scenario,) = bench.figures()["scenarios"]
+    return scenario
 
 
 @pytest.fixture(params=BREAKS.values(), ids=list(BREAKS))
@@ -76,23 +76,25 @@ def test_one_broken_record_costs_no_more_than_its_step(bench, broken):
     The second trial is untouched, the rest of the first one too.
     """
     _, expected = broken
-    found = row(bench)
-    assert found["error"] is None
-    assert found["fc_fc"] >= 1
-    assert found["reject_reject"] >= 1
-    assert found["function_name_accuracy"] == 1.0
+    scenario = row(bench)
+    assert scenario["error"] is None
+    assert scenario["fc_fc"] >= 1
+    assert scenario["reject_reject"] >= 1
+    assert scenario["function_name_accuracy"] == 1.0
     assert (
-        tuple(found[name] for name in ("fc_fc", "reject_reject", "steps_faulty", "steps_missing"))
+        tuple(
+            scenario[name] for name in ("fc_fc", "reject_reject", "steps_faulty", "steps_missing")
+        )
         == expected
     )
 
 
 def test_plans_survive_a_broken_argument_part(bench, broken):
-    lost = broken[0] in ("label", "")
+    is_lost = broken[0] in ("label", "")
     (result,) = bench.program()["detailed_results"]
-    for found in (row(bench), result):
-        assert found["total_comparison_steps_evaluated"] == (1 if lost else 2)
-        assert found["workflow_evaluation_with_failure"] == 1.0
+    for scenario in (row(bench), result):
+        assert scenario["total_comparison_steps_evaluated"] == (1 if is_lost else 2)
+        assert scenario["workflow_evaluation_with_failure"] == 1.0
 
 
 @pytest.mark.parametrize("history", [None, {}, [], [1], "x"])

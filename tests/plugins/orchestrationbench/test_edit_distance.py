@@ -69,9 +69,9 @@ def test_distance_equals_brute_force(pair, weights):
 
     A self-loop is an edge like any other.
     """
-    found = edit_distance(*pair, Weights(*weights))
-    assert found.exact
-    assert found.lower == found.upper == brute(*pair, Weights(*weights))
+    distance = edit_distance(*pair, Weights(*weights))
+    assert distance.exact
+    assert distance.lower == distance.upper == brute(*pair, Weights(*weights))
 
 
 def numbered(n, edges, labels=None):
@@ -101,9 +101,9 @@ def cycles(*lengths):
 )
 def test_distances_known_by_hand(left, right, distance):
     """Joining cycles of the same number of nodes breaks and adds one edge per cycle boundary."""
-    found = edit_distance(left, right, WEIGHTS)
-    assert found.exact
-    assert found.upper == distance
+    computed = edit_distance(left, right, WEIGHTS)
+    assert computed.exact
+    assert computed.upper == distance
 
 
 def _random(n, edges, rng, *, acyclic=False):
@@ -146,15 +146,15 @@ def test_beyond_the_budget_there_are_bounds(n, edges):
     """
     rng = random.Random(n)
     left, right = _random(n, edges, rng), _random(n, edges, rng)
-    found = edit_distance(left, right, WEIGHTS, 500)
-    assert not found.exact
-    assert 0 <= found.lower < found.upper <= left.size + right.size
-    assert found.expanded <= 500
-    assert edit_distance(left, right, WEIGHTS, 500) == found
+    distance = edit_distance(left, right, WEIGHTS, 500)
+    assert not distance.exact
+    assert 0 <= distance.lower < distance.upper <= left.size + right.size
+    assert distance.expanded <= 500
+    assert edit_distance(left, right, WEIGHTS, 500) == distance
 
 
 def test_bounds_enclose_the_distance():
-    """What a small budget bounds, the full search finds inside."""
+    """The distance of a full search lies within the bounds of a search with a small budget."""
     rng = random.Random(3)
     for _ in range(6):
         left, right = _random(10, 14, rng), _random(10, 12, rng)
@@ -167,10 +167,10 @@ def test_very_large_graphs_are_bounded_at_once():
     """Graphs of thousands of nodes get linear-time bounds; equal ones are recognised as equal."""
     chain = numbered(3000, [(i, i + 1) for i in range(2999)])
     star = numbered(3000, [(0, i) for i in range(1, 3000)])
-    found = edit_distance(chain, star, WEIGHTS)
-    assert (found.exact, found.expanded) == (False, 0)
-    assert found.lower == 0.0
-    assert found.upper == 2 * 2998
+    distance = edit_distance(chain, star, WEIGHTS)
+    assert (distance.exact, distance.expanded) == (False, 0)
+    assert distance.lower == 0.0
+    assert distance.upper == 2 * 2998
     assert edit_distance(chain, numbered(3000, chain.edges), WEIGHTS).upper == 0.0
     shorter = edit_distance(chain, numbered(2000, chain.edges[:1999]), WEIGHTS)
     assert (shorter.lower, shorter.upper, shorter.exact) == (2000.0, 2000.0, True)
@@ -180,8 +180,8 @@ def test_coarse_bounds_use_equal_labels():
     """Nodes of large graphs with equal labels are mapped on each other, the rest is replaced."""
     labels = tuple((f"a{i}", "x") for i in range(70))
     other = (*labels[1:], ("new", "x"))
-    found = edit_distance(numbered(70, [(1, 2)], labels), numbered(70, [(0, 1)], other), WEIGHTS)
-    assert (found.lower, found.upper) == (0.0, 2.0)
+    distance = edit_distance(numbered(70, [(1, 2)], labels), numbered(70, [(0, 1)], other), WEIGHTS)
+    assert (distance.lower, distance.upper) == (0.0, 2.0)
 
 
 @NETWORKX
@@ -200,5 +200,5 @@ def test_networkx_agrees_without_loops():
 def test_pairs_networkx_would_hang_on_are_not_handed_to_it(monkeypatch, few, many, is_handed):
     """Seven nodes a side are the limit; a small graph against a larger one still is handed over."""
     monkeypatch.setattr(graphs, "networkx_distance", lambda *_: -1.0)
-    found = usual_distance(numbered(few, []), numbered(many, []), WEIGHTS)
-    assert found == (-1.0 if is_handed else many - few)
+    distance = usual_distance(numbered(few, []), numbered(many, []), WEIGHTS)
+    assert distance == (-1.0 if is_handed else many - few)

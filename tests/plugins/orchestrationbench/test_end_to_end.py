@@ -28,18 +28,18 @@ def test_worked_example_documented(page_example, tmp_path):
     report = gradestack.grade_files(
         [page_example], output=tmp_path / "run", overrides=["reports=[]"]
     )
-    found = figures(report)
+    values = figures(report)
     third = 2 * (1 / 3 * 1 / 3) / (1 / 3 + 1 / 3)
     call = round((1 + round(2 / 3, 4) + round(third, 4)) / 3, 4)
     plan = 0.5 * (1 - 1 / 5) + 0.5 * (1 - 1.5 / 5)
-    assert (found["call_rejection_accuracy"], found["fc"], found["plan"]) == (
+    assert (values["call_rejection_accuracy"], values["fc"], values["plan"]) == (
         0.25,
         call,
         round(plan, 4),
     )
-    assert found["average"] == round((0.25 + call + round(plan, 4)) / 3, 4) == 0.5556
-    assert found["fc_upper_bound"] == 0.7778
-    assert found["decision_matrix"]["FC"] == {"FC": 1, "Reject": 0, "FAILED": 1}
+    assert values["average"] == round((0.25 + call + round(plan, 4)) / 3, 4) == 0.5556
+    assert values["fc_upper_bound"] == 0.7778
+    assert values["decision_matrix"]["FC"] == {"FC": 1, "Reject": 0, "FAILED": 1}
 
 
 def test_a_directory_is_a_model_and_several_are_never_pooled(page_example, tmp_path):
@@ -56,29 +56,29 @@ def test_a_directory_is_a_model_and_several_are_never_pooled(page_example, tmp_p
     assert [row["model_name"] for row in two.rows()] == ["strong", "weak"]
     assert [row["model_name"] for row in two.metrics["per_model"]] == ["strong", "weak"]
     assert two.summary["duplicates"]["count"] == 0
-    found = figures(two)
-    assert (found["average"], found["plan"]) == (None, None)
-    assert "under `models`" in found["undefined"]["average"]
-    assert found["models"]["strong"]["average"] == figures(one)["average"] is not None
+    values = figures(two)
+    assert (values["average"], values["plan"]) == (None, None)
+    assert "under `models`" in values["undefined"]["average"]
+    assert values["models"]["strong"]["average"] == figures(one)["average"] is not None
     assert [entry["models"]["weak"]["value"] for entry in two.summary["headline"]["figures"]] == [
-        found["models"]["weak"][name]
+        values["models"]["weak"][name]
         for name in ("average", "call_rejection_accuracy", "fc", "plan")
     ]
-    assert set(found["models"]) == {"strong", "weak"}
-    alone, beside = (run / "native" for run in (tmp_path / "one", tmp_path / "two"))
+    assert set(values["models"]) == {"strong", "weak"}
+    alone, joined = (run / "native" for run in (tmp_path / "one", tmp_path / "two"))
     key_metrics = [
         json.loads(path.read_text())["overall_statistics"]["key_metrics"]
         for path in (
             alone / "orchestrationbench.json",
-            beside / "strong" / "orchestrationbench.json",
+            joined / "strong" / "orchestrationbench.json",
         )
     ]
     assert key_metrics[0] == key_metrics[1]
 
 
-def _close(found, expected):
-    return (found is None) == (expected is None) and (
-        found is None or abs(found - expected) < 1e-12
+def _close(value, expected):
+    return (value is None) == (expected is None) and (
+        value is None or abs(value - expected) < 1e-12
     )
 
 

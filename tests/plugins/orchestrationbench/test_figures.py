@@ -15,8 +15,8 @@ AWAIT, VIOLATE = "AWAITING_USER_INPUT", "TOOL_CONSTRAINT_VIOLATION"
 def write(bench, scenario, turns):
     """Write a file whose steps are (gold, answer) pairs: ``f`` calls, other texts reject."""
 
-    def calls(said):
-        return [turns.call("f", {"a": 1})] if said == "f" else said
+    def calls(calls_made):
+        return [turns.call("f", {"a": 1})] if calls_made == "f" else calls_made
 
     def run(name, *pairs, main=(), gold_plan=None, runs=None):
         label = turns.label(
@@ -25,10 +25,13 @@ def write(bench, scenario, turns):
         if gold_plan:
             label["90"] = {"role": "assistant", "content": gold_plan}
         answers = []
-        for number, (_, said) in enumerate(pairs, start=2):
-            if said is not None:
+        for number, (_, calls_made) in enumerate(pairs, start=2):
+            if calls_made is not None:
                 answers.append(
-                    turns.answer(str(number), *((calls(said),) if said == "f" else ((), said)))
+                    turns.answer(
+                        str(number),
+                        *((calls(calls_made),) if calls_made == "f" else ((), calls_made)),
+                    )
                 )
         bench.write(name, scenario(label, main, answers, runs))
 
@@ -74,8 +77,8 @@ def test_without_its_own_aggregator_nothing_is_exported():
     from gradestack_plugins.orchestrationbench.graders import OrchestrationBench
 
     grader = GraderSummary(key="x", grader=OrchestrationBench(), states={}, aggregates={})
-    given = Input(path=Path("x"), name="x", shown="x")
-    summary = ExportSummary(input=given, reader=None, graders={"orchestrationbench": grader})
+    input_file = Input(path=Path("x"), name="x", shown="x")
+    summary = ExportSummary(input=input_file, reader=None, graders={"orchestrationbench": grader})
     assert OrchestrationBenchExporter().finish(summary) == {}
 
 

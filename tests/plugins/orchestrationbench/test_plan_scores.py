@@ -31,15 +31,15 @@ def grade(bench, scenario, turns):
             **{f"_{step}": {"role": "assistant", "content": text} for step, text in golds.items()}
         )
         bench.write("one", scenario(label, main=[turns.plan(step, text) for step, text in entries]))
-        ((_, found),) = bench.grades()
-        return found
+        ((_, plan_grade),) = bench.grades()
+        return plan_grade
 
     return run
 
 
 @pytest.mark.parametrize("text", DATA["malformed_plans"])
 def test_a_malformed_plan_drops_the_run_in_the_program_only(bench, grade, text):
-    """What makes the original raise drops all plans of the run, without a failure."""
+    """A plan on which the original raises drops all plans of the run, without a failure."""
     documented = grade({3: ONE, 5: ONE}, [(3, text), (5, ONE)])
     (result,) = bench.program()["detailed_results"]
     assert result["total_comparison_steps_evaluated"] == result["failed_workflow_generation"] == 0
@@ -58,8 +58,8 @@ def test_weights_come_from_the_config_or_are_the_defaults(bench, scenario, turns
     )
 
     def component(reader=None):
-        ((_, found),) = bench.grades(reader=reader)
-        return found.items[0].parts["component"]
+        ((_, plan_grade),) = bench.grades(reader=reader)
+        return plan_grade.items[0].parts["component"]
 
     assert component() == 1 - 0.5 / 2
     assert component({"config": config}) == 1 - 0.2 / 2

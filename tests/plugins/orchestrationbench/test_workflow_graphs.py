@@ -23,14 +23,14 @@ DEFINITIONS = {"documented": graphs, "program": program_graphs}
 )
 def test_graphs_of_a_plan(definition, case):
     structural, component = DEFINITIONS[definition](case["plan"])
-    found = {
+    graph = {
         "nodes": structural.nodes,
         "structural": sorted(map(list, structural.edges)),
         "labels": list(map(list, component.labels)),
         "component": sorted(map(list, component.edges)),
     }
     expected = case.get(definition, case["documented"])
-    assert found == {
+    assert graph == {
         name: sorted(value) if name in ("structural", "component") else value
         for name, value in expected.items()
     }
@@ -41,7 +41,7 @@ def test_graphs_of_a_plan(definition, case):
     DATA["malformed_plans"],
 )
 def test_malformed_plans_stop_the_program_and_count_as_empty(plan):
-    """What the original stumbles over gives a smaller graph, and an outline for people."""
+    """A plan that the original cannot read gives a smaller graph, and an outline for people."""
     with pytest.raises(Exception, match=r"."):
         program_graphs(plan)
     structural, component = graphs(plan)

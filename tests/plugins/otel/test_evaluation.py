@@ -35,15 +35,15 @@ def test_a_grade_is_an_event_of_its_span(tmp_path, monkeypatch):
         for scope in logs["scopeLogs"]
         for record in scope["logRecords"]
     ]
-    found = [
+    events = [
         {**{key: record[key] for key in record if key != "attributes"}, **attributes(record)}
         for record in records
     ]
-    assert found == DATA["events"]
+    assert events == DATA["events"]
 
 
 def test_events_that_are_read_with_their_traces_are_recorded_scores(tmp_path, monkeypatch):
-    """What is written of traces, unasked, gives the same scores again.
+    """Events written for traces give the same scores again when they are read.
 
     By name, in the trace it is of.
     """
@@ -53,10 +53,12 @@ def test_events_that_are_read_with_their_traces_are_recorded_scores(tmp_path, mo
     )
     written = gradestack.grade_files("traces.jsonl", output="first")
     events = "first/native/otel_evaluation.jsonl"
-    again = gradestack.grade_files(["traces.jsonl", events], output="again")
-    for report in (written, again):
+    second_report = gradestack.grade_files(["traces.jsonl", events], output="again")
+    for report in (written, second_report):
         scores = {
             row["sample"]["id"]: row["grades"]["tool_success"]["score"] for row in report.rows()
         }
         assert scores == DATA["scores"]
-    assert [row["recorded"]["tool_success"] for row in again.rows()] == [*DATA["scores"].values()]
+    assert [row["recorded"]["tool_success"] for row in second_report.rows()] == [
+        *DATA["scores"].values()
+    ]

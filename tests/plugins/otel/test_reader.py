@@ -31,15 +31,19 @@ def attributes(known):
 
 
 def span(identifier, parent="", start=1, trace="ab", name="span", status=None, events=(), **known):
-    found = {
+    record = {
         "traceId": trace * 16,
         "spanId": identifier * 8,
         "parentSpanId": parent * 8,
         "name": name,
     }
-    found |= {"startTimeUnixNano": str(start * 10**9), "endTimeUnixNano": str((start + 1) * 10**9)}
+    record |= {"startTimeUnixNano": str(start * 10**9), "endTimeUnixNano": str((start + 1) * 10**9)}
     known = {key.replace("__", "."): value for key, value in known.items()}
-    return found | {"attributes": attributes(known), "status": status or {}, "events": list(events)}
+    return record | {
+        "attributes": attributes(known),
+        "status": status or {},
+        "events": list(events),
+    }
 
 
 def chat(identifier, parent="01", start=2, asked=ASKED, said=SAYS, **known):
@@ -51,12 +55,14 @@ def chat(identifier, parent="01", start=2, asked=ASKED, said=SAYS, **known):
 
 
 def tool(identifier, parent="01", start=3, **known):
-    usual = {
+    attributes = {
         "gen_ai.operation.name": "execute_tool",
         "gen_ai.tool.name": "find",
         "gen_ai.tool.call.id": "c1",
     }
-    return span(identifier, parent, start, **{**usual, "gen_ai.tool.call.result": "IC 5", **known})
+    return span(
+        identifier, parent, start, **{**attributes, "gen_ai.tool.call.result": "IC 5", **known}
+    )
 
 
 def document(*spans):
@@ -79,8 +85,8 @@ def read(tmp_path, *documents, indent=None, **options):
 
 
 def one(tmp_path, *spans, **options):
-    (found,) = read(tmp_path, document(*spans), **options)
-    return found
+    (sample,) = read(tmp_path, document(*spans), **options)
+    return sample
 
 
 @pytest.mark.parametrize(
@@ -107,15 +113,17 @@ def test_damaged_lines_and_other_traces(tmp_path, capsys):
     path.write_text("\n".join(lines), encoding="utf-8")
     with pytest.raises(SystemExit, match="0"):
         main(["grade", str(path), "-o", str(tmp_path / "out")])
-    said = capsys.readouterr()
+    output = capsys.readouterr()
     assert (
-        "1 trace left out: no model's answer and no call of a tool in them" in said.err + said.out
+        "1 trace left out: no model's answer and no call of a tool in them"
+        in output.err + output.out
     )
     assert (
-        "scores not recorded: 1, of traces without a model call in the data" in said.err + said.out
+        "scores not recorded: 1, of traces without a model call in the data"
+        in output.err + output.out
     )
     assert json.loads((tmp_path / "out/summary.json").read_text())["metrics"]["total"] == 1
-    assert "traces.jsonl:3: not JSON" in said.err + said.out
+    assert "traces.jsonl:3: not JSON" in output.err + output.out
 
 
 @pytest.mark.parametrize(
@@ -159,14 +167,14 @@ def test_a_file_without_an_agent_holds_no_record(tmp_path, capsys):
 def test_shards_are_whole_traces(tmp_path, monkeypatch):
     monkeypatch.setattr("gradestack_plugins.otel.reader.SHARD_BYTES", 5000)
     monkeypatch.setattr("gradestack_plugins.otel.reader._PIECE", 1000)
-    lines = [document({**each, "traceId": f"{at:032x}"}) for each in USUAL for at in range(1, 10)]
-    found = read(tmp_path, *lines)
-    assert [(int(each.id, 16), len(each.calls)) for each in found] == [
+    lines = [document({**span, "traceId": f"{at:032x}"}) for span in USUAL for at in range(1, 10)]
+    samples = read(tmp_path, *lines)
+    assert [(int(span.id, 16), len(span.calls)) for span in samples] == [
         (at, 1) for at in range(1, 10)
     ]
 
 
 def test_a_session_may_be_named_by_a_number(tmp_path):
     spans = [chat(f"{trace}", trace=trace, **{"session.id": 7}) for trace in ("ab", "cd")]
-    (found,) = read(tmp_path, document(*spans), unit="session")
-    assert (found.id, found.trace["session_id"]) == ("7", "7")
+    (sample,) = read(tmp_path, document(*spans), unit="session")
+    assert (sample.id, sample.trace["session_id"]) == ("7", "7")

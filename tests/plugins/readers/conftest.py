@@ -17,7 +17,7 @@ def parse():
 @pytest.fixture
 def read_all(tmp_path):
     def read(*files):
-        given = []
+        inputs_given = []
         for number, lines in enumerate(files):
             path = tmp_path / f"runs{number}.jsonl"
             if isinstance(lines, bytes):
@@ -25,8 +25,8 @@ def read_all(tmp_path):
             else:
                 texts = [line if isinstance(line, str) else json.dumps(line) for line in lines]
                 path.write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
-            given.append(Input(path=path, name=path.stem, shown=path.name))
-        reader, inputs = JsonLines(), Inputs(data=tuple(given))
+            inputs_given.append(Input(path=path, name=path.stem, shown=path.name))
+        reader, inputs = JsonLines(), Inputs(data=tuple(inputs_given))
         index = reader.index(inputs)
         shards = list(reader.plan(inputs, index))
         return shards, [list(reader.read(shard, index)) for shard in shards]

@@ -72,14 +72,14 @@ def test_odd_values_never_raise(odd):
 
 def test_messages():
     """Entries that are no objects are left out; content is kept as it is."""
-    found = chat.messages(DATA["messages"])
-    assert found == (
+    messages_read = chat.messages(DATA["messages"])
+    assert messages_read == (
         Message(role="user", content="hi"),
         Message(role="assistant", tool_calls=(ToolCall(name="f"),)),
         Message(role="tool", content=[{"type": "text"}], tool_call_id="c", name="f"),
         Message(role=""),
     )
-    assert chat.made_calls(found) == (ToolCall(name="f"),)
+    assert chat.made_calls(messages_read) == (ToolCall(name="f"),)
 
 
 @pytest.mark.parametrize(("content", "text"), DATA["content_as_text"])
@@ -136,9 +136,9 @@ def test_objects_need_not_be_dicts():
         {"role": "assistant", "content": [{"text": "a"}], "tool_calls": [call]},
         {"role": "user", "content": "b"},
     ]
-    (made, _), found = chat.messages(spoken), chat.messages(_kept_from_change(spoken))
-    assert [message.tool_calls for message in found] == [made.tool_calls, ()]
-    assert (chat.text_of(found[0].content), found[1].content) == ("a", "b")
+    (made, _), messages_read = chat.messages(spoken), chat.messages(_kept_from_change(spoken))
+    assert [message.tool_calls for message in messages_read] == [made.tool_calls, ()]
+    assert (chat.text_of(messages_read[0].content), messages_read[1].content) == ("a", "b")
     tool = {"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}
     assert chat.tool_spec(_kept_from_change(tool)) == chat.tool_spec(tool)
     assert chat.parse_arguments(_kept_from_change({"a": 1})) == ({"a": 1}, None)

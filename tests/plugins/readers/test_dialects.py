@@ -76,14 +76,14 @@ USED = {
 @pytest.mark.parametrize("name", USED)
 def test_every_reader_gives_the_same(tmp_path, name):
     """Model and usage of the answers, too; ``jsonl`` in both its ways."""
-    said = [
+    described = [
         dialect
         for dialect in DIALECTS[name]
         if dialect.get("role", dialect.get("type")) in {"assistant", "ai"}
     ]
     used = {
-        id(each): USED[name]({"input_tokens": 5, "output_tokens": number})
-        for number, each in enumerate(said)
+        id(message): USED[name]({"input_tokens": 5, "output_tokens": number})
+        for number, message in enumerate(described)
     }
     record = {
         "id": "a",
@@ -92,22 +92,27 @@ def test_every_reader_gives_the_same(tmp_path, name):
     (tmp_path / "runs.jsonl").write_text(json.dumps(record))
     log = AnthropicLogs() if name == "anthropic" else OpenAILogs()
     samples = [
-        each
+        message
         for reader in (JsonLines(), Records(), log)
-        for each in read(reader, tmp_path / "runs.jsonl")
+        for message in read(reader, tmp_path / "runs.jsonl")
     ]
     samples.append(JsonLines().record(record, file="runs.jsonl", ordinal=0))
     fields = ("id", "input", "turns", "calls", "text", "model", "usage", "agent_usage")
-    seen = [[getattr(sample, field) for field in fields] for sample in samples]
-    assert seen == [seen[0]] * 4
-    assert (seen[0][5], seen[0][6].requests, seen[0][6].input_tokens, seen[0][6].output_tokens) == (
+    field_values = [[getattr(sample, field) for field in fields] for sample in samples]
+    assert field_values == [field_values[0]] * 4
+    assert (
+        field_values[0][5],
+        field_values[0][6].requests,
+        field_values[0][6].input_tokens,
+        field_values[0][6].output_tokens,
+    ) == (
         "m",
         3,
         15,
         3,
     )
     (row,) = gradestack.grade([record], ["usage"]).rows()
-    assert (row["model_name"], row["agent_usage"]) == ("m", seen[0][7])
+    assert (row["model_name"], row["agent_usage"]) == ("m", field_values[0][7])
 
 
 @pytest.mark.parametrize("name", MISREAD)

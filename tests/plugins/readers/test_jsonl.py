@@ -39,8 +39,8 @@ def valid(record):
 def test_the_schema_allows_what_the_reader_takes(read):
     """Every record of the cases in tests/cases/jsonl."""
     for case in data(Path(__file__).parents[2] / "cases/jsonl/file", "samples.yaml"):
-        found = [read(**record) for record in case["records"]]
-        assert sum(isinstance(each, BadRecord) for each in found) == len(
+        records = [read(**record) for record in case["records"]]
+        assert sum(isinstance(read_record, BadRecord) for read_record in records) == len(
             case.get("bad_records", ())
         )
 
@@ -60,10 +60,10 @@ def test_records_that_do_not_follow_the_form(parse, record, reason):
 
     The record itself is kept for exporters.
     """
-    found = parse(**record)
-    assert isinstance(found, BadRecord)
-    assert found.reason.startswith(reason)
-    assert found.native == record
+    outcome = parse(**record)
+    assert isinstance(outcome, BadRecord)
+    assert outcome.reason.startswith(reason)
+    assert outcome.native == record
 
 
 @pytest.mark.parametrize("record", DATA["the_schema_refuses_them_too"])
@@ -75,8 +75,8 @@ def test_the_schema_refuses_them_too(parse, record):
 
 @pytest.mark.parametrize("value", [None, 5, "x", [], [[]]])
 def test_a_record_that_is_no_object(value):
-    found = JsonLines().record(value, file="f", ordinal=2)
-    assert (found.reason, found.source) == (
+    outcome = JsonLines().record(value, file="f", ordinal=2)
+    assert (outcome.reason, outcome.source) == (
         f"record: expected an object, got {json.dumps(value)}",
         Source(file="f", ordinal=2),
     )
@@ -177,8 +177,8 @@ def test_records_from_python_are_graded_as_a_file_of_them(tmp_path, records):
     samples = [
         JsonLines().record(record, file="memory", ordinal=at) for at, record in enumerate(records)
     ]
-    for given in (records, samples, iter(records)):
-        report = gradestack.grade(given)
+    for source in (records, samples, iter(records)):
+        report = gradestack.grade(source)
         assert report.states == file.states
         assert report.aggregates == file.aggregates
         assert report.summary["headline"] == file.summary["headline"]
@@ -186,19 +186,24 @@ def test_records_from_python_are_graded_as_a_file_of_them(tmp_path, records):
 
 
 def test_records_that_expect_nothing_get_the_graders_that_compare_nothing():
-    late = [*(NOTHING | {"id": str(at)} for at in range(1000)), CALLING]
-    for given in ([NOTHING], [NOTHING | {"expected": None}], [Sample(id="a", calls=(CALL,))], late):
-        report = gradestack.grade(given)
+    called_late = [*(NOTHING | {"id": str(at)} for at in range(1000)), CALLING]
+    for source in (
+        [NOTHING],
+        [NOTHING | {"expected": None}],
+        [Sample(id="a", calls=(CALL,))],
+        called_late,
+    ):
+        report = gradestack.grade(source)
         assert "tool_policy" in report.states
-        assert sum(report.states["tool_policy"].values()) == len(given)
+        assert sum(report.states["tool_policy"].values()) == len(source)
 
 
 def test_a_grader_without_any_grade_says_why(tmp_path):
     path = tmp_path / "runs.jsonl"
     path.write_text('{"id": "a", "expected": "x", "predicted": "x"}\n', encoding="utf-8")
     report = gradestack.grade_files([path], graders=["tau_partial"], output=tmp_path / "out")
-    told = "graded no run (1 not applicable); the first: no expected calls"
-    assert any(told in warning for warning in report.summary["warnings"])
+    reason = "graded no run (1 not applicable); the first: no expected calls"
+    assert any(reason in warning for warning in report.summary["warnings"])
 
 
 VALID = jsonschema.Draft202012Validator(JsonLines.json_schema()).is_valid
@@ -210,8 +215,8 @@ def read_line(tmp_path):
         path = tmp_path / "f.jsonl"
         path.write_bytes(line + b"\n")
         shard = Shard(ordinal=0, input=Input(path=path, name="f", shown="f.jsonl"))
-        (found,) = JsonLines().read(shard, None)
-        return found
+        (sample,) = JsonLines().read(shard, None)
+        return sample
 
     return read_line
 
@@ -219,12 +224,12 @@ def read_line(tmp_path):
 @pytest.fixture
 def read(read_line):
     def read(**record):
-        found = read_line(json.dumps(record).encode())
-        again = JsonLines().sample(record, Source(file="f.jsonl", ordinal=0, line=1))
-        assert found == again
-        assert repr(found) == repr(again)
-        assert VALID(record) is isinstance(found, Sample) or record.get("version", 1) == 1
-        return found
+        sample = read_line(json.dumps(record).encode())
+        sample_again = JsonLines().sample(record, Source(file="f.jsonl", ordinal=0, line=1))
+        assert sample == sample_again
+        assert repr(sample) == repr(sample_again)
+        assert VALID(record) is isinstance(sample, Sample) or record.get("version", 1) == 1
+        return sample
 
     return read
 
@@ -238,9 +243,9 @@ DETAILS = DATA["details"]
 def test_references_that_do_not_follow_the_form_are_refused(read, expected, reason):
     """In either version, with the place and what was expected there."""
     for version in (1, 2):
-        found = read(version=version, id="a", expected=expected)
-        assert isinstance(found, BadRecord)
-        assert found.reason.startswith(reason)
+        outcome = read(version=version, id="a", expected=expected)
+        assert isinstance(outcome, BadRecord)
+        assert outcome.reason.startswith(reason)
 
 
 @pytest.mark.parametrize(
@@ -251,9 +256,9 @@ def test_what_nobody_looked_at_in_expected_calls_is_refused_in_the_second_versio
     read, expected, reason
 ):
     """Files of the first may hold it, and are read as before."""
-    found = read(version=2, id="a", expected=expected)
-    assert isinstance(found, BadRecord)
-    assert found.reason.startswith(reason)
+    outcome = read(version=2, id="a", expected=expected)
+    assert isinstance(outcome, BadRecord)
+    assert outcome.reason.startswith(reason)
     (call,) = read(id="a", expected=expected).expected.calls
     assert call.name == "f"
 
@@ -262,9 +267,9 @@ def test_what_nobody_looked_at_in_expected_calls_is_refused_in_the_second_versio
 def test_ends_and_origins_of_another_kind_are_refused(read, record, reason):
     """In either version, which had none of these keys before."""
     for version in (1, 2):
-        found = read(version=version, id="a", **record)
-        assert isinstance(found, BadRecord)
-        assert found.reason == reason
+        outcome = read(version=version, id="a", **record)
+        assert isinstance(outcome, BadRecord)
+        assert outcome.reason == reason
         assert not VALID({"version": version, "id": "a", **record})
 
 
@@ -286,7 +291,7 @@ def test_the_second_version_is_that_of_the_schema():
 
 
 def test_the_form_has_every_detail_of_a_call():
-    """What a call of the model can say can be written in the form."""
+    """Every detail that the model of a call holds can be written in the form."""
     form = set(SCHEMA["$defs"]["made"]["anyOf"][0]["properties"])
     assert set(ToolCall.__struct_fields__) - {"raw_arguments"} <= form
 
@@ -303,15 +308,15 @@ BORDER = [
 @pytest.mark.parametrize("line", BORDER)
 def test_a_line_is_what_its_record_is(read_line, line):
     """Repeated keys, odd numbers, bytes nobody looks at: the standard library's JSON is read."""
-    found = read_line(line)
+    sample = read_line(line)
     source = Source(file="f.jsonl", ordinal=0, line=1)
     try:
         expected = JsonLines().sample(loads(line), source)
     except JsonProblem as problem:
         expected = BadRecord(source=source, reason=str(problem))
     names = type(expected).__struct_fields__
-    assert type(found) is type(expected)
-    assert [repr(getattr(found, name)) for name in names] == [
+    assert type(sample) is type(expected)
+    assert [repr(getattr(sample, name)) for name in names] == [
         repr(getattr(expected, name)) for name in names
     ]
 
@@ -320,18 +325,18 @@ def test_samples_read_equal_samples_made(read_line):
     """Whether it was decoded or made by hand: equal, the same text, and the same after pickling."""
     parameters = {"type": "object", "properties": {"x": {"type": "integer"}}}
     tools = [{"name": "f", "parameters": parameters}, {"function": {"name": "g"}}]
-    found = read_line(json.dumps({"id": 7, "predicted": [FLAT], "tools": tools}).encode())
+    sample = read_line(json.dumps({"id": 7, "predicted": [FLAT], "tools": tools}).encode())
     made = Sample(
         id="7",
         calls=(CALL,),
         tools=(ToolSpec(name="f", parameters=parameters), ToolSpec(name="g")),
         source=Source(file="f.jsonl", line=1, id=7),
     )
-    again = pickle.loads(pickle.dumps(found))  # noqa: S301 - our own
-    for each in (found, again, copy.deepcopy(found), replace(found, label=None)):
-        assert each == made
-        assert repr(each) == repr(made)
-    assert replace(found, model="m") != made
+    pickled = pickle.loads(pickle.dumps(sample))  # noqa: S301 - our own
+    for copied in (sample, pickled, copy.deepcopy(sample), replace(sample, label=None)):
+        assert copied == made
+        assert repr(copied) == repr(made)
+    assert replace(sample, model="m") != made
 
 
 def test_tools_are_shared_by_lines(read_all):

@@ -1,4 +1,4 @@
-"""How commands ended: exit codes of shell tools, and when they are errors."""
+"""Exit codes of shell tools, and when they are errors."""
 
 import pytest
 

@@ -36,11 +36,11 @@ def texts(report):
 
 
 @pytest.mark.parametrize("name", ["thread_id", "session_id", "trace_id", "conversation_id"])
-@pytest.mark.parametrize("beside", [{}, {"values": 1, "next": []}])
-def test_the_states_of_a_conversation_are_one_run(grade, name, beside):
+@pytest.mark.parametrize("more_fields", [{}, {"values": 1, "next": []}])
+def test_the_states_of_a_conversation_are_one_run(grade, name, more_fields):
     """In whatever order they stand; another conversation of the session is another run."""
     states = [TALK[:number] for number in (3, 1, 4, 2, 4)]
-    records = [{name: "s", "messages": each, **beside} for each in [*states, OTHER]]
+    records = [{name: "s", "messages": state, **more_fields} for state in [*states, OTHER]]
     report = grade(*records)
     assert texts(report) == ["Done.", "Stopped."]
     assert [len(row["predicted"]["calls"]) for row in report.rows()].count(1) == 1
@@ -55,7 +55,7 @@ def test_checkpoints_are_one_run_of_their_thread(grade):
 
 @pytest.mark.parametrize("names", [{}, {"id": "task"}, {"thread_id": "s"}, {"task_id": "task"}])
 def test_runs_with_names_of_their_own_stay_apart(grade, names):
-    """What one run did may be the beginning of what another one did."""
+    """Runs with names of their own stay apart, even where one begins like the other."""
     report = grade({**names, "run": 1, "messages": TALK[:2]}, {**names, "run": 2, "messages": TALK})
     assert len(list(report.rows())) == 2
 

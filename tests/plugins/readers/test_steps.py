@@ -21,7 +21,7 @@ def messages(letters):
 def test_steps_are_put_together(name):
     case = CASES[name]
     steps = [
-        step(messages(history), messages(answer), group) for group, history, answer in case["steps"]
+        step(messages(history), messages(reply), group) for group, history, reply in case["steps"]
     ]
     assert [[list(run.steps), run.shared] for run in joined(steps)] == case["runs"]
 
@@ -53,10 +53,10 @@ CALL = ToolCall(name="f", arguments={"a": 1, "b": [2]}, raw_arguments='{"a":1,"b
 )
 def test_what_makes_messages_equal(other, equal):
     """Role, text, ids, names and parsed arguments of calls."""
-    asked = Message(role="user", content="hi")
+    request = Message(role="user", content="hi")
     steps = [
-        step([asked], [calling(CALL)]),
-        step([asked, other], [Message(role="assistant", content="done")]),
+        step([request], [calling(CALL)]),
+        step([request, other], [Message(role="assistant", content="done")]),
     ]
     assert len(joined(steps)) == (1 if equal else 2)
 
@@ -71,10 +71,10 @@ def test_logs_of_requests_are_graded_as_conversations(tmp_path, capfd, case):
         main(["grade", str(tmp_path / "log.jsonl"), "--output", str(tmp_path / "out"), *graders])
     assert ended.value.code in {None, 0}
     rows = [json.loads(line) for line in (tmp_path / "out/results.jsonl").read_text().splitlines()]
-    told = "".join(capfd.readouterr())
+    output = "".join(capfd.readouterr())
     assert [[len(row["predicted"]["calls"]), tokens(row)] for row in rows] == case["runs"]
-    assert case.get("note", "") in told
-    assert ("note" in case) == ("put together" in told)
+    assert case.get("note", "") in output
+    assert ("note" in case) == ("put together" in output)
 
 
 def tokens(row):

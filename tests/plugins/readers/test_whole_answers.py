@@ -26,30 +26,32 @@ def pieces(message):
 
 
 def told(messages):
-    found = conversation_of(messages).fields_beside(())
-    return {**found, "turns": [[entry.role for entry in turn] for turn in found["turns"]]}
+    fields = conversation_of(messages).fields_beside(())
+    return {**fields, "turns": [[entry.role for entry in turn] for turn in fields["turns"]]}
 
 
 @pytest.mark.parametrize("name", TALKS)
 def test_an_answer_in_pieces_is_one_answer(name):
     """Its usage counts once, its calls share a step, whatever results stand between the lines."""
-    whole = TALKS[name]
-    assert told([piece for message in whole for piece in pieces(message)]) == told(whole)
+    conversation = TALKS[name]
+    assert told([piece for message in conversation for piece in pieces(message)]) == told(
+        conversation
+    )
 
 
 @pytest.mark.parametrize("name", TALKS)
 def test_a_later_state_of_an_answer_is_that_answer(name):
-    whole = TALKS[name]
+    conversation = TALKS[name]
     growing = [
         {**message, "content": message["content"][:number]}
-        for message in whole
+        for message in conversation
         for number in (
             range(1, len(message["content"]) + 1)
             if message["role"] == "assistant" and isinstance(message["content"], list)
             else [None]
         )
     ]
-    assert told(growing) == told(whole)
+    assert told(growing) == told(conversation)
 
 
 def test_an_id_that_questions_have_too_is_no_answer_s():

@@ -51,7 +51,7 @@ def test_missing_values_of_a_frame_are_not_recorded():
 
 
 def test_mappings_are_read_by_their_columns():
-    """What a file with the same mapping would give."""
+    """A frame with a mapping gives the samples of a file with the same mapping."""
     rows = [{"task": "a", "gold": [{"name": "f"}], "log": {"messages": TALK}}, 5]
     columns = {"id": "task", "expected": "gold", "messages": "$.log.messages"}
     report = gradestack.grade(rows, ["tau_partial"], columns=columns)
@@ -84,14 +84,14 @@ def test_columns_that_do_not_fit_are_refused(frame, columns, error, message):
 
 
 @pytest.mark.parametrize(
-    "given",
+    "arguments",
     [["--map", "id"], ["--map", "=x"], ["--map", "id="], ["--map", "id=a", "--map", "id=b"]],
 )
-def test_a_mapping_that_is_none_is_a_mistake_in_usage(given):
+def test_a_mapping_that_is_none_is_a_mistake_in_usage(arguments):
     """Before any file is looked at."""
-    found = CliRunner().invoke(cli, ["grade", "nowhere.csv", *given])
-    assert isinstance(found.exception, ConfigError)
-    assert "--map" in str(found.exception)
+    result = CliRunner().invoke(cli, ["grade", "nowhere.csv", *arguments])
+    assert isinstance(result.exception, ConfigError)
+    assert "--map" in str(result.exception)
 
 
 def test_a_mapping_is_refused_by_a_reader_that_takes_none(tmp_path):
@@ -111,11 +111,12 @@ def test_frames_of_the_libraries_are_read():
         arrow.Table.from_pylist(plain),
     ]
     columns = {"id": "task", "usage.input_tokens": "n", "messages": "messages"}
-    found = [
+    reports = [
         gradestack.grade(frame, ["tool_success", "usage"], columns=columns) for frame in frames
     ]
     tables = [
-        (list(each.table("samples").rows()), list(each.table("calls").rows())) for each in found
+        (list(report.table("samples").rows()), list(report.table("calls").rows()))
+        for report in reports
     ]
     assert all(table == tables[0] for table in tables)
     assert len(tables[0][0]) == 2

@@ -41,10 +41,10 @@ FILES = {
 }
 
 
-def written(place, column, **options):
+def written(folder, column, **options):
     table = pa.table({"id": [str(n) for n in range(len(column))], "label": column})
-    parquet.write_table(table, place / "runs.parquet", compression="zstd", **options)
-    return (place / "runs.parquet").stat().st_size
+    parquet.write_table(table, folder / "runs.parquet", compression="zstd", **options)
+    return (folder / "runs.parquet").stat().st_size
 
 
 @pytest.mark.slow
@@ -96,7 +96,7 @@ def test_a_text_that_stands_once_is_read_in_every_row(tmp_path, bounded):
         )
         assert done.returncode == 0, done.stderr
     read = [(tmp_path / suffix / "results.jsonl").read_text() for suffix in ("parquet", "jsonl")]
-    samples = [[json.loads(line)["sample"] for line in each.splitlines()] for each in read]
+    samples = [[json.loads(line)["sample"] for line in text.splitlines()] for text in read]
     assert [[sample.get(key) for key in ("id", "label", "calls")] for sample in samples[0]] == [
         [sample.get(key) for key in ("id", "label", "calls")] for sample in samples[1]
     ]

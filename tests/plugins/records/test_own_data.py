@@ -45,13 +45,13 @@ def test_what_is_recognised(tmp_path, monkeypatch, capfd, name):
     )
     (tmp_path / file).write_text(many + content)
     code = ended("grade", file, *case.get("options", ()), "--output", "out")
-    told = "".join(capfd.readouterr())
-    assert code == case.get("exit", 0), told
-    assert [text for text in case["says"] if text not in told] == [], told
-    assert [text for text in case.get("never", ()) if text in told] == [], told
-    again = re.search(r"The same as: (.*)", told)
-    if again and code == 0:  # the command that is printed gives the same figures
-        assert ended(*shlex.split(again[1])[1:], "--output", "again") == 0
+    output = "".join(capfd.readouterr())
+    assert code == case.get("exit", 0), output
+    assert [text for text in case["says"] if text not in output] == [], output
+    assert [text for text in case.get("never", ()) if text in output] == [], output
+    advice = re.search(r"The same as: (.*)", output)
+    if advice and code == 0:  # the command that is printed gives the same figures
+        assert ended(*shlex.split(advice[1])[1:], "--output", "again") == 0
         first, second = (
             json.loads((tmp_path / run / "summary.json").read_text()) for run in ("out", "again")
         )
@@ -64,28 +64,28 @@ def test_the_figure_of_a_published_file(tmp_path, monkeypatch, capfd, name):
     wanted = json.loads((folder / "expected.json").read_text())[name]
     monkeypatch.chdir(folder)
     code = ended(*wanted["command"], "--output", str(tmp_path / "out"))
-    told = "".join(capfd.readouterr())
-    assert code in wanted["exit"], told
-    found = json.loads((tmp_path / "out/summary.json").read_text())
+    output = "".join(capfd.readouterr())
+    assert code in wanted["exit"], output
+    summary_found = json.loads((tmp_path / "out/summary.json").read_text())
     headline = wanted["headline"] or {"passed": 0, "of": 0}
-    outcome = found["outcome"]
+    outcome = summary_found["outcome"]
     assert (outcome["passed"], outcome["passed"] + outcome["failed"]) == (
         headline["passed"],
         headline["of"],
     )
-    assert found["metrics"]["total"] == wanted["runs"]
+    assert summary_found["metrics"]["total"] == wanted["runs"]
     ids = [
         json.loads(row)["sample"]["id"]
         for row in (tmp_path / "out/results.jsonl").read_text().splitlines()
     ]
     assert wanted["ids"] in (None, sorted(ids))
-    assert not [text for text in wanted["must_not_say"] if text in told.lower()], told
-    assert not [text for text in wanted["should_say"] if text not in told.lower()], told
+    assert not [text for text in wanted["must_not_say"] if text in output.lower()], output
+    assert not [text for text in wanted["should_say"] if text not in output.lower()], output
     if Path(name).suffix in {".csv", ".parquet"}:
         frames = pytest.importorskip("pandas")
         frame = frames.read_csv(name) if name.endswith("csv") else frames.read_parquet(name)
-        for each in (frame, frame[frame.columns[::-1]]):
-            outcome = gradestack.grade(each).summary["outcome"]
+        for ordered_frame in (frame, frame[frame.columns[::-1]]):
+            outcome = gradestack.grade(ordered_frame).summary["outcome"]
             assert (outcome["passed"], outcome["failed"]) == (
                 headline["passed"],
                 headline["of"] - headline["passed"],
@@ -105,15 +105,15 @@ def test_expectations_that_no_grader_compares(tmp_path, monkeypatch, capfd, engi
     ]
     (tmp_path / "log.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     assert ended("grade", "log.jsonl", "--output", "out", "--engine", engine) == 0
-    told = "".join(capfd.readouterr())
-    lost = (
+    output = "".join(capfd.readouterr())
+    message = (
         "not used: expected calls: read by no grader of this run, in no figure; to compare: "
         "--grader tool_calls (99 "
     )
-    assert f"Warning: {lost}" in told
-    assert "No expectations in the 1,000 records looked at" in told
+    assert f"Warning: {message}" in output
+    assert "No expectations in the 1,000 records looked at" in output
     main(["compare", "out", "log.jsonl"])
-    assert f"out: {lost}" in "".join(capfd.readouterr())
+    assert f"out: {message}" in "".join(capfd.readouterr())
     frame = gradestack.grade(rows[1000:], graders=["repeats"])
     assert [
         warning
@@ -123,7 +123,7 @@ def test_expectations_that_no_grader_compares(tmp_path, monkeypatch, capfd, engi
 
 
 def test_scores_that_no_run_has_are_counted(tmp_path):
-    """Of traces that are nowhere, of sessions, and all but one of several values of a name."""
+    """Scores are counted that belong to no trace, to sessions, or repeat a name."""
     row = {
         "traceId": "t",
         "type": "GENERATION",
@@ -149,16 +149,16 @@ def test_scores_that_no_run_has_are_counted(tmp_path):
 def test_every_result_is_an_error_or_not_as_published():
     lines = (reference("own_data") / "error_forms.jsonl").read_text().splitlines()
     assert [
-        each["id"]
-        for each in map(json.loads, lines)
-        if bool(error_form(each["result"])) != each["error"]
+        row["id"]
+        for row in map(json.loads, lines)
+        if bool(error_form(row["result"])) != row["error"]
     ] == []
 
 
 @pytest.mark.parametrize(("result", "rule"), data(__file__, "error_forms.yaml"))
 def test_a_result_is_an_error_by_a_rule(result, rule):
-    found = error_form(result)
-    assert (found and found.type) == (rule and f"{ERRORS} {rule}")
+    form = error_form(result)
+    assert (form and form.type) == (rule and f"{ERRORS} {rule}")
 
 
 def test_patterns_of_the_user_go_before_the_table(tmp_path, monkeypatch):
@@ -174,7 +174,7 @@ def test_patterns_of_the_user_go_before_the_table(tmp_path, monkeypatch):
     (row,) = [
         json.loads(line) for line in (tmp_path / "out/results.jsonl").read_text().splitlines()
     ]
-    told = [reason["message"] for reason in row["grade"]["reasons"]]
-    assert told == ["errors@1 text_error: Error: a", "errors no rooms: no rooms", "marked"]
+    messages = [reason["message"] for reason in row["grade"]["reasons"]]
+    assert messages == ["errors@1 text_error: Error: a", "errors no rooms: no rooms", "marked"]
     broken = "graders={t: {kind: tool_success, errors: ['(']}}"
     assert ended("grade", "a.jsonl", "--output", "bad", "--set", broken) == 2

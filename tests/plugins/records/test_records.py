@@ -36,9 +36,9 @@ def read(tmp_path):
     return found
 
 
-def refusal(read, *given, **more):
+def refusal(read, *arguments, **more):
     with pytest.raises(DataError) as caught:
-        read(*given, **more)
+        read(*arguments, **more)
     return str(caught.value)
 
 
@@ -55,7 +55,7 @@ def test_references_in_cells_are_checked_like_those_of_the_form(read):
         'schema, regex, got "fuzzy"'
     )
     assert bad.reason == reason
-    assert [each.expected.calls[0].arguments for each in good] == [{"ticket": "T-3"}] * 2
+    assert [sample.expected.calls[0].arguments for sample in good] == [{"ticket": "T-3"}] * 2
 
 
 def test_the_published_table_gives_its_samples():
@@ -71,14 +71,14 @@ def test_the_published_table_gives_its_samples():
         ]
         assert len(samples) == len(content["samples"])
         for sample, wanted in zip(samples, content["samples"], strict=True):
-            found = {
+            description = {
                 **told(sample),
                 "usage": {
                     "input_tokens": sample.usage.input_tokens,
                     "output_tokens": sample.usage.output_tokens,
                 },
             }
-            assert found == {key: wanted[key] for key in found}
+            assert description == {key: wanted[key] for key in description}
             assert (sample.id, [sample.model], sample.status) == (
                 wanted["id"],
                 wanted["model"],
@@ -108,14 +108,14 @@ def test_a_long_cell_leaves_csv_as_it_was(read, content):
 
     What that allows afterwards, for other readers, is what it did.
     """
-    usual = csv.field_size_limit()
-    long = "x" * (usual + 1)
+    usual_limit = csv.field_size_limit()
+    long = "x" * (usual_limit + 1)
     if '"' in content:
         assert "never closed" in refusal(read, content.format(long))
     else:
         (sample,) = read(content.format(long))
         assert sample.label == long
-    assert csv.field_size_limit() == usual
+    assert csv.field_size_limit() == usual_limit
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ def test_a_mapping_that_finds_nothing_is_refused_with_the_columns_there_are(read
 
 @pytest.mark.parametrize(("place", "steps"), DATA["a_path_is_names_and_indexes"])
 def test_a_path_is_names_and_indexes(place, steps):
-    """What does not begin with $ is the name of a column, whatever it looks like."""
+    """A text that does not begin with $ is the name of a column, whatever it looks like."""
     assert list(path_steps(place)) == steps
 
 
@@ -169,11 +169,11 @@ def test_a_path_that_is_not_ended_says_so(monkeypatch, place, problem):
 
 
 @pytest.mark.parametrize(
-    "place", ["$.log['it\\'s']", "$.log[?search(@.a, '[(')].b", "$.log [0]", "$.log..['a]']"]
+    "path", ["$.log['it\\'s']", "$.log[?search(@.a, '[(')].b", "$.log [0]", "$.log..['a]']"]
 )
-def test_brackets_and_quotes_within_texts_are_no_mistakes(place):
+def test_brackets_and_quotes_within_texts_are_no_mistakes(path):
     pytest.importorskip("jsonpath")
-    assert len(path_steps(place)) == 2
+    assert len(path_steps(path)) == 2
 
 
 def test_wildcards_want_a_package(monkeypatch):
@@ -232,8 +232,8 @@ def test_only_tables_with_columns_of_runs_are_recognised(tmp_path):
     """Any other file is left to its own reader, or refused with what to type."""
     table = tmp_path / "table.csv"
     table.write_text(f"id,messages\na,{quoted(TALK)}\n")
-    found = certainties(table)
-    assert max(found, key=found.get) == "records"
+    certainty_by_reader = certainties(table)
+    assert max(certainty_by_reader, key=certainty_by_reader.get) == "records"
     table.write_text("task,what\na,x\n")
     assert not certainties(table)
     registry = discover(limit="")
@@ -252,15 +252,15 @@ def test_only_tables_with_columns_of_runs_are_recognised(tmp_path):
 def test_a_path_into_cells_that_finds_nothing_is_refused(read):
     """In none of the first rows whose cell is not empty; one row that has it is enough."""
     columns = {"id": "id", "calls": "$.log.made", "label": "$.log.label"}
-    held, empty = quoted({"made": []}), quoted({"x": 1})
-    message = refusal(read, f"id,log\na,\nb,{held}\nc,{empty}\n", columns)
+    filled, empty = quoted({"made": []}), quoted({"x": 1})
+    message = refusal(read, f"id,log\na,\nb,{filled}\nc,{empty}\n", columns)
     assert (
         message
         == "table.csv:1: in none of the first rows there is anything at '$.log.label', mapped to "
         "label"
     )
     columns.pop("label")
-    first, second, third = read(f"id,log\na,\nb,{held}\nc,{empty}\n", columns)
+    first, second, third = read(f"id,log\na,\nb,{filled}\nc,{empty}\n", columns)
     assert (first.calls, second.calls, third.calls) == (None, (), None)
     assert [record.id for record in read("id,log\na,\nb,\n", columns)] == ["a", "b"]
 

@@ -1,4 +1,4 @@
-"""What CI systems read of a run: JUnit, annotations, a step summary.
+"""Files for CI systems: JUnit, annotations, a step summary.
 
 And the documented Action, run step by step.
 """
@@ -25,7 +25,7 @@ HOSTILE = '::error::x\x1b[31m\ud800 </failure>]]> & "quoted" \u202e\nsecond ￾'
 
 
 def samples(number=4):
-    found = [
+    records = [
         {
             "id": f"t{task}",
             "run": run,
@@ -36,7 +36,7 @@ def samples(number=4):
         for run in (0, 1)
     ]
     broken = {"id": "broken", "run": 0, "expected": "x", "error": HOSTILE}
-    return [*found, broken, {"id": HOSTILE, "run": "a", "predicted": "z"}]
+    return [*records, broken, {"id": HOSTILE, "run": "a", "predicted": "z"}]
 
 
 @pytest.fixture
@@ -118,7 +118,7 @@ def test_junit_of_the_command_line_has_the_form_that_jenkins_checks(tmp_path):
     The same numbers stand in the summary.
     """
     (tmp_path / "runs.jsonl").write_text(
-        "".join(json.dumps(each) + "\n" for each in samples()), encoding="utf-8"
+        "".join(json.dumps(property_) + "\n" for property_ in samples()), encoding="utf-8"
     )
     gate = "gate: {metric_key: g, op: gte, value: 0.9}"
     suite = tmp_path / "suite.yaml"
@@ -131,7 +131,7 @@ def test_junit_of_the_command_line_has_the_form_that_jenkins_checks(tmp_path):
     assert ended.value.code == 1
     root = ET.parse(tmp_path / "out" / "junit.xml").getroot()  # noqa: S314 - a file of our own
     assert list(misfits(root)) == []
-    assert [each.get("name") for each in root] == ["g", "gates"]
+    assert [property_.get("name") for property_ in root] == ["g", "gates"]
     states = json.loads((tmp_path / "out" / "summary.json").read_text())["metrics"]["states"]["g"]
     assert (int(root[0].get("errors")), int(root[0].get("skipped"))) == (
         states["failed"],
@@ -156,11 +156,11 @@ class Letters(Misses):
 
 @pytest.mark.parametrize(("grader", "failures"), [(Misses, 1), (Letters, 0)])
 def test_junit_goes_by_what_a_grader_calls_better(tmp_path, grader, failures):
-    records = [{"id": each, "expected": "x", "predicted": each} for each in "xxy"]
+    records = [{"id": identifier, "expected": "x", "predicted": identifier} for identifier in "xxy"]
     gradestack.grade(records, ["exact_match", grader], reports=["junit"], output=str(tmp_path))
     root = ET.parse(tmp_path / "junit.xml").getroot()  # noqa: S314 - a file of our own
-    found = {suite.get("name"): int(suite.get("failures")) for suite in root}
-    assert found == {"exact_match": 1, grader.__name__: failures}
+    failures_by_suite = {suite.get("name"): int(suite.get("failures")) for suite in root}
+    assert failures_by_suite == {"exact_match": 1, grader.__name__: failures}
 
 
 def test_nothing_from_the_data_breaks_out_of_the_xml(graded, tmp_path):
@@ -179,7 +179,9 @@ def test_a_long_run_lists_only_what_did_not_pass(graded, tmp_path):
     """And how many did; the counts stay those of all."""
     exact = parsed(graded, tmp_path, max_cases=5)[0]
     assert (int(exact.get("tests")), len(exact.findall("testcase"))) == (10, 6)
-    properties = {each.get("name"): each.get("value") for each in exact.iter("property")}
+    properties = {
+        property_.get("name"): property_.get("value") for property_ in exact.iter("property")
+    }
     assert properties["passed cases left out"] == "4"
 
 
@@ -227,7 +229,7 @@ def test_the_documented_action_runs_as_a_script(tmp_path):
         "PULL_REQUEST": "7",
     }
     scripts = {step["name"]: step["run"] for step in steps if "run" in step and "name" in step}
-    said = {
+    variables = {
         name: subprocess.run(
             ["/bin/bash", "-e", "-c", script],
             cwd=tmp_path,
@@ -238,13 +240,13 @@ def test_the_documented_action_runs_as_a_script(tmp_path):
         ).stdout
         for name, script in scripts.items()
     }
-    assert list(said) == ["Grade", "Show", "Comment", "Keep"]
-    assert said["Show"].splitlines()[0].startswith("::error title=")
+    assert list(variables) == ["Grade", "Show", "Comment", "Keep"]
+    assert variables["Show"].splitlines()[0].startswith("::error title=")
     assert (tmp_path / "shown.md").read_text(encoding="utf-8").startswith("#")
-    assert "new and first are identical" in said["Grade"]
-    asked = (tmp_path / "asked.txt").read_text().split()
-    assert asked[:3] == ["pr", "comment", "7"]
-    (kept,) = {path.name for path in (tmp_path / "runs").iterdir()} - {"first"}
-    moved = asked[-1].replace("runs/new", f"runs/{kept}")
+    assert "new and first are identical" in variables["Grade"]
+    arguments = (tmp_path / "asked.txt").read_text().split()
+    assert arguments[:3] == ["pr", "comment", "7"]
+    (newest,) = {path.name for path in (tmp_path / "runs").iterdir()} - {"first"}
+    moved = arguments[-1].replace("runs/new", f"runs/{newest}")
     data = json.loads((tmp_path / moved).with_suffix(".json").read_text())
     assert data["baseline"] == "first"

@@ -58,7 +58,7 @@ def rows_of(page):
         )
         ends = re.findall("<small>(.*?)</small>", row[row.index('class="plot"') :])
         for pair in zip(values, ends, strict=True):
-            rows.append((title, *(text_of(each).replace(" ", "") for each in pair)))
+            rows.append((title, *(text_of(cell).replace(" ", "") for cell in pair)))
     return rows
 
 
@@ -69,10 +69,14 @@ def expected(summary, known):
     """
     has_outcome = summary["outcome"] is not None
     word = summary["outcome"]["words"]["passed"].capitalize() if has_outcome else ""
-    for each in summary["headline"]["figures"]:
-        for held in each.get("models", {"": each}).values():
-            label, value, interval = each["label"], held["value"], held.get("interval") or {}
-            path = each["figure"]
+    for figure in summary["headline"]["figures"]:
+        for figure_of_model in figure.get("models", {"": figure}).values():
+            label, value, interval = (
+                figure["label"],
+                figure_of_model["value"],
+                figure_of_model.get("interval") or {},
+            )
+            path = figure["figure"]
             if isinstance(value, dict):
                 k = max(value, key=int)
                 if k == "1" and has_outcome:
@@ -118,11 +122,11 @@ def test_all_media_of_a_run_agree(name, tmp_path, run):
     )
     console = run("run", ROOT / name / "suite.yaml", "-o", out, "--set", reports)
     summary, header = (
-        json.loads((out / f"{each}.json").read_text()) for each in ("summary", "header")
+        json.loads((out / f"{group}.json").read_text()) for group in ("summary", "header")
     )
     page, markdown = (out / "report.html").read_text(), plain((out / "report.md").read_text())
     first = text_of(page[page.index('<section id="overview"') :].partition("</section>")[0])
-    suites = {each.get("name"): each for each in ET.parse(out / "junit.xml").getroot()}  # noqa: S314 - our own file
+    suites = {group.get("name"): group for group in ET.parse(out / "junit.xml").getroot()}  # noqa: S314 - our own file
     rows = rows_of(page)
     outcome, letta = summary["outcome"], summary["headline"]["letta"]
     if outcome:
@@ -154,7 +158,7 @@ def test_all_media_of_a_run_agree(name, tmp_path, run):
         cells = re.search(
             rf"^\| {re.escape(title)}[^|]*\| (.*) \| (.*) \|$", markdown, re.MULTILINE
         )
-        assert tuple(each.replace(" ", "") for each in cells.groups()) == (value, interval)
+        assert tuple(group.replace(" ", "") for group in cells.groups()) == (value, interval)
     for key, states in summary["metrics"]["states"].items():
         counts = [states.get(state, 0) for state in STATES]
         others = [state_text(state, n) for state, n in states.items() if n and state != "graded"]
@@ -163,7 +167,7 @@ def test_all_media_of_a_run_agree(name, tmp_path, run):
         cells = " | ".join(map(str, counts))
         assert re.search(rf"^\| {key} \|.*\| {re.escape(cells)} \|$", markdown, re.MULTILINE)
         tests, skipped, errors = (
-            int(suites[key].get(each)) for each in ("tests", "skipped", "errors")
+            int(suites[key].get(group)) for group in ("tests", "skipped", "errors")
         )
         assert (tests, skipped, errors) == (sum(counts), counts[1], counts[2] + counts[3])
     for note in header.get("notes", ()):
@@ -176,7 +180,7 @@ def test_all_media_of_a_run_agree(name, tmp_path, run):
             rf"^\| {re.escape(gate['text'])} \|.*\| {verdict[1]}", markdown, re.MULTILINE
         )
         assert int(suites["gates"].get("failures")) == sum(
-            not each["passed"] for each in summary["gates"]
+            not group["passed"] for group in summary["gates"]
         )
 
 
@@ -196,7 +200,9 @@ def test_nothing_graded_is_no_result_in_the_first_line_of_all_media(tmp_path, ru
         "reports=[html, markdown]",
     )
     console = run("grade", tmp_path / "log.jsonl", *policy, "-o", tmp_path / "out")
-    page, markdown = ((tmp_path / "out" / f"report.{each}").read_text() for each in ("html", "md"))
+    page, markdown = (
+        (tmp_path / "out" / f"report.{ending}").read_text() for ending in ("html", "md")
+    )
     first = text_of(page[page.index('<section id="overview"') :].partition("</section>")[0])
     assert "Without failed calls: no result\n" in console
     assert "No result : none of 3 runs graded by tool_success" in first
@@ -252,13 +258,13 @@ def test_all_media_of_a_comparison_agree(tmp_path, run):
         title = f"<bdi>{pair['b']}</bdi> against <bdi>{pair['a']}</bdi></h2>"
         card = page[page.index(title) :].partition("</section>")[0].split('<li class="row">')[1:]
         assert len(card) == len(compared_rows(pair)) > 1
-        for row, own in zip(compared_rows(pair), card, strict=True):
+        for row, card_row in zip(compared_rows(pair), card, strict=True):
             words.add(row["verdict"])
             label, verdict = re.escape(row["label"]), verdict_text(row)
             assert re.search(rf"^  {label} .*  {verdict}  ", block, re.MULTILINE)
-            assert re.search(rf'verdict-[\w-]+">{verdict}<', own)
+            assert re.search(rf'verdict-[\w-]+">{verdict}<', card_row)
     assert {"worse", "no evidence"} <= words
-    letters = {each["name"]: each["groups"] for each in data["groups"]}
+    letters = {group_data["name"]: group_data["groups"] for group_data in data["groups"]}
     for pair in data["pairs"]:  # those that differ share no letter
         same = set(letters[pair["a"]]) & set(letters[pair["b"]])
         assert bool(same) is (pair["outcome"]["verdict"] not in ("better", "worse"))

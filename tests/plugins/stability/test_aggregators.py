@@ -21,18 +21,18 @@ DATA = data(__file__, "aggregators.yaml")
 
 def test_a_null_run_is_missing(evaluate):
     """Four alike and a null: not stable, but neither entropy nor a flip."""
-    found = evaluate([record("a", [T, T, T, T, None])])
+    rates = evaluate([record("a", [T, T, T, T, None])])
     names = ("mean_consistency_at_k", "mean_entropy", "mean_flip_rate", "mean_accuracy_across_runs")
-    assert [found[name] for name in names] == [0.8, 0.0, 0.0, 0.8]
-    assert found["n_runs_missing"] == 1
+    assert [rates[name] for name in names] == [0.8, 0.0, 0.0, 0.8]
+    assert rates["n_runs_missing"] == 1
 
 
 def test_without_any_task_there_is_nothing(evaluate):
     """Null with a reason."""
-    found = evaluate([])
+    rates = evaluate([])
     for name in ("coverage", *MEANS):
-        assert found[name] is None
-        assert found[f"{name}_interval"]["reason"].startswith("no task")
+        assert rates[name] is None
+        assert rates[f"{name}_interval"]["reason"].startswith("no task")
 
 
 def run(identifier, label, gold=T, ordinal=0, **more):
@@ -55,9 +55,9 @@ def test_grades_by_hand(case):
         if "label" in fields:
             fields["score"] = float(fields["label"] == fields["gold"])
         graded.append((key, Grade(**{**fields, "outcome": Outcome(fields["outcome"])})))
-    found = stability(graded, **case.get("options", {}))
+    rates = stability(graded, **case.get("options", {}))
     for name, value in case["is"].items():
-        assert found[name] == (pytest.approx(value) if isinstance(value, float) else value), name
+        assert rates[name] == (pytest.approx(value) if isinstance(value, float) else value), name
 
 
 def test_sweeps_that_name_themselves_stay_apart(evaluate):
@@ -81,14 +81,14 @@ sweeps = st.lists(
 )
 
 
-def graded_of(given):
+def graded_of(sweeps):
     graded = []
-    for n, (labels, gold, lost) in enumerate(given):
+    for n, (labels, gold, lost_runs) in enumerate(sweeps):
         for label in labels:
             graded.append(run(f"t{n}", label, gold, ordinal=len(graded)))
         graded += [
             (Key(id=f"t{n}", ordinal=len(graded) + k), Grade(outcome=Outcome.FAILED))
-            for k in range(lost)
+            for k in range(lost_runs)
         ]
     return graded
 
@@ -96,16 +96,16 @@ def graded_of(given):
 @given(sweeps)
 def test_every_rate_lies_between_zero_and_one(given_sweeps):
     """Whatever the runs; and the parts of a whole add up."""
-    found = stability(graded_of(given_sweeps), labels=LABELS)
+    rates = stability(graded_of(given_sweeps), labels=LABELS)
     for name in MEANS:
         if name != "mean_entropy":
-            assert found[name] is None or 0 <= found[name] <= 1
+            assert rates[name] is None or 0 <= rates[name] <= 1
     if given_sweeps:
-        both = found["stable_and_correct_rate"] + found["stable_but_wrong_rate"]
-        assert found["stability_at_k"] == pytest.approx(both)
-        assert found["stability_at_k"] <= found["mean_consistency_at_k"]
-        assert found["n_runs_expected"] == sum(
-            len(labels) + lost for labels, _, lost in given_sweeps
+        both = rates["stable_and_correct_rate"] + rates["stable_but_wrong_rate"]
+        assert rates["stability_at_k"] == pytest.approx(both)
+        assert rates["stability_at_k"] <= rates["mean_consistency_at_k"]
+        assert rates["n_runs_expected"] == sum(
+            len(labels) + lost_runs for labels, _, lost_runs in given_sweeps
         )
 
 
@@ -113,7 +113,10 @@ def test_every_rate_lies_between_zero_and_one(given_sweeps):
 def test_the_order_of_tasks_does_not_matter(given_sweeps, shuffler):
     shuffled = list(given_sweeps)
     shuffler.shuffle(shuffled)
-    one, two = (stability(graded_of(each), labels=LABELS) for each in (given_sweeps, shuffled))
+    one, two = (
+        stability(graded_of(sweeps_in_order), labels=LABELS)
+        for sweeps_in_order in (given_sweeps, shuffled)
+    )
     assert json.dumps(one) == json.dumps(two)
 
 
@@ -133,6 +136,6 @@ def test_on_a_tie_the_label_seen_first_in_the_runs_is_the_mode(runs, mode_is_a):
 
 @pytest.mark.parametrize("case", DATA["measures"], ids=lambda case: case["name"])
 def test_measures_by_hand(case):
-    found = measures_of(case["runs"], case["k"], case.get("labels", "abcd"))
+    rates = measures_of(case["runs"], case["k"], case.get("labels", "abcd"))
     for name, value in case["is"].items():
-        assert found[name] == (pytest.approx(value) if isinstance(value, float) else value), name
+        assert rates[name] == (pytest.approx(value) if isinstance(value, float) else value), name

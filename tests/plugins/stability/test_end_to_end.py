@@ -65,13 +65,17 @@ def test_any_graders_outcomes_have_a_stability():
     ]
     metrics = {"stability": {"kind": "stability", "of": "When2Call"}}
     report = gradestack.grade(samples, graders=[When2Call()], metrics=metrics)
-    found = report.metrics["aggregates"]["When2Call"]["stability"]
-    assert (found["stability_at_k"], found["mode_correct_rate"], found["mean_flip_rate"]) == (
+    stability = report.metrics["aggregates"]["When2Call"]["stability"]
+    assert (
+        stability["stability_at_k"],
+        stability["mode_correct_rate"],
+        stability["mean_flip_rate"],
+    ) == (
         0.5,
         0.5,
         0.5,
     )
-    assert found["labels"] == list(LABELS)
+    assert stability["labels"] == list(LABELS)
     report.close()
 
 

@@ -21,12 +21,12 @@ EXAMPLE = Path(__file__).parents[3] / "examples" / "stability"
 NAMED = {"ids": lambda case: case["name"]}
 
 
-def run_program(runs, dataset=None, **given):
+def run_program(runs, dataset=None, **options):
     inputs = [
         path and Input(path=path, name=path.stem, shown=path.name) for path in (runs, dataset)
     ]
     return StabilityProgram().run(
-        ProgramInput(input=inputs[0], reader=StabilityReader(), dataset=inputs[1], **given)
+        ProgramInput(input=inputs[0], reader=StabilityReader(), dataset=inputs[1], **options)
     )
 
 

@@ -24,20 +24,20 @@ def item(uuid, gold="tool_call"):
 
 
 def test_a_label_that_is_no_text_is_invalid(read):
-    assert [each.label for each in read([record("a", [3, True, ["x"]])])] == ["invalid"] * 3
+    assert [sample.label for sample in read([record("a", [3, True, ["x"]])])] == ["invalid"] * 3
 
 
 def test_n_runs_must_be_a_number(read):
     """Anything else means that the record does not say."""
-    given = [4, 4.0, "4", None, True, 10**20]
-    found = read([record(str(n), ["direct"], n_runs=value) for n, value in enumerate(given)])
-    assert [each.native.n_runs for each in found] == [4, 4, 0, 0, 0, 0]
+    values = [4, 4.0, "4", None, True, 10**20]
+    samples = read([record(str(n), ["direct"], n_runs=value) for n, value in enumerate(values)])
+    assert [sample.native.n_runs for sample in samples] == [4, 4, 0, 0, 0, 0]
 
 
 def test_dataset_rows_are_counted_and_records_outside_are_marked(read):
     """A uuid that occurs twice counts twice; one that does not occur counts as none."""
-    found = read([record("a", ["direct"]), record("x", ["direct"])], [item("a"), item("a")])
-    assert [each.native.counts["dataset_rows"] for each in found] == [2, 0]
+    samples = read([record("a", ["direct"]), record("x", ["direct"])], [item("a"), item("a")])
+    assert [sample.native.counts["dataset_rows"] for sample in samples] == [2, 0]
 
 
 def test_sweeps_are_recognised(tmp_path):

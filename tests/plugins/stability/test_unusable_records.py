@@ -9,16 +9,20 @@ from gradestack import BadRecord, Sample, Status, grade_files
 from tests.plugins.stability.stability_records import C, D, T, item, record
 
 
-def reported(found):
-    return [(each.source.file, each.source.line) for each in found if isinstance(each, BadRecord)]
+def reported(records):
+    return [
+        (record.source.file, record.source.line)
+        for record in records
+        if isinstance(record, BadRecord)
+    ]
 
 
 def test_an_unusable_record_leaves_its_row_without_runs(evaluate, read):
     records = [record("a", [T, T]), {**record("b", [T, T]), "run_labels": T}]
     dataset = [item("a"), item("b")]
-    found = read(records, dataset)
-    assert reported(found) == [("runs.jsonl", 2)]
-    last = [each for each in found if isinstance(each, Sample)][-1]
+    samples = read(records, dataset)
+    assert reported(samples) == [("runs.jsonl", 2)]
+    last = [sample for sample in samples if isinstance(sample, Sample)][-1]
     assert (last.id, last.status) == ("b", Status.MISSING)
     metrics = evaluate(records, dataset)
     names = ("n_items_total", "n_items_processed", "coverage", "stability_at_k")
@@ -28,9 +32,10 @@ def test_an_unusable_record_leaves_its_row_without_runs(evaluate, read):
 
 def test_a_row_may_lack_question_and_gold_label(read):
     """It is a task all the same; the record says what its gold label is."""
-    found = read([record("a", [T])], [{"uuid": "a"}, {"uuid": "b", "correct_answer": None}])
+    samples = read([record("a", [T])], [{"uuid": "a"}, {"uuid": "b", "correct_answer": None}])
     assert [
-        (each.id, each.expected.label, each.native.counts["dataset_rows"]) for each in found
+        (sample.id, sample.expected.label, sample.native.counts["dataset_rows"])
+        for sample in samples
     ] == [
         ("a", T, 1),
         ("b", None, 1),
@@ -60,13 +65,17 @@ def test_each_of_several_files_is_a_sweep_of_its_own(tmp_path):
     out = tmp_path / "out"
     grade_files(paths, dataset=dataset, output=out, overrides=["reports=[]"])
     summary = json.loads((out / "summary.json").read_text())
-    found = summary["metrics"]["aggregates"]["label"]["stability"]
-    assert (found["n_items_total"], found["n_items_processed"], found["tasks_by_k"]) == (
+    stability = summary["metrics"]["aggregates"]["label"]["stability"]
+    assert (
+        stability["n_items_total"],
+        stability["n_items_processed"],
+        stability["tasks_by_k"],
+    ) == (
         4,
         3,
         {"2": 3},
     )
-    assert found["mean_consistency_at_k"] == 2.5 / 3
+    assert stability["mean_consistency_at_k"] == 2.5 / 3
     assert summary["bad_records"]["count"] == 1  # the dataset's, once for both files
     rows = [json.loads(line) for line in (out / "results.jsonl").read_text().splitlines()]
     names = [row["facets"]["experiment"] for row in rows]

@@ -48,8 +48,8 @@ def test_alpha_of_several_raters_with_missing_values():
     )
     units = {}
     for values in zip(*(observer.split() for observer in observers), strict=True):
-        held = tuple(sorted(float(value) for value in values if value != "."))
-        units[held] = units.get(held, 0) + 1
+        values_held = tuple(sorted(float(value) for value in values if value != "."))
+        units[values_held] = units.get(values_held, 0) + 1
     assert [round(alpha(units, level), 3) for level in ("nominal", "ordinal", "interval")] == [
         0.743,
         0.815,

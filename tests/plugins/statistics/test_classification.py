@@ -25,22 +25,28 @@ def metrics(grades, **options):
     )["classification"]
 
 
-def scored(kind, given):
-    outcome = Outcome(given.get("outcome", "graded"))
-    score = float(given.get("gold") == given.get("label")) if outcome is Outcome.GRADED else None
-    more = (
-        {"items": tuple(scored(Item, item) for item in given["items"])} if "items" in given else {}
+def scored(kind, given_fields):
+    outcome = Outcome(given_fields.get("outcome", "graded"))
+    score = (
+        float(given_fields.get("gold") == given_fields.get("label"))
+        if outcome is Outcome.GRADED
+        else None
     )
-    fields = {name: value for name, value in given.items() if name != "times"}
+    more = (
+        {"items": tuple(scored(Item, item) for item in given_fields["items"])}
+        if "items" in given_fields
+        else {}
+    )
+    fields = {name: value for name, value in given_fields.items() if name != "times"}
     return kind(**{**fields, "outcome": outcome, "score": score, **more})
 
 
-def without_intervals(found):
-    if not isinstance(found, dict):
-        return found
+def without_intervals(metrics):
+    if not isinstance(metrics, dict):
+        return metrics
     return {
         name: without_intervals(value)
-        for name, value in found.items()
+        for name, value in metrics.items()
         if not name.endswith("_interval")
     }
 
@@ -48,35 +54,37 @@ def without_intervals(found):
 @pytest.mark.parametrize("case", data(__file__, "classification.yaml"))
 def test_figures(case):
     grades = [
-        scored(Grade, each) for given in case["grades"] for each in [given] * given.get("times", 1)
+        scored(Grade, grade_fields)
+        for fields in case["grades"]
+        for grade_fields in [fields] * fields.get("times", 1)
     ]
-    found = without_intervals(metrics(grades, **case.get("options", {})))
-    assert {path: at(found, path) for path in case["is"]} == case["is"]
-    assert not found.keys() & set(case.get("absent", ()))
+    figures = without_intervals(metrics(grades, **case.get("options", {})))
+    assert {path: at(figures, path) for path in case["is"]} == case["is"]
+    assert not figures.keys() & set(case.get("absent", ()))
 
 
 def slow(grades, labels):
     """Metrics of a label set as exact fractions, straight from the definitions."""
     wanted = [grade for grade in grades if grade.gold in labels]
-    found = {
-        "accuracy": Fraction(sum(each.gold == each.label for each in wanted), len(wanted))
+    figures = {
+        "accuracy": Fraction(sum(counted.gold == counted.label for counted in wanted), len(wanted))
         if wanted
         else None
     }
     scores = {}
     for label in labels:
-        hits = sum(each.gold == each.label == label for each in wanted)
-        predicted = sum(each.label == label for each in wanted)
-        support = sum(each.gold == label for each in wanted)
+        hits = sum(counted.gold == counted.label == label for counted in wanted)
+        predicted = sum(counted.label == label for counted in wanted)
+        support = sum(counted.gold == label for counted in wanted)
         precision = Fraction(hits, predicted) if predicted else None
         recall = Fraction(hits, support) if support else None
         f1 = Fraction(2 * hits, predicted + support) if predicted + support else None
         scores[label] = (precision, recall, f1)
-    found["scores"] = scores
-    found["macro_f1"] = sum((f1 or Fraction(0) for _, _, f1 in scores.values()), Fraction(0)) / len(
-        labels
-    )
-    return found
+    figures["scores"] = scores
+    figures["macro_f1"] = sum(
+        (f1 or Fraction(0) for _, _, f1 in scores.values()), Fraction(0)
+    ) / len(labels)
+    return figures
 
 
 grades_of = st.lists(
@@ -89,20 +97,22 @@ grades_of = st.lists(
 
 @given(grades_of)
 def test_matrix_totals_equal_n_and_metrics_equal_the_slow_calculation(grades):
-    found = metrics(grades, labels=LABELS)
-    matrix = found["confusion_matrix"]
-    assert sum(map(sum, (row.values() for row in matrix.values()))) == found["n"]
-    assert found["n"] + found["n_unknown_gold"] == len(grades)
+    figures = metrics(grades, labels=LABELS)
+    matrix = figures["confusion_matrix"]
+    assert sum(map(sum, (row.values() for row in matrix.values()))) == figures["n"]
+    assert figures["n"] + figures["n_unknown_gold"] == len(grades)
     expected = slow(grades, LABELS)
-    assert (found["accuracy"] is None) == (expected["accuracy"] is None)
-    assert found["accuracy"] is None or abs(found["accuracy"] - expected["accuracy"]) < 1e-12
-    assert abs(found["macro_f1"] - expected["macro_f1"]) < 1e-12
+    assert (figures["accuracy"] is None) == (expected["accuracy"] is None)
+    assert figures["accuracy"] is None or abs(figures["accuracy"] - expected["accuracy"]) < 1e-12
+    assert abs(figures["macro_f1"] - expected["macro_f1"]) < 1e-12
     for label, scores in expected["scores"].items():
-        own = found["per_class"][label]
-        assert own["support"] == sum(matrix[label].values())
+        figures_of_label = figures["per_class"][label]
+        assert figures_of_label["support"] == sum(matrix[label].values())
         for name, value in zip(("precision", "recall", "f1"), scores, strict=True):
-            assert (own[name] is None) == (value is None)
-            assert value is None or (0 <= own[name] <= 1 and abs(own[name] - value) < 1e-12)
+            assert (figures_of_label[name] is None) == (value is None)
+            assert value is None or (
+                0 <= figures_of_label[name] <= 1 and abs(figures_of_label[name] - value) < 1e-12
+            )
 
 
 @given(grades_of, st.randoms(use_true_random=False))

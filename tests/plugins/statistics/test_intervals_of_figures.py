@@ -15,44 +15,47 @@ CONFIDENCE = 0.95
 LABELS = {"labels": ["a", "b", "c", "rare"]}
 
 
-def ends_of(whole, without, *, share):
+def ends_of(all_figures, without, *, share):
     """Return both ends of the interval of a figure, of its values without each task in turn."""
     count = len(without)
-    pseudo = [count * whole - (count - 1) * value for value in without]
+    pseudo = [count * all_figures - (count - 1) * value for value in without]
     stderr = statistics.stdev(pseudo) / math.sqrt(count)
     q = t_quantile((1 + CONFIDENCE) / 2, count - 1)
     if not share:
-        return whole - q * stderr, whole + q * stderr
-    middle = whole + q * q / (2 * count)
-    half = q * math.sqrt(whole * (1 - whole) / count + q * q / (4 * count**2))
+        return all_figures - q * stderr, all_figures + q * stderr
+    middle = all_figures + q * q / (2 * count)
+    half = q * math.sqrt(all_figures * (1 - all_figures) / count + q * q / (4 * count**2))
     sides = [(middle + side * half) / (1 + q * q / count) for side in (-1, 1)]
     wilson = [min(1.0, max(0.0, side)) for side in sides]
-    if not 0 < whole < 1 or stderr <= 1e-12:
+    if not 0 < all_figures < 1 or stderr <= 1e-12:
         return wilson
-    centre, half = math.log(whole / (1 - whole)), q * stderr / (whole * (1 - whole))
+    centre, half = (
+        math.log(all_figures / (1 - all_figures)),
+        q * stderr / (all_figures * (1 - all_figures)),
+    )
     logit = 1 / (1 + math.exp(half - centre)), 1 / (1 + math.exp(-half - centre))
-    if count < 5 or count * min(whole, 1 - whole) > 1 + 1e-9:
+    if count < 5 or count * min(all_figures, 1 - all_figures) > 1 + 1e-9:
         return logit
     once = 1 - CONFIDENCE ** (1 / count)
     low, high = min(logit[0], wilson[0]), max(logit[1], wilson[1])
-    return (min(low, once), high) if whole < 0.5 else (low, max(high, 1 - once))
+    return (min(low, once), high) if all_figures < 0.5 else (low, max(high, 1 - once))
 
 
-def intervals_in(metrics, place=()):
+def intervals_in(metrics, path=()):
     """Yield the place of every figure with an interval, its value and the interval."""
     for name, part in metrics.items():
         if not isinstance(part, dict):
             continue
         if not name.endswith("_interval"):
-            yield from intervals_in(part, (*place, name))
+            yield from intervals_in(part, (*path, name))
         elif "low" in part:
             value = metrics[name.removesuffix("_interval")]
-            yield (*place, name.removesuffix("_interval")), value, part
+            yield (*path, name.removesuffix("_interval")), value, part
 
 
-def figure_at(metrics, place):
+def figure_at(metrics, path):
     """Return value and number of grades of the figure at a place, None where it is not."""
-    *steps, name = place
+    *steps, name = path
     for step in steps:
         metrics = metrics.get(step, {})
     return metrics.get(name), metrics.get(f"{name}_interval", {}).get("n")
@@ -60,31 +63,31 @@ def figure_at(metrics, place):
 
 def check_intervals(metrics, rows, *, least):
     """Check every interval, but for those of rates of a mean that are bounded on one side only."""
-    whole, checked = figures(metrics, rows), 0
+    all_figures, checked = figures(metrics, rows), 0
     tasks = dict.fromkeys(row[0] for row in rows)
     without = [figures(metrics, [row for row in rows if row[0] != task]) for task in tasks]
-    for place, value, interval in intervals_in(whole):
-        left = [figure_at(metrics, place) for metrics in without]
+    for path, value, interval in intervals_in(all_figures):
+        left = [figure_at(metrics, path) for metrics in without]
         values = [value for value, n in left if n != interval["n"]]
         if interval["method"] == "skewed_t" or None in values:
             continue
         share = interval["method"] != "t"
-        found = interval["low"], interval["high"]
+        interval_ends = interval["low"], interval["high"]
         ends = ends_of(value, values, share=share)
-        if place[-1].startswith("macro_f1"):  # no narrower than its classes, which may be of few
-            ends = min(ends[0], found[0]), max(ends[1], found[1])
-        assert found == pytest.approx(ends, abs=1e-9), place
+        if path[-1].startswith("macro_f1"):  # no narrower than its classes, which may be of few
+            ends = min(ends[0], interval_ends[0]), max(ends[1], interval_ends[1])
+        assert interval_ends == pytest.approx(ends, abs=1e-9), path
         assert (interval["clusters"], interval["confidence"]) == (len(values), CONFIDENCE)
         checked += 1
     assert checked >= least
-    return whole
+    return all_figures
 
 
 def by_task(rows, wanted=lambda grade: True):
-    found = {}
-    for task, _, _, each in rows:
-        found.setdefault(task, []).append(each)
-    return {task: grades for task, grades in found.items() if any(map(wanted, grades))}
+    grades_of_task = {}
+    for task, _, _, grade_of_row in rows:
+        grades_of_task.setdefault(task, []).append(grade_of_row)
+    return {task: grades for task, grades in grades_of_task.items() if any(map(wanted, grades))}
 
 
 def every(tasks):
@@ -177,7 +180,7 @@ def call_rows():
     ],
 )
 def test_intervals_are_those_of_the_figures_without_each_task_in_turn(metrics, rows, least):
-    """Of every figure: the figure itself is computed again without one task after the other.
+    """Every interval follows from its figure computed again without one task after the other.
 
     Tasks are those whose grades the figure counts; several models are one cluster a task.
     """
@@ -187,19 +190,19 @@ def test_intervals_are_those_of_the_figures_without_each_task_in_turn(metrics, r
 def test_entropy_ends_at_zero_and_has_no_interval_without_a_task():
     """It is no share, and has plain t, cut at 0."""
     rows = [row for row in stability_rows() if row[0] in {"t0", "t3"}]
-    found = figures({"stability": {"labels": ["a", "b"]}}, rows)["stability"]
-    assert found["mean_entropy_interval"]["low"] == 0.0 < found["mean_entropy"]
-    assert found["mean_entropy_gold_b_interval"] == {"reason": "no task"}
+    figures_found = figures({"stability": {"labels": ["a", "b"]}}, rows)["stability"]
+    assert figures_found["mean_entropy_interval"]["low"] == 0.0 < figures_found["mean_entropy"]
+    assert figures_found["mean_entropy_gold_b_interval"] == {"reason": "no task"}
 
 
 def test_what_runs_took_has_a_skewed_interval():
     rows = [*call_rows()]
     steps = figures({"usage_totals": {}}, rows)["usage_totals"]["steps"]
     assert steps["max_interval"] == {"reason": "quantile"}
-    found = steps["mean_interval"]
+    interval_found = steps["mean_interval"]
     ends = hall([grade.parts["steps"] for *_, grade in rows])
-    assert (found["low"], found["high"]) == pytest.approx(ends, abs=1e-9)
-    assert found["method"] == "skewed_t"
+    assert (interval_found["low"], interval_found["high"]) == pytest.approx(ends, abs=1e-9)
+    assert interval_found["method"] == "skewed_t"
 
 
 def test_the_mean_f1_of_classes_of_few_tasks_is_as_unsure_as_theirs_together():
@@ -215,25 +218,27 @@ def test_the_mean_f1_of_classes_of_few_tasks_is_as_unsure_as_theirs_together():
         + [("c", "c")] * 2
     )
     rows = [(f"t{number}", None, None, labelled(*pair)) for number, pair in enumerate(pairs)]
-    found = figures({"classification": {"labels": ["a", "b", "c"]}}, rows)["classification"]
-    classes = [found["per_class"][name] for name in "abc"]
+    figures_found = figures({"classification": {"labels": ["a", "b", "c"]}}, rows)["classification"]
+    classes = [figures_found["per_class"][name] for name in "abc"]
     above = math.hypot(*[class_["f1_interval"]["high"] - class_["f1"] for class_ in classes]) / 3
     below = math.hypot(*[class_["f1"] - class_["f1_interval"]["low"] for class_ in classes]) / 3
-    assert found["macro_f1_interval"]["low"] == pytest.approx(found["macro_f1"] - below)
-    assert found["macro_f1_interval"]["high"] >= found["macro_f1"] + above
+    assert figures_found["macro_f1_interval"]["low"] == pytest.approx(
+        figures_found["macro_f1"] - below
+    )
+    assert figures_found["macro_f1_interval"]["high"] >= figures_found["macro_f1"] + above
     absent = figures({"classification": {"labels": ["a", "b", "c", "d"], "exclude": ["d"]}}, rows)[
         "classification"
     ]
     assert absent["macro_f1_interval"] == {"reason": "no gold label is d"}
-    assert absent["macro_f1_no_d_interval"] == found["macro_f1_interval"]
+    assert absent["macro_f1_no_d_interval"] == figures_found["macro_f1_interval"]
 
 
 def test_what_is_undefined_says_why_in_place_of_an_interval():
-    found = figures(
+    figures_found = figures(
         {"classification": {"labels": ["a", "b"]}}, [("t", 0, None, labelled("a", "a"))]
     )["classification"]
-    assert found["per_class"]["b"]["precision_interval"] == {"reason": "never predicted"}
-    assert found["accuracy_interval"] == {"reason": "one task"}
+    assert figures_found["per_class"]["b"]["precision_interval"] == {"reason": "never predicted"}
+    assert figures_found["accuracy_interval"] == {"reason": "one task"}
     nothing = figures({"classification": {}, "hallucination": {}, "deepfabric": {}}, [])
     assert nothing["classification"]["macro_f1_interval"] == {"reason": "no labels"}
     assert nothing["hallucination"]["answer_hallucination_rate_interval"] == {
@@ -280,30 +285,36 @@ def test_orchestrationbenchs_key_metrics_leave_out_a_scenario_before_anything_is
     these.
     """
     rows = orchestration_rows()
-    found, tasks = figures({"orchestrationbench": {}}, rows)["orchestrationbench"], by_task(rows)
+    figures_found, tasks = (
+        figures({"orchestrationbench": {}}, rows)["orchestrationbench"],
+        by_task(rows),
+    )
 
-    def score(held, view):
-        tp, fp, fn, _ = (sum(g.counts[f"{cell}_{view}"] for g in every(held)) for cell in _CELLS)
+    def score(grades_left, view):
+        tp, fp, fn, _ = (
+            sum(g.counts[f"{cell}_{view}"] for g in every(grades_left)) for cell in _CELLS
+        )
         return 2 * tp / (2 * tp + fp + fn)
 
-    decision = lambda held: (score(held, "reject") + score(held, "fc")) / 2  # noqa: E731
-    call = lambda held: statistics.fmean(  # noqa: E731
+    decision = lambda grades_left: (score(grades_left, "reject") + score(grades_left, "fc")) / 2  # noqa: E731
+    call = lambda grades_left: statistics.fmean(  # noqa: E731
         statistics.fmean(g.parts[name] for g in grades)
-        for grades in held.values()
+        for grades in grades_left.values()
         for name in ("name", "key", "value")
     )
-    plan = lambda held: statistics.fmean(  # noqa: E731
-        statistics.fmean(g.metadata["plan_scores"][0] for g in grades) for grades in held.values()
+    plan = lambda grades_left: statistics.fmean(  # noqa: E731
+        statistics.fmean(g.metadata["plan_scores"][0] for g in grades)
+        for grades in grades_left.values()
     )
-    same(found["call_rejection_accuracy_interval"], decision, tasks)
-    same(found["fc_interval"], call, tasks)
-    same(found["plan_interval"], plan, tasks)
+    same(figures_found["call_rejection_accuracy_interval"], decision, tasks)
+    same(figures_found["fc_interval"], call, tasks)
+    same(figures_found["plan_interval"], plan, tasks)
     same(
-        found["average_interval"],
-        lambda held: (decision(held) + call(held) + plan(held)) / 3,
+        figures_found["average_interval"],
+        lambda grades_left: (decision(grades_left) + call(grades_left) + plan(grades_left)) / 3,
         tasks,
     )
-    assert found["fc_interval"]["n"] == len(rows)
+    assert figures_found["fc_interval"]["n"] == len(rows)
 
 
 class Seconds(Grader):
@@ -320,7 +331,7 @@ class Seconds(Grader):
 def test_bounds_of_a_grader_decide_that_an_average_is_no_share():
     samples = [{"id": str(number), "predicted": str(number / 10)} for number in range(4)]
     with grade(samples, graders={"seconds": Seconds()}) as report:
-        found = report.aggregates["seconds"]
-    assert found["mean"]["mean_interval"]["method"] == "skewed_t"
-    assert found["binary"]["average_interval"]["method"] == "t"
-    assert found["binary"]["success_rate_interval"]["method"] == "wilson"
+        figures_found = report.aggregates["seconds"]
+    assert figures_found["mean"]["mean_interval"]["method"] == "skewed_t"
+    assert figures_found["binary"]["average_interval"]["method"] == "t"
+    assert figures_found["binary"]["success_rate_interval"]["method"] == "wilson"

@@ -19,8 +19,8 @@ def finished(*pairs, **options):
     )["mean"]
 
 
-def ends(found):
-    return [found["mean_interval"]["low"], found["mean_interval"]["high"]]
+def ends(mean_found):
+    return [mean_found["mean_interval"]["low"], mean_found["mean_interval"]["high"]]
 
 
 def scores(*values):
@@ -41,25 +41,30 @@ def test_runs_of_a_task_depend_on_each_other():
 
     Mean 0.5, sums of deviations 1 and -1, error sqrt(2/1 x 2)/4 = 0.5, t(1) = 12.7062.
     """
-    found = finished(
+    mean_found = finished(
         ("a", Grade(score=1.0)),
         ("b", Grade(score=0.0)),
         ("a", Grade(score=1.0)),
         ("b", Grade(score=0.0)),
     )
-    assert (found["mean"], found["stderr"], found["clusters"], found["n"]) == (0.5, 0.5, 2, 4)
+    assert (mean_found["mean"], mean_found["stderr"], mean_found["clusters"], mean_found["n"]) == (
+        0.5,
+        0.5,
+        2,
+        4,
+    )
     half = 12.7062047364 * 0.5 / 0.25
-    assert ends(found) == pytest.approx(
+    assert ends(mean_found) == pytest.approx(
         [1 / (1 + math.exp(half)), 1 / (1 + math.exp(-half))], rel=1e-10
     )
-    assert (found["mean_interval"]["n"], found["mean_interval"]["clusters"]) == (4, 2)
+    assert (mean_found["mean_interval"]["n"], mean_found["mean_interval"]["clusters"]) == (4, 2)
 
 
 def test_a_score_beyond_the_unit_interval_is_no_share():
-    found = finished(*scores(0.0, 1.0, 1.5))
-    assert found["mean_interval"]["method"] == "t"
-    half = 4.30265272991 * found["stderr"]
-    assert ends(found) == pytest.approx([found["mean"] - half, found["mean"] + half])
+    mean_found = finished(*scores(0.0, 1.0, 1.5))
+    assert mean_found["mean_interval"]["method"] == "t"
+    half = 4.30265272991 * mean_found["stderr"]
+    assert ends(mean_found) == pytest.approx([mean_found["mean"] - half, mean_found["mean"] + half])
 
 
 def by_fractions(groups):
@@ -68,7 +73,10 @@ def by_fractions(groups):
     n, count = sum(map(len, groups)), len(groups)
     middle = sum(sums, Fraction(0)) / n
     squares = sum(
-        ((each - len(group) * middle) ** 2 for group, each in zip(groups, sums, strict=True)),
+        (
+            (task_sum - len(group) * middle) ** 2
+            for group, task_sum in zip(groups, sums, strict=True)
+        ),
         Fraction(0),
     )
     return float(middle), math.sqrt(float(squares * count / (count - 1))) / n
@@ -88,5 +96,5 @@ def test_figures_are_rounded_once(seed):
     ]
     pairs = [(f"t{at}", Grade(score=score)) for at, group in enumerate(groups) for score in group]
     rng.shuffle(pairs)
-    found = finished(*pairs)
-    assert (found["mean"], found["stderr"]) == by_fractions(groups)
+    mean_found = finished(*pairs)
+    assert (mean_found["mean"], mean_found["stderr"]) == by_fractions(groups)

@@ -70,13 +70,13 @@ def renamed(rows):
 
 
 def check_laws(rows):
-    found = gradestack.figures(METRICS, rows)
+    figures_found = gradestack.figures(METRICS, rows)
     tasks = trials_by_task(rows)
     if not tasks:
-        assert found["hat"]["pass_hat_k"] is None
+        assert figures_found["hat"]["pass_hat_k"] is None
         return
     least = min(map(len, tasks))
-    hat, at = found["hat"]["pass_hat_k"], found["at"]["pass_at_k"]
+    hat, at = figures_found["hat"]["pass_hat_k"], figures_found["at"]["pass_at_k"]
     assert list(hat) == list(at) == [str(k) for k in range(1, least + 1)]
     for k in range(1, least + 1):
         shares = [(sum(task), len(task)) for task in tasks]
@@ -88,14 +88,14 @@ def check_laws(rows):
     values = list(hat.values())
     assert all(0 <= later <= earlier <= 1 for earlier, later in itertools.pairwise(values))
     assert list(at.values()) == sorted(at.values())
-    check_ends(found["hat"]["pass_hat_k_interval"], falling=True)
-    check_ends(found["at"]["pass_at_k_interval"], falling=False)
+    check_ends(figures_found["hat"]["pass_hat_k_interval"], falling=True)
+    check_ends(figures_found["at"]["pass_at_k_interval"], falling=False)
     uneven = sum(len(task) > least for task in tasks)
     warning = f"{uneven} of {len(tasks)} tasks have more trials; k ends at {least}"
-    assert (warning in found["hat"].get("warnings", [])) == (uneven > 0)
+    assert (warning in figures_found["hat"].get("warnings", [])) == (uneven > 0)
     other = gradestack.figures(METRICS, renamed(rows))
     assert other["hat"]["pass_hat_k"] == hat
-    assert other["hat"]["pass_hat_k_interval"] == found["hat"]["pass_hat_k_interval"]
+    assert other["hat"]["pass_hat_k_interval"] == figures_found["hat"]["pass_hat_k_interval"]
     assert other["at"]["pass_at_k"] == at
 
 
@@ -103,7 +103,7 @@ def check_ends(intervals, *, falling):
     for end in ("low", "high"):
         ends = [interval[end] for interval in intervals.values() if end in interval]
         assert ends == sorted(ends, reverse=falling)
-        assert all(0 <= each <= 1 for each in ends)
+        assert all(0 <= number <= 1 for number in ends)
 
 
 @pytest.mark.parametrize("seed", range(500))
@@ -120,9 +120,15 @@ def test_laws_on_many_random_recordings(first):
 
 def tau_record(task, trial, reward):
     action = {"name": "f", "kwargs": {}}
-    info = {"task": {"user_id": "u", "actions": [action], "instruction": "x"}}
-    said = {"role": "assistant", "content": "done", "tool_calls": []}
-    return {"task_id": task, "trial": trial, "reward": reward, "info": info, "traj": [said]}
+    record_info = {"task": {"user_id": "u", "actions": [action], "instruction": "x"}}
+    message = {"role": "assistant", "content": "done", "tool_calls": []}
+    return {
+        "task_id": task,
+        "trial": trial,
+        "reward": reward,
+        "info": record_info,
+        "traj": [message],
+    }
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -139,7 +145,7 @@ def test_earlier_copies_are_in_no_figure_and_no_row(tmp_path, seed, engine):
     choose.shuffle(records)
     last = {(record["task_id"], record["trial"]): record for record in records}
     once = [record for record in records if last[record["task_id"], record["trial"]] is record]
-    found = []
+    reports = []
     for name, content in (("all", records), ("once", once)):
         (tmp_path / name).mkdir()
         (tmp_path / name / "results.json").write_text(json.dumps(content))
@@ -149,13 +155,15 @@ def test_earlier_copies_are_in_no_figure_and_no_row(tmp_path, seed, engine):
             overrides=(f"engine={engine}", "reports=[]"),
         )
         rows = [(row["sample"]["id"], row["run"], row["grades"]) for row in report.rows()]
-        found.append((rows, report.summary["metrics"], report.summary["outcome"]))
+        reports.append((rows, report.summary["metrics"], report.summary["outcome"]))
         copies = len(content) - len(once)
         warning = f"{copies} record(s) repeat an (id, model, run), the first at "
-        said = [each for each in report.summary["warnings"] if each.startswith(warning)]
-        assert len(said) == (copies > 0)
-        assert all(each.endswith("the last is kept") for each in said)
-    assert found[0] == found[1]
+        warnings = [
+            outcomes for outcomes in report.summary["warnings"] if outcomes.startswith(warning)
+        ]
+        assert len(warnings) == (copies > 0)
+        assert all(outcomes.endswith("the last is kept") for outcomes in warnings)
+    assert reports[0] == reports[1]
 
 
 RESUMED = [(0, 0), (0, 1), (1, 0), (1, 1), (0, 0), (0, 1)]
@@ -175,8 +183,8 @@ def test_the_program_keeps_its_rule_and_figures_are_ours(tmp_path, trials, progr
     assert {k: native["pass_hat_ks"][k] for k in program} == program
     (entry,) = report.summary["programs"]
     assert f"  k=1: {program['1']}\n" in entry["console"]
-    beside = next(figure for figure in entry["figures"] if figure["label"] == "Pass^1")
-    assert beside["figure"] == "reward.pass_hat_k.pass_hat_k.1"
+    pass_1 = next(figure for figure in entry["figures"] if figure["label"] == "Pass^1")
+    assert pass_1["figure"] == "reward.pass_hat_k.pass_hat_k.1"
 
 
 @pytest.mark.parametrize("trials", [1, 2])
@@ -195,7 +203,9 @@ def test_files_of_one_trial_each_are_models_and_the_warning_says_how_they_are_tr
         "are trials of one agent: --id task_id --set reader.model=NAME"
     )
     assert (warning in report.summary["warnings"]) == (trials == 1)
-    again = gradestack.grade_files(paths, ids="task_id", overrides=("reports=[]", "reader.model=m"))
-    hat = again.aggregates["reward"]["pass_hat_k"]
+    second_report = gradestack.grade_files(
+        paths, ids="task_id", overrides=("reports=[]", "reader.model=m")
+    )
+    hat = second_report.aggregates["reward"]["pass_hat_k"]
     assert (hat["trials"], hat["tasks"]) == (3 * trials, 3)
-    assert warning not in again.summary["warnings"]
+    assert warning not in second_report.summary["warnings"]

@@ -78,8 +78,8 @@ def test_figures_are_those_of_the_report(run):
         "select grader, avg(score) as mean, count(*) as n from grades group by grader order by "
         "grader"
     )
-    found = answer(run, sql, "--format", "json").stdout.splitlines()
-    assert found == [
+    output = answer(run, sql, "--format", "json").stdout.splitlines()
+    assert output == [
         f'{{"grader":"{grader}","mean":{mean:.16g},"n":52}}'
         for grader, mean in sorted(means.items())
     ]
@@ -120,8 +120,8 @@ def test_a_run_without_tables_gets_them_for_the_query(tmp_path):
     report = gradestack.run(
         "examples/airline/suite.yaml", output=tmp_path / "out", overrides=["reports=[]"]
     )
-    found = answer(report.path, "select count(*) as n from samples", "--format", "csv")
-    assert (found.stdout, "are made for this query" in found.stderr) == ("n\n52\n", True)
+    output = answer(report.path, "select count(*) as n from samples", "--format", "csv")
+    assert (output.stdout, "are made for this query" in output.stderr) == ("n\n52\n", True)
     assert not (report.path / "tables").exists()
 
 
@@ -160,8 +160,8 @@ def test_the_name_of_a_file_among_the_tables_does_nothing(run, tmp_path, monkeyp
     shutil.copytree(run, tmp_path / "stranger")
     shutil.copy(run / "tables/gates.parquet", tmp_path / "stranger/tables" / name)
     before = set(tmp_path.rglob("*"))
-    found = answer("stranger", "select count(*) as n from samples", "--format", "csv")
-    assert (found.exit_code, found.stdout, found.stderr) == (0, "n\n52\n", "")
+    output = answer("stranger", "select count(*) as n from samples", "--format", "csv")
+    assert (output.exit_code, output.stdout, output.stderr) == (0, "n\n52\n", "")
     known = answer("stranger", "select count(*) from duckdb_views() where not internal")
     assert known.stdout.splitlines()[-2].strip() == str(len(TABLES))
     assert set(tmp_path.rglob("*")) == before

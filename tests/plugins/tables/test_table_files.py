@@ -19,19 +19,19 @@ OTHERS = ("headline", "figures", "gates", "tasks", "failures")
 @pytest.fixture
 def tables(tmp_path):
     def write(report):
-        found = []
+        tables_read = []
         for reporter, ending in ((JsonReporter(), "json"), (CsvReporter(), "csv")):
             paths = reporter.write(report, tmp_path)
             assert all(
                 path.parent == tmp_path / "tables" and path.suffix == f".{ending}" for path in paths
             )
             texts = {path.stem: path.read_text(encoding="utf-8") for path in paths}
-            found.append(
+            tables_read.append(
                 {name: json.loads(text) for name, text in texts.items()}
                 if ending == "json"
                 else texts
             )
-        return found
+        return tables_read
 
     return write
 
@@ -47,9 +47,9 @@ def test_the_rows_are_the_tables_of_the_report(fake, tables):
     for name in ROWS:
         table = report.table(name)
         assert data[name] == list(table.rows())
-        found = lines(texts[name])
-        assert [*found[0]] == list(table.columns)
-        assert len(found) == len(table)
+        lines_found = lines(texts[name])
+        assert [*lines_found[0]] == list(table.columns)
+        assert len(lines_found) == len(table)
     ungraded = [row for row in data["grades"] if row["state"] != "graded"]
     assert len(ungraded) == 8
     assert {row["score"] for row in ungraded} == {None}
@@ -63,11 +63,14 @@ def test_a_spreadsheet_calculates_nothing(fake, tables):
     row["sample"]["id"], row["run"] = "@SUM(1)", "-1+1"
     data, texts = tables(fake.make_report([row], many_models=False))
     for name in ROWS:
-        assert {(each["id"], each["model"], each["run"]) for each in data[name]} == {
-            ("@SUM(1)", "=HYPERLINK(1)", "-1+1")
+        assert {
+            (sample_row["id"], sample_row["model"], sample_row["run"]) for sample_row in data[name]
+        } == {("@SUM(1)", "=HYPERLINK(1)", "-1+1")}
+        lines_found = {
+            (sample_row["id"], sample_row["model"], sample_row["run"])
+            for sample_row in lines(texts[name])
         }
-        found = {(each["id"], each["model"], each["run"]) for each in lines(texts[name])}
-        assert found == {("'@SUM(1)", "'=HYPERLINK(1)", "'-1+1")}
+        assert lines_found == {("'@SUM(1)", "'=HYPERLINK(1)", "'-1+1")}
 
 
 def test_a_run_without_rows_has_its_figures(fake, tables):
@@ -90,8 +93,8 @@ def test_parquet_is_the_tables_of_the_report(fake, tmp_path):
     paths = ParquetReporter().write(report, tmp_path)
     assert [path.stem for path in paths] == ["headline", "figures", "gates", *ROWS]
     for path in paths:
-        read, held = parquet.read_table(path), report.table(path.stem).to_arrow()
-        assert read.equals(held), path.stem
+        read, held_table = parquet.read_table(path), report.table(path.stem).to_arrow()
+        assert read.equals(held_table), path.stem
     frame = report.table("grades").to_pandas()
     means = {
         grader: value["avg_score_attempted"]
@@ -113,5 +116,9 @@ def test_parquet_holds_whatever_stands_in_rows(fake, tmp_path):
     )
     report = fake.make_report([row], many_models=False)
     list(ParquetReporter().write(report, tmp_path))
-    (found,) = report.table("samples").to_arrow().to_pylist()
-    assert (found["id"], found["source_line"], found["facets"]) == ("?", None, [("?", '[1, "?"]')])
+    (only_row,) = report.table("samples").to_arrow().to_pylist()
+    assert (only_row["id"], only_row["source_line"], only_row["facets"]) == (
+        "?",
+        None,
+        [("?", '[1, "?"]')],
+    )

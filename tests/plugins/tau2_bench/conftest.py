@@ -59,17 +59,17 @@ def simulation(task_id="t", trial=0, messages=(), reward=1.0, ended="user_stop",
 
 
 def results(*simulations, tasks=None, **more):
-    info = {
+    run_info = {
         "num_trials": 1,
         "agent_info": {"implementation": "llm_agent", "llm": "rail-1"},
         "environment_info": {"domain_name": "rail", "policy": "Sell tickets.", "tool_defs": None},
     }
-    found = {
+    document = {
         "timestamp": "2026-01-01",
-        "info": info,
+        "info": run_info,
         "tasks": [task("t")] if tasks is None else tasks,
     }
-    return found | {"simulations": list(simulations)} | more
+    return document | {"simulations": list(simulations)} | more
 
 
 @pytest.fixture
@@ -85,16 +85,16 @@ def tau2(tmp_path):
     def directory(*simulations, name="run", index=True, **more):
         folder = tmp_path / name
         (folder / "simulations").mkdir(parents=True)
-        whole = results(**more)
-        del whole["simulations"]
+        document = results(**more)
+        del document["simulations"]
         if index:
-            whole["simulation_index"] = [
-                {"id": each["id"], "task_id": each["task_id"]} for each in simulations
+            document["simulation_index"] = [
+                {"id": entry["id"], "task_id": entry["task_id"]} for entry in simulations
             ]
-        (folder / "results.json").write_text(json.dumps(whole), encoding="utf-8")
-        for each in simulations:
-            (folder / "simulations" / f"{each['id']}.json").write_text(
-                json.dumps(each), encoding="utf-8"
+        (folder / "results.json").write_text(json.dumps(document), encoding="utf-8")
+        for entry in simulations:
+            (folder / "simulations" / f"{entry['id']}.json").write_text(
+                json.dumps(entry), encoding="utf-8"
             )
         return folder
 

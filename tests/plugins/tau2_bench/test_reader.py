@@ -38,11 +38,11 @@ def test_the_directory_form_reads_as_the_single_file_does(tau2):
     folder = tau2.directory(*simulations)
     single = read(Tau2(), tau2.write(*simulations))
     for path in (folder, folder / "results.json"):
-        found = read(Tau2(), path)
-        assert [gradestack.replace(each, source=None) for each in found] == [
-            gradestack.replace(each, source=None) for each in single
+        samples = read(Tau2(), path)
+        assert [gradestack.replace(sample, source=None) for sample in samples] == [
+            gradestack.replace(sample, source=None) for sample in single
         ]
-        assert [each.source.file for each in found] == [
+        assert [sample.source.file for sample in samples] == [
             str(folder / "simulations" / f"t-{trial}.json") for trial in range(2)
         ]
     (alone,) = read(Tau2(), folder / "simulations" / "t-1.json")

@@ -34,11 +34,11 @@ def make_record(actions: Any = (), traj: Any = (), **fields: Any) -> dict[str, A
     if isinstance(actions, tuple | list) and all(isinstance(action, tuple) for action in actions):
         actions = [{"name": name, "kwargs": kwargs} for name, kwargs in actions]
     traj = list(traj) if isinstance(traj, tuple) else traj
-    info = {
+    record_info = {
         "task": {"user_id": "u", "actions": actions, "instruction": "Do it.", "outputs": []},
         "source": "user",
     }
-    return {"task_id": 0, "reward": 0.0, "info": info, "traj": traj, "trial": 0} | fields
+    return {"task_id": 0, "reward": 0.0, "info": record_info, "traj": traj, "trial": 0} | fields
 
 
 def sample(record: Any, **options: Any) -> Any:
@@ -48,8 +48,12 @@ def sample(record: Any, **options: Any) -> Any:
 def read(path: Path, *more: Path, reader: TauBench | None = None) -> list[Any]:
     reader = reader or TauBench()
     paths = (path, *more)
-    inputs = Inputs(data=tuple(Input(path=each, name=each.stem, shown=each.name) for each in paths))
-    return [found for shard in reader.plan(inputs, None) for found in reader.read(shard, None)]
+    inputs = Inputs(
+        data=tuple(
+            Input(path=data_path, name=data_path.stem, shown=data_path.name) for data_path in paths
+        )
+    )
+    return [record for shard in reader.plan(inputs, None) for record in reader.read(shard, None)]
 
 
 def fold(aggregator: Any, grades: Any, samples: Any = None) -> Any:
@@ -113,12 +117,12 @@ def ref_score(record: dict[str, Any]) -> float:
     scores = []
     for action in actions:
         name, kwargs = action.get("name", ""), action.get("kwargs", {})
-        found = [
+        similarities = [
             0.4 + 0.6 * ref_similarity(kwargs, arguments)
             for called, arguments in calls
             if called == name
         ]
-        scores.append(max(found, default=0.0))
+        scores.append(max(similarities, default=0.0))
     return functools.reduce(operator.add, scores, 0.0) / len(scores)
 
 

@@ -29,13 +29,17 @@ def reference(expected, made, name_weight=0.4, argument_weight=0.6):
     """
     rows, total = [], 0.0
     for wanted in expected:
-        named = [(place, decoded(one)) for place, one in enumerate(made) if one.name == wanted.name]
-        found = [(ref_similarity(decoded(wanted), arguments), -place) for place, arguments in named]
-        similarity, place = max(found) if found else (None, None)
+        named = [
+            (number, decoded(one)) for number, one in enumerate(made) if one.name == wanted.name
+        ]
+        rated = [
+            (ref_similarity(decoded(wanted), arguments), -number) for number, arguments in named
+        ]
+        similarity, number = max(rated) if rated else (None, None)
         score = 0.0 if similarity is None else name_weight + argument_weight * similarity
-        rows.append((wanted.name, score, None if place is None else -place, similarity))
+        rows.append((wanted.name, score, None if number is None else -number, similarity))
         total += score
-    called = sum(place is not None for _, _, place, _ in rows)
+    called = sum(number is not None for _, _, number, _ in rows)
     counts = {"expected_calls": len(expected), "called": called, "made_calls": len(made)}
     return total / len(expected), counts, rows
 
@@ -53,7 +57,7 @@ def agrees(grader, sample, **weights):
     assert (grade.outcome, grade.score, dict(grade.counts)) == (Outcome.GRADED, score, counts)
     assert rows_of(grade) == rows
     assert [item.label for item in grade.items] == [
-        None if place is None else name for name, _, place, _ in rows
+        None if position is None else name for name, _, position, _ in rows
     ]
     assert [item.id for item in grade.items] == [str(number) for number in range(len(rows))]
     rewarded = explained_grade(grader, replace(sample, recorded={"reward": 0.5}))

@@ -59,7 +59,9 @@ def test_rewards_beyond_one_say_nothing_of_partial_scores():
     rows = []
     for task, score in enumerate((0.0, 0.2, 1.0)):
         rows.append((f"t{task}", 0, None, Grade(score=score, parts={"reward": 2.0 + task})))
-    found = gradestack.figures({"partial": {"kind": "partial_statistics"}}, rows)["partial"]
-    interval = found["average_interval"]
-    assert 0 <= interval["low"] <= found["average"] <= interval["high"] <= 1
-    assert found["binary"]["average_interval"]["high"] > 1
+    partial_figures = gradestack.figures({"partial": {"kind": "partial_statistics"}}, rows)[
+        "partial"
+    ]
+    interval = partial_figures["average_interval"]
+    assert 0 <= interval["low"] <= partial_figures["average"] <= interval["high"] <= 1
+    assert partial_figures["binary"]["average_interval"]["high"] > 1

@@ -100,13 +100,13 @@ plain_records = st.fixed_dictionaries(
 
 @pytest.fixture
 def run_program(tmp_path):
-    def run(records, **given):
+    def run(records, **options):
         path = tmp_path / "r.json"
         path.write_text(records if isinstance(records, str) else json.dumps(records))
         graders = {"partial": TauPartial(), "reward": TauReward()}
         file = Input(path=path, name="r", shown="r.json")
         return TauBenchProgram().run(
-            ProgramInput(input=file, reader=TauBench(), graders=graders, **given)
+            ProgramInput(input=file, reader=TauBench(), graders=graders, **options)
         )
 
     return run
@@ -202,7 +202,7 @@ def test_the_field_s_run(reference_file, tau):
 @given(record=records)
 @settings(max_examples=examples(600), deadline=None)
 def test_scores_are_those_of_an_independent_scorer(tau, record):
-    """Of arbitrary records, to the last bit; where it stops there is none."""
+    """Scores of arbitrary records are equal to the last bit; a scorer that stops gives none."""
     record = json.loads(json.dumps(record))
     try:
         expected = tau.ref_score(record)

@@ -39,10 +39,10 @@ def test_k_is_limited_by_default(tau):
 
 def test_counts_do_not_bear_the_label_of_a_reliability(tmp_path):
     """In the page's list of figures only those of some k do."""
-    results, place = Path(__file__).parents[3] / "examples/airline/results.json", tmp_path / "out"
+    results, output = Path(__file__).parents[3] / "examples/airline/results.json", tmp_path / "out"
     with pytest.raises(SystemExit, match="0"):
-        main(["grade", str(results), "-o", str(place), "--set", "reports=[markdown]"])
-    lines = (place / "report.md").read_text(encoding="utf-8").splitlines()
+        main(["grade", str(results), "-o", str(output), "--set", "reports=[markdown]"])
+    lines = (output / "report.md").read_text(encoding="utf-8").splitlines()
     rows = [line.replace("\\", "") for line in lines if " of k trials " in line]
     paths = [row.split(" | ")[0].removeprefix("| ") for row in rows if row.startswith("| reward.")]
     assert sorted(paths) == [

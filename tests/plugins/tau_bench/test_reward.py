@@ -45,7 +45,7 @@ def test_other_readers(tau):
 
 
 def test_reasons_of_the_record(tau):
-    """What the record says about a missed reward becomes reasons.
+    """Facts in the record about a missed reward become reasons.
 
     Error, step limit, database, unsaid outputs.
     """

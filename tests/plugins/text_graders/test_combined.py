@@ -28,7 +28,7 @@ def _grade(score=None, outcome="graded"):
 
 @pytest.mark.parametrize(("calls", "success", "options", "expected"), DATA["grades"])
 def test_a_combination(calls, success, options, expected):
-    """What has no grade is no zero: it leaves the combination without one, or is left out of it."""
+    """A missing grade is no zero: the combination has no grade either, or leaves it out."""
     combined = Combined(of={"calls": 2, "success": 1}, **options)
     grade = combined.combine({"calls": _grade(**calls), "success": _grade(**success)})
     codes = [reason.code for reason in grade.reasons if grade.outcome in ("graded", "skipped")]

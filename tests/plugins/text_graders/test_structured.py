@@ -72,6 +72,6 @@ def test_numeric_options_are_checked(options):
 @given(st.floats(allow_nan=False, allow_infinity=False))
 def test_numbers_are_read_exactly(value):
     """A float's shortest text reads back as that decimal."""
-    found = read_number(repr(value))
-    assert found is not None
-    assert float(found) == value
+    number = read_number(repr(value))
+    assert number is not None
+    assert float(number) == value

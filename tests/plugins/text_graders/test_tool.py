@@ -23,7 +23,7 @@ def sample(text, truth=None, **fields):
 @pytest.mark.parametrize("function", BUILT_IN)
 def test_tool_is_the_grader_it_names(function):
     """`kind: tool` gives the grades of the grader of that name."""
-    own = REGISTRY.load("grader", function)
+    component = REGISTRY.load("grader", function)
     tool = structure({"function": function}, Tool)
     for case in (
         sample("a", "a"),
@@ -32,7 +32,7 @@ def test_tool_is_the_grader_it_names(function):
         sample("a", ""),
         sample("\t", "("),
     ):
-        assert tool.grade(case) == own().grade(case)
+        assert tool.grade(case) == component().grade(case)
 
 
 @pytest.mark.parametrize(("options", "message"), DATA["tool_refuses_unknown_functions"])
@@ -69,10 +69,10 @@ def test_functions_of_a_file(functions, name, score, rationale):
 
 def test_functions_see_the_reference_as_letta_writes_it(functions):
     """ground_truth is the text, a list of texts per turn, the label, or None."""
-    seen = []
+    references = []
     grader = PythonFunction(file=functions, name="number")
     object.__setattr__(
-        grader, "function", lambda sample, _: seen.append(sample.ground_truth) or 1.0
+        grader, "function", lambda sample, _: references.append(sample.ground_truth) or 1.0
     )
     for expected in (
         Expectation(text="a"),
@@ -81,7 +81,7 @@ def test_functions_see_the_reference_as_letta_writes_it(functions):
         Expectation(),
     ):
         grader.grade(Sample(id="t", text="x", expected=expected))
-    assert seen == ["a", ["a", "b"], "l", None]
+    assert references == ["a", ["a", "b"], "l", None]
 
 
 def test_a_function_of_the_sample_alone_grades_the_sample(functions):
@@ -132,7 +132,7 @@ def test_a_truth_value_is_the_verdict_too(said, score):
 
 
 @pytest.mark.parametrize(
-    "said",
+    "value",
     [
         "1",
         [],
@@ -146,9 +146,9 @@ def test_a_truth_value_is_the_verdict_too(said, score):
         SimpleNamespace(score=None),
     ],
 )
-def test_returns_that_are_not(said):
+def test_returns_that_are_not(value):
     """Anything else, and a score outside [0, 1], is a failed grade."""
-    grade = as_grade(said)
+    grade = as_grade(value)
     assert (grade.outcome, grade.fault.category, grade.fault.code) == (
         "failed",
         "grading",

@@ -54,9 +54,12 @@ def sample_of(expected: Calls, made: Calls) -> Sample:
         id="case",
         tools=tuple(tools),
         expected=Expectation(
-            calls=tuple(ExpectedCall(name=name, arguments=given) for name, given in expected)
+            calls=tuple(
+                ExpectedCall(name=name, arguments=call_arguments)
+                for name, call_arguments in expected
+            )
         ),
-        calls=tuple(ToolCall(name=name, arguments=given) for name, given in made),
+        calls=tuple(ToolCall(name=name, arguments=call_arguments) for name, call_arguments in made),
     )
 
 

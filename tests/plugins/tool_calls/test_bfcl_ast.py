@@ -34,10 +34,10 @@ def sample(calls, expected=ONE, tools=TOOLS[:1], **more):
     Arguments that are a text cannot be decoded.
     """
     made = tuple(
-        ToolCall(name=name, arguments=None, raw_arguments=given)
-        if isinstance(given, str)
-        else ToolCall(name=name, arguments=given)
-        for name, given in calls
+        ToolCall(name=name, arguments=None, raw_arguments=arguments)
+        if isinstance(arguments, str)
+        else ToolCall(name=name, arguments=arguments)
+        for name, arguments in calls
     )
     return Sample(id="s", expected=Expectation(calls=expected), calls=made, tools=tools, **more)
 

@@ -25,15 +25,15 @@ def figures(report, key="calls"):
     return report.summary["metrics"]["aggregates"][key]["call_figures"]
 
 
-def run(place, graders, name="out"):
+def run(folder, graders, name="out"):
     suite = {
         "name": "s",
         "target": {"paths": ["runs.jsonl"]},
         "graders": graders,
         "engine": "serial",
     }
-    (place / "suite.yaml").write_text(json.dumps(suite), encoding="utf-8")
-    return gradestack.run(place / "suite.yaml", output=place / name)
+    (folder / "suite.yaml").write_text(json.dumps(suite), encoding="utf-8")
+    return gradestack.run(folder / "suite.yaml", output=folder / name)
 
 
 @pytest.mark.skipif(not DATA, reason="GRADESTACK_REFERENCE_DATA is not set")
@@ -85,27 +85,27 @@ def test_the_preset_in_use_is_in_the_header(tmp_path):
     """
     line = {"id": "a", "expected": [{"name": "f"}], "predicted": [{"name": "f"}]}
     (tmp_path / "runs.jsonl").write_text(json.dumps(line) + "\n", encoding="utf-8")
-    said = []
+    texts = []
     for options in ({}, {"order": "strict"}, {"preset": "bfcl/ast@2025.10.27.1"}):
-        report = run(tmp_path, {"calls": {"kind": "tool_calls", **options}}, f"out{len(said)}")
+        report = run(tmp_path, {"calls": {"kind": "tool_calls", **options}}, f"out{len(texts)}")
         grader = next(
             component for component in report.header["components"] if component["kind"] == "grader"
         )
-        said.append(grader["options"])
-    stands = dict(PRESETS["bfcl/ast"].settings)
-    assert said == [
+        texts.append(grader["options"])
+    shown = dict(PRESETS["bfcl/ast"].settings)
+    assert texts == [
         {"preset": "documented@1"},
         {"order": "strict"},
-        {"preset": "bfcl/ast@2025.10.27.1", **stands},
+        {"preset": "bfcl/ast@2025.10.27.1", **shown},
     ]
 
 
 def test_every_preset_can_be_given_with_the_options_it_stands_for():
-    """What header.json shows can be set again, and changes no grade."""
+    """Settings that header.json shows can be set again, and change no grade."""
     for preset in PRESETS.values():
-        again = ToolCalls(preset=preset.full_name, **preset.settings)
+        grader_again = ToolCalls(preset=preset.full_name, **preset.settings)
         for case in CASES.values():
-            assert again.grade(sample_of(*case)) == ToolCalls(preset=preset.name).grade(
+            assert grader_again.grade(sample_of(*case)) == ToolCalls(preset=preset.name).grade(
                 sample_of(*case)
             ), preset.name
 
@@ -118,7 +118,7 @@ def test_the_page_says_why_other_tools_differ(tmp_path):
     lines = []
     for name, (expected, made) in CASES.items():
         sides = [
-            [{"name": tool, "arguments": given} for tool, given in side]
+            [{"name": tool, "arguments": arguments} for tool, arguments in side]
             for side in (expected, made)
         ]
         lines.append({"id": name, "expected": sides[0], "predicted": sides[1]})
@@ -140,11 +140,17 @@ def test_the_page_says_why_other_tools_differ(tmp_path):
     )
     report = run(tmp_path, {key_of(name): {"kind": "tool_calls", "preset": name} for name in names})
     presets = presets_of(report)
-    found = {(difference.kind, difference.cause): difference for difference in presets.differences}
+    differences = {
+        (difference.kind, difference.cause): difference for difference in presets.differences
+    }
     for kind, cause, wanted in data(__file__, "families.yaml")["why_other_tools_differ"]:
-        each = found[kind, cause]
-        told = {"samples": each.samples, "names": list(each.names), "example": each.example}
-        assert {key: told[key] for key in wanted} == wanted
+        documented = differences[kind, cause]
+        described = {
+            "samples": documented.samples,
+            "names": list(documented.names),
+            "example": documented.example,
+        }
+        assert {key: described[key] for key in wanted} == wanted
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     assert (
         "<bdi>One call counts for several equal ones: expected twice and made once is right</bdi>"
@@ -170,8 +176,8 @@ def test_mistakes_in_a_suite_are_told_with_their_place(tmp_path):
     }
     with pytest.raises(ConfigError) as caught:
         run(tmp_path, graders)
-    told = str(caught.value)
-    assert "did you mean 'adk/exact'?" in told
-    assert "extra: allow contradicts preset adk/exact, which means forbid" in told
-    assert "oder" in told
-    assert "did you mean 'order'?" in told
+    message = str(caught.value)
+    assert "did you mean 'adk/exact'?" in message
+    assert "extra: allow contradicts preset adk/exact, which means forbid" in message
+    assert "oder" in message
+    assert "did you mean 'order'?" in message

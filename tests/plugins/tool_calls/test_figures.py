@@ -12,9 +12,11 @@ def sample(name, expected, made):
     return Sample(
         id=name,
         expected=Expectation(
-            calls=tuple(ExpectedCall(name=tool, arguments=given) for tool, given in expected)
+            calls=tuple(
+                ExpectedCall(name=tool, arguments=arguments) for tool, arguments in expected
+            )
         ),
-        calls=tuple(ToolCall(name=tool, arguments=given) for tool, given in made),
+        calls=tuple(ToolCall(name=tool, arguments=arguments) for tool, arguments in made),
     )
 
 
@@ -38,7 +40,7 @@ def figures(runs, **options):
 
 def test_figures_by_hand():
     """Sums over all calls, means over samples, and verdicts."""
-    found = figures(RUNS)
+    figures_found = figures(RUNS)
     credit = 1 + 2 / 3
     wanted = {
         "verdict_rate": 2 / 4,
@@ -55,12 +57,13 @@ def test_figures_by_hand():
         "macro_argument_recall": (1 + 2 / 3) / 2,
         "macro_argument_f1": (1 + 4 / 7) / 2,
     }
-    assert {name: found[name] for name in wanted} == {
+    assert {name: figures_found[name] for name in wanted} == {
         name: pytest.approx(value) for name, value in wanted.items()
     }
-    assert found["n"] == found["clusters"] == 4
+    assert figures_found["n"] == figures_found["clusters"] == 4
     assert all(
-        0 <= found[f"{name}_interval"]["low"] <= found[name] for name in ("f1", "verdict_rate")
+        0 <= figures_found[f"{name}_interval"]["low"] <= figures_found[name]
+        for name in ("f1", "verdict_rate")
     )
 
 

@@ -42,7 +42,7 @@ def by_hand(weights, *, ordered):
     columns = len(weights[0]) if weights else 0
     best = None
     for chosen in itertools.product([*range(columns), None], repeat=len(weights)):
-        used = [each for each in chosen if each is not None]
+        used = [number for number in chosen if number is not None]
         if len(set(used)) < len(used) or (ordered and used != sorted(used)):
             continue
         if any(at is not None and not row[at] for row, at in zip(weights, chosen, strict=True)):
@@ -66,18 +66,18 @@ def leaves(value, pointer=""):
         )
         return {pointer: (kind, value)}
     pairs = value.items() if isinstance(value, dict) else enumerate(value)
-    found = {}
-    for key, each in pairs:
-        found |= leaves(each, f"{pointer}/{str(key).replace('~', '~0').replace('/', '~1')}")
-    return found
+    leaf_values = {}
+    for key, inner in pairs:
+        leaf_values |= leaves(inner, f"{pointer}/{str(key).replace('~', '~0').replace('/', '~1')}")
+    return leaf_values
 
 
 def shares_by_hand(expected, made):
     shares = []
     for name, wanted in expected:
         row = []
-        for other, given_ in made:
-            left, right = leaves(wanted), leaves(given_)
+        for other, arguments_made in made:
+            left, right = leaves(wanted), leaves(arguments_made)
             either = left.keys() | right.keys()
             equal = sum(left[key] == right[key] for key in left.keys() & right.keys())
             row.append(
@@ -105,27 +105,27 @@ def test_laws(expected, made, data):
     """A copy is perfect, order does not matter, nothing wrong raises and nothing lost lowers, and
     sides may change.
     """
-    found = grade(expected, made)
+    grade_found = grade(expected, made)
     shares = shares_by_hand(expected, made)
     chosen = by_hand(shares, ordered=False) if expected else []
     credit = sum(
         (row[at] for row, at in zip(shares, chosen, strict=True) if at is not None), Fraction(0)
     )
     score = float(2 * credit / (len(expected) + len(made))) if expected or made else 1.0
-    assert found.score == pytest.approx(score, abs=1e-12)
+    assert grade_found.score == pytest.approx(score, abs=1e-12)
     assert [
-        item.metadata["call"] if item.score else None for item in found.items[: len(expected)]
+        item.metadata["call"] if item.score else None for item in grade_found.items[: len(expected)]
     ] == chosen
     assert grade(expected, expected).score == grade(made, made).score == 1.0
-    assert found.passed is (found.score == 1.0)
-    parts = found.parts
+    assert grade_found.passed is (grade_found.score == 1.0)
+    parts = grade_found.parts
     assert all(0 <= parts[name] <= 1 for name in ("precision", "recall", "f1"))
 
     shuffled, mixed = data.draw(st.permutations(made)), data.draw(st.permutations(expected))
-    assert grade(mixed, shuffled).score == found.score
+    assert grade(mixed, shuffled).score == grade_found.score
 
     back = grade(made, expected)
-    assert back.score == found.score
+    assert back.score == grade_found.score
     assert (back.parts["precision"], back.parts["recall"]) == (parts["recall"], parts["precision"])
 
     assert grade(expected, made, assignment="first_fit").parts["credit"] <= parts["credit"] + 1e-12
@@ -134,15 +134,15 @@ def test_laws(expected, made, data):
 
     extra = grade(expected, [*made, ("nobody", {"asked": "for it"})])
     assert extra.parts["precision"] <= parts["precision"]
-    for place in range(len(made)):
-        fewer = grade(expected, made[:place] + made[place + 1 :])
+    for position in range(len(made)):
+        fewer = grade(expected, made[:position] + made[position + 1 :])
         if expected:
             assert fewer.parts["recall"] <= parts["recall"] + 1e-12
 
-    counts = found.counts
+    counts = grade_found.counts
     assert counts["matched"] + counts["missing"] == counts["expected"] == len(expected)
     assert counts["matched"] + counts["extra"] == counts["made"] == len(made)
-    assert sum(item.counts.get("expected", 0) for item in found.items) == len(expected)
+    assert sum(item.counts.get("expected", 0) for item in grade_found.items) == len(expected)
 
 
 @SETTINGS
@@ -151,7 +151,7 @@ def test_larger_assignments(rows, columns, pick):
     optimize = pytest.importorskip("scipy.optimize")
     weights = [[pick.choice((0, 0, 1, 2, 7)) for _ in range(columns)] for _ in range(rows)]
     chosen = heaviest(weights)
-    used = [each for each in chosen if each is not None]
+    used = [number for number in chosen if number is not None]
     assert len(set(used)) == len(used)
     total = sum(row[at] for row, at in zip(weights, chosen, strict=True) if at is not None)
     rows_at, columns_at = optimize.linear_sum_assignment(weights, maximize=True)
@@ -166,11 +166,11 @@ def test_keys_that_are_no_text():
     Each stands under its own pointer, in right runs and in wrong ones.
     """
     for key in (1, True, 1.0, None, 0, False):
-        found = grade([("f", {key: "a"})], [("f", {key: "a"})])
-        assert (found.score, found.passed) == (1.0, True)
-        assert found.items[0].metadata["arguments"] == {"right": [f"/{key}"]}
-        found = grade([("f", {key: "a", "x": 1})], [("f", {key: "a", "x": 2})])
-        assert found.items[0].metadata["arguments"] == {"right": [f"/{key}"], "wrong": ["/x"]}
+        grade_found = grade([("f", {key: "a"})], [("f", {key: "a"})])
+        assert (grade_found.score, grade_found.passed) == (1.0, True)
+        assert grade_found.items[0].metadata["arguments"] == {"right": [f"/{key}"]}
+        grade_found = grade([("f", {key: "a", "x": 1})], [("f", {key: "a", "x": 2})])
+        assert grade_found.items[0].metadata["arguments"] == {"right": [f"/{key}"], "wrong": ["/x"]}
 
 
 @pytest.mark.parametrize("made", [{"x": 1}, {"x": 2}])
@@ -184,5 +184,5 @@ def test_a_tool_whose_name_is_no_text_is_none_of_those_called(made):
         calls=(ToolCall(name="f", arguments=made),),
         tools=tools,
     )
-    found = ToolCalls().grade(sample)
-    assert (found.passed, found.counts["hallucinated_tool"]) == (made == {"x": 1}, 0)
+    grade_found = ToolCalls().grade(sample)
+    assert (grade_found.passed, grade_found.counts["hallucinated_tool"]) == (made == {"x": 1}, 0)

@@ -29,8 +29,8 @@ def grade(expected, made, *, tools=None, alternatives=(), **options):
 
 
 def score(expected, made, **options):
-    found = grade(wanted(*expected), done(*made), **options)
-    return found.score, found.passed
+    grade_found = grade(wanted(*expected), done(*made), **options)
+    return grade_found.score, grade_found.passed
 
 
 F, G = ("f", {"x": 1}), ("g", {"y": 2})
@@ -48,9 +48,9 @@ F, G = ("f", {"x": 1}), ("g", {"y": 2})
 )
 def test_rules_that_contradict_themselves(rule):
     """They make the grade failed, and are named."""
-    found = grade((ExpectedCall(name="f", rules={"day": rule}),), done("f"))
-    assert (found.outcome, found.fault.code) == (Outcome.FAILED, "unusable_rule")
-    assert "rule of day" in found.fault.message
+    grade_found = grade((ExpectedCall(name="f", rules={"day": rule}),), done("f"))
+    assert (grade_found.outcome, grade_found.fault.code) == (Outcome.FAILED, "unusable_rule")
+    assert "rule of day" in grade_found.fault.message
 
 
 def test_terms_of_single_tools():
@@ -76,9 +76,9 @@ def test_terms_of_single_tools():
 def test_undecodable_arguments():
     """They are right with no call, and count among those made."""
     broken = ToolCall(name="f", arguments=None, raw_arguments="[1]")
-    found = grade(wanted("f", G), (broken, *done(G)))
-    assert (found.score, found.counts["made"]) == (0.5, 2)
-    assert [reason.code for reason in found.reasons] == ["undecodable_arguments"]
+    grade_found = grade(wanted("f", G), (broken, *done(G)))
+    assert (grade_found.score, grade_found.counts["made"]) == (0.5, 2)
+    assert [reason.code for reason in grade_found.reasons] == ["undecodable_arguments"]
     assert grade(wanted("f"), (ToolCall(name="f", arguments=None),)).score == 1.0
 
 
@@ -92,8 +92,8 @@ def test_too_many_calls():
         {"assignment": "first_fit"},
         {"preset": "deepeval/tool_correctness/default/arguments"},
     ):
-        found = grade(wanted(*expected), done(*made), max_pairs=100, **options)
-        assert (found.outcome, found.fault.code) == (Outcome.FAILED, "too_many_calls")
+        grade_found = grade(wanted(*expected), done(*made), max_pairs=100, **options)
+        assert (grade_found.outcome, grade_found.fault.code) == (Outcome.FAILED, "too_many_calls")
     many = [("f", {"x": number}) for number in range(400)]
     assert score(many, many[::-1])[1] is True
     assert (
@@ -113,8 +113,8 @@ def test_odd_values_have_grades():
         "ragas/tool_call_f1",
         "promptfoo/trajectory:tool-args-match/exact",
     ):
-        found = grade(wanted(("f", {"x": deep})), done(("f", {"x": [deep]})), preset=preset)
-        assert found.outcome in {Outcome.GRADED, Outcome.FAILED}
+        grade_found = grade(wanted(("f", {"x": deep})), done(("f", {"x": [deep]})), preset=preset)
+        assert grade_found.outcome in {Outcome.GRADED, Outcome.FAILED}
     missing = grade(wanted(("f", {"x": deep})), done("g"))
     assert (missing.outcome, missing.fault.code) == (Outcome.FAILED, "nested_too_deeply")
 

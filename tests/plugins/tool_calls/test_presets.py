@@ -25,9 +25,11 @@ def sample(expected, made, **more):
     return Sample(
         id="s",
         expected=Expectation(
-            calls=tuple(ExpectedCall(name=name, arguments=given) for name, given in expected)
+            calls=tuple(
+                ExpectedCall(name=name, arguments=arguments) for name, arguments in expected
+            )
         ),
-        calls=tuple(ToolCall(name=name, arguments=given) for name, given in made),
+        calls=tuple(ToolCall(name=name, arguments=arguments) for name, arguments in made),
         **more,
     )
 
@@ -48,8 +50,8 @@ def test_every_preset_says_what_its_program_says():
     samples = {}
     for name in ("cases.jsonl", "bfcl_cases.jsonl"):
         for line in (folder / name).read_bytes().splitlines():
-            found = JsonLines().record(json.loads(line), file=name, ordinal=0)
-            samples[found.id] = found
+            outcome = JsonLines().record(json.loads(line), file=name, ordinal=0)
+            samples[outcome.id] = outcome
     expected = json.loads((folder / "expected.json").read_text(encoding="utf-8"))
     assert set(expected) == set(PRESETS)
     wrong = {}
@@ -57,20 +59,25 @@ def test_every_preset_says_what_its_program_says():
         grader = ToolCalls(preset=preset)
         for case, wanted in cases.items():
             grade = grader.grade(samples[case])
-            found = {"score": grade.score, "passed": grade.passed, **grade.parts, **grade.metadata}
+            outcome = {
+                "score": grade.score,
+                "passed": grade.passed,
+                **grade.parts,
+                **grade.metadata,
+            }
             if grade.outcome is Outcome.FAILED:
-                found = {"failed": grade.fault.code}
+                outcome = {"failed": grade.fault.code}
             elif grade.outcome is Outcome.SKIPPED:
-                found = {"skipped": grade.reasons[0].code}
+                outcome = {"skipped": grade.reasons[0].code}
             numbers = {key for key in wanted if isinstance(wanted[key], float)}
-            same = all(found.get(key) == pytest.approx(wanted[key], abs=1e-9) for key in numbers)
-            verdict = "score" not in wanted or found.get("passed") is wanted.get("passed")
+            same = all(outcome.get(key) == pytest.approx(wanted[key], abs=1e-9) for key in numbers)
+            verdict = "score" not in wanted or outcome.get("passed") is wanted.get("passed")
             if not (
                 same
                 and verdict
-                and all(found.get(key) == wanted[key] for key in wanted.keys() - numbers)
+                and all(outcome.get(key) == wanted[key] for key in wanted.keys() - numbers)
             ):
-                wrong[preset, case] = (wanted, found)
+                wrong[preset, case] = (wanted, outcome)
     assert wrong == {}
 
 
@@ -79,11 +86,13 @@ ONE = [("f", {"x": 1})]
 
 def test_rules_by_hand():
     """Each program's rule and its quirks, worked out by hand."""
-    found = [
+    verdicts = [
         (preset, said(preset, sample(expected, made)))
         for preset, expected, made, _ in CASES["by_hand"]
     ]
-    assert found == [(preset, pytest.approx(wanted)) for preset, _, _, wanted in CASES["by_hand"]]
+    assert verdicts == [
+        (preset, pytest.approx(wanted)) for preset, _, _, wanted in CASES["by_hand"]
+    ]
 
 
 @pytest.mark.parametrize("mode", ["strict", "unordered", "subset", "superset"])

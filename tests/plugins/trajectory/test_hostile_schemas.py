@@ -136,13 +136,13 @@ reports: []
 """
 
 
-def grade_of(bounded, place, schema, value):
+def grade_of(bounded, folder, schema, value):
     """Grade a call through the command line and return what tool_schema says of it."""
-    (place / "log.jsonl").write_text(logged(schema, value))
-    (place / "suite.yaml").write_text(SUITE)
+    (folder / "log.jsonl").write_text(logged(schema, value))
+    (folder / "suite.yaml").write_text(SUITE)
     done = bounded("run", "suite.yaml", "--quiet", "--output", "out", "--allow-all-failed")
     assert done.returncode in {0, 3}, done.stderr
-    return json.loads((place / "out/results.jsonl").read_text())["grade"]
+    return json.loads((folder / "out/results.jsonl").read_text())["grade"]
 
 
 @pytest.mark.parametrize("name", some_of(UNCHECKED, 5))

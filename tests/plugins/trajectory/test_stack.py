@@ -58,6 +58,6 @@ def test_samples_in_python_get_the_stack_with_its_headline():
     ],
 )
 def test_graders_whose_fields_a_format_lacks_are_left_out(provides, graders, outcome):
-    """Of a format that records no tools, schemas cannot be checked."""
+    """A format that records no tools gets no grader that checks schemas."""
     stack = trajectory(provides)
     assert (list(stack["graders"]), stack["outcome"]) == (graders, outcome)

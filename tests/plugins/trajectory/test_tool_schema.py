@@ -65,11 +65,11 @@ def test_nothing_is_fetched_or_opened(tmp_path):
 
     The server that would answer hears nothing.
     """
-    asked = []
+    requests = []
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self):
-            asked.append(self.path)
+            requests.append(self.path)
             self.send_response(200)
             self.end_headers()
             self.wfile.write(b'{"required": ["never"]}')
@@ -80,14 +80,14 @@ def test_nothing_is_fetched_or_opened(tmp_path):
     server = http.server.HTTPServer(("127.0.0.1", 0), Handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     (tmp_path / "schema.json").write_text('{"required": ["never"]}')
-    place, file = f"http://127.0.0.1:{server.server_port}", (tmp_path / "schema.json").as_uri()
+    address, file = f"http://127.0.0.1:{server.server_port}", (tmp_path / "schema.json").as_uri()
     try:
         for schema in (
-            {"$ref": f"{place}/ref"},
-            {"$id": f"{place}/base/", "$ref": "other"},
-            {"properties": {"a": {"$dynamicRef": f"{place}/dynamic"}}},
-            {"properties": {"a": {"$schema": f"{place}/meta"}}},
-            {"$schema": f"{place}/meta", "$ref": file},
+            {"$ref": f"{address}/ref"},
+            {"$id": f"{address}/base/", "$ref": "other"},
+            {"properties": {"a": {"$dynamicRef": f"{address}/dynamic"}}},
+            {"properties": {"a": {"$schema": f"{address}/meta"}}},
+            {"$schema": f"{address}/meta", "$ref": file},
             {"$ref": file},
         ):
             for strict in (False, True):
@@ -97,28 +97,28 @@ def test_nothing_is_fetched_or_opened(tmp_path):
     finally:
         server.shutdown()
         server.server_close()
-    assert asked == []
+    assert requests == []
 
 
 def test_presets_are_named_with_their_version_and_refuse_what_contradicts_them():
     """In the component and in header.json; unknown ones with what was meant."""
     assert ToolSchema(preset="mcp_bench/tool_accuracy") == ToolSchema(preset=VERSION)
-    for options, said in (
+    for options, message in (
         ({"preset": "mcp_bench/tool_acuracy"}, "did you mean"),
         ({"preset": "mcp_bench/tool_accuracy@1"}, "in version 01ae3b4 only"),
         ({"preset": VERSION, "strict_integers": True}, "leaves no choice for strict_integers"),
     ):
-        with pytest.raises(Problems, match=said):
+        with pytest.raises(Problems, match=message):
             structure(options, ToolSchema)
 
 
 def _schema(rng, depth=0):
     kinds = ["integer", "number", "string", "boolean", "null", "array", "object"]
-    found = {}
+    schema = {}
     if rng.random() < 0.8:
-        found["type"] = rng.choice([rng.choice(kinds), rng.sample(kinds, 2)])
+        schema["type"] = rng.choice([rng.choice(kinds), rng.sample(kinds, 2)])
     if rng.random() < 0.3:
-        found |= rng.choice(
+        schema |= rng.choice(
             [
                 {"enum": [1, "a", None, [1]]},
                 {"const": 1},
@@ -129,17 +129,17 @@ def _schema(rng, depth=0):
         )
     if depth < 3:
         if rng.random() < 0.5:
-            found["properties"] = {name: _schema(rng, depth + 1) for name in "ab"}
-            found["required"] = rng.sample("ab", rng.randrange(3))
+            schema["properties"] = {name: _schema(rng, depth + 1) for name in "ab"}
+            schema["required"] = rng.sample("ab", rng.randrange(3))
         if rng.random() < 0.3:
-            found["items"] = _schema(rng, depth + 1)
+            schema["items"] = _schema(rng, depth + 1)
         if rng.random() < 0.3:
-            found[rng.choice(["anyOf", "oneOf", "allOf"])] = [
+            schema[rng.choice(["anyOf", "oneOf", "allOf"])] = [
                 _schema(rng, depth + 1) for _ in range(2)
             ]
         if rng.random() < 0.2:
-            found["additionalProperties"] = rng.choice([False, _schema(rng, depth + 1)])
-    return found
+            schema["additionalProperties"] = rng.choice([False, _schema(rng, depth + 1)])
+    return schema
 
 
 def _value(rng, depth=0):
@@ -159,7 +159,7 @@ def test_verdicts_and_places_are_those_of_another_validator():
     violated where.
     """
     rng = random.Random(17)  # noqa: S311 - test data
-    seen = set()
+    kinds_met = set()
     for _ in range(500):
         schema, arguments = (
             _schema(rng),
@@ -171,16 +171,19 @@ def test_verdicts_and_places_are_those_of_another_validator():
             (error.validator, "".join(f"/{step}" for step in error.absolute_path))
             for error in validator.iter_errors(arguments)
         }
-        found = violations(schema, arguments, strict_integers=False)
-        assert {(each.code, each.pointer) for each in found} == wanted, (schema, arguments)
+        mistakes = violations(schema, arguments, strict_integers=False)
+        assert {(mistake.code, mistake.pointer) for mistake in mistakes} == wanted, (
+            schema,
+            arguments,
+        )
         assert grade.score == float(not wanted)
-        seen.add(grade.score)
-    assert seen == {0.0, 1.0}
+        kinds_met.add(grade.score)
+    assert kinds_met == {0.0, 1.0}
 
 
 @pytest.mark.parametrize("schema", [5, "text", [1], [["a"]], True])
 def test_a_schema_that_is_no_object_makes_no_call_valid(schema):
-    found = [
+    specifications = [
         tool_spec({"name": "book", "parameters": schema}),
         tool_spec({"type": "function", "function": {"name": "book", "parameters": schema}}),
         *(tools_of(Conversation(), {"tools": [{"name": "book", "input_schema": schema}]}) or ()),
@@ -189,8 +192,8 @@ def test_a_schema_that_is_no_object_makes_no_call_valid(schema):
             {"environment_info": {"tool_defs": {"book": {"doc": "", "params": schema}}}}, None
         ).tools,
     ]
-    assert len(found) == 5
-    for tool in found:
+    assert len(specifications) == 5
+    for tool in specifications:
         grade = graded(call(), tools=(tool,))
         assert (grade.outcome, grade.counts["unchecked"]) == (Outcome.SKIPPED, 1)
         assert [reason.code for reason in grade.reasons] == ["schema_unusable", "schema_unusable"]

@@ -1,4 +1,4 @@
-"""What needs no reference: how calls went, what a run took, and a page from a file alone."""
+"""Grades without a reference: how calls went, the cost of a run, and a page from a file alone."""
 
 import json
 

@@ -59,7 +59,7 @@ def read(read_joined):
 
 @attrs.frozen
 class Result:
-    """What came of a prediction file."""
+    """The classes, rates, counts and native figures of a graded prediction file."""
 
     classes: dict
     rates: dict

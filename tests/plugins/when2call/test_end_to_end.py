@@ -89,8 +89,8 @@ def test_the_real_test_items_load(reference, read):
 
     Every call parses.
     """
-    found = read([{"uuid": "nobody", "predicted_label": "direct"}], reference)
-    rows = [sample for sample in found if sample.id != "nobody"]
+    samples = read([{"uuid": "nobody", "predicted_label": "direct"}], reference)
+    rows = [sample for sample in samples if sample.id != "nobody"]
     assert len(rows) == 300
     golds = [sample.expected.label for sample in rows]
     assert {label: golds.count(label) for label in LABELS} == dict(

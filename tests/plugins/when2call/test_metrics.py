@@ -52,7 +52,7 @@ def test_a_failed_run_fails():
 def test_a_variant_may_be_missing_everywhere(evaluate, row):
     """Rates of the other prediction sets are computed all the same, each with its interval."""
     records = [logprob(uuid, [None, "direct", "direct", "direct"]) for uuid in "ab"]
-    found = evaluate(records, [row("a"), row("b", "direct")]).rates
-    assert found["answer_hallucination_rate"] is None
-    assert found["sets"]["raw"]["answer_hallucination_rate"] == 0.5
-    assert found["sets"]["raw"]["answer_hallucination_rate_interval"]["n"] == 2
+    rates = evaluate(records, [row("a"), row("b", "direct")]).rates
+    assert rates["answer_hallucination_rate"] is None
+    assert rates["sets"]["raw"]["answer_hallucination_rate"] == 0.5
+    assert rates["sets"]["raw"]["answer_hallucination_rate_interval"]["n"] == 2

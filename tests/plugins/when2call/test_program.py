@@ -24,7 +24,7 @@ JUDGES = Path(__file__).parents[1] / "judges" / "test_judges.py"
 def test_native_file(run_program, row, case):
     """A part of the metrics file for each rule of the suite."""
     records = [record_of(prediction) for prediction in case["predictions"]]
-    rows = [row(**each) for each in case["rows"]] if "rows" in case else None
+    rows = [row(**row_fields) for row_fields in case["rows"]] if "rows" in case else None
     options = {"limit": case.get("limit"), **case.get("options", {})}
     native = json.loads(run_program(records, rows, **options).files["when2call.json"])
     assert {path: at(native, path) for path in case["native"]} == case["native"]
@@ -42,20 +42,20 @@ def test_published_figures(evaluate, run_program, row, case):
     for part, places in (("native", sets), ("classes", [ours.classes]), ("counts", [ours.counts])):
         for name, value in case.get(part, {}).items():
             digits = len(repr(value).partition(".")[2])
-            assert {round(at(place, name), digits) for place in places} == {value}, name
+            assert {round(at(path, name), digits) for path in places} == {value}, name
 
 
 def slow_metrics(rows):
     """Metrics of the evaluation suite straight from their definitions."""
     matrix = {gold: dict.fromkeys(LABELS, 0) for gold in LABELS}
     missing = invalid = 0
-    tool, answer, parameter = [0, 0], [0, 0], [0, 0]
+    tool, direct, parameter = [0, 0], [0, 0], [0, 0]
     for gold, no_tools, predicted in rows:
         missing += predicted is None
         invalid += predicted not in LABELS
         label = predicted if predicted in LABELS else "cannot_answer"
         matrix[gold][label] += 1
-        answer = [answer[0] + (label == "direct" != gold), answer[1] + 1]
+        direct = [direct[0] + (label == "direct" != gold), direct[1] + 1]
         if gold == "request_for_info":
             parameter = [parameter[0] + (label == "tool_call"), parameter[1] + 1]
         if gold == "cannot_answer" and no_tools:
@@ -77,7 +77,7 @@ def slow_metrics(rows):
         "per_class_support": {label: sum(matrix[label].values()) for label in LABELS},
         "confusion_matrix": matrix,
         "tool_hallucination_rate": tool[0] / tool[1] if tool[1] else None,
-        "answer_hallucination_rate": answer[0] / answer[1] if answer[1] else None,
+        "answer_hallucination_rate": direct[0] / direct[1] if direct[1] else None,
         "parameter_hallucination_rate": parameter[0] / parameter[1] if parameter[1] else None,
         "n_total": n,
         "n_missing_uuid": missing,

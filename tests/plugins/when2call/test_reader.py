@@ -51,8 +51,8 @@ def logprob(uuid, labels, **more):
     return {"uuid": uuid, "gold_label": "tool_call", **record, "mode": "llama_scoring", **more}
 
 
-def reasons(found):
-    return [each.reason for each in found if isinstance(each, BadRecord)]
+def reasons(records):
+    return [record.reason for record in records if isinstance(record, BadRecord)]
 
 
 def test_a_row_gives_question_gold_tools_and_expectations(read, row):
@@ -80,9 +80,9 @@ def test_a_row_gives_question_gold_tools_and_expectations(read, row):
 @pytest.mark.parametrize("missing", ["question", "correct_answer", "uuid"])
 def test_required_fields_of_a_row(read, row, missing):
     """uuid, question and correct_answer are required; everything else has a default."""
-    given = row("a")
-    del given[missing]
-    assert reasons(read([judge("a", "direct")], [given])) != []
+    item = row("a")
+    del item[missing]
+    assert reasons(read([judge("a", "direct")], [item])) != []
     bare = {"uuid": "a", "question": "q", "correct_answer": "direct"}
     (sample,) = read([judge("a", "direct")], [bare])
     assert (sample.tools, sample.facets) == ((), {})
@@ -116,9 +116,9 @@ def test_what_is_read(read, row, case):
         )
         for prediction in map(dict, case["predictions"])
     ]
-    rows = [row(**each) for each in case["rows"]] if "rows" in case else None
-    found = read(records, rows, **case.get("options", {}))
-    for sample, wanted in zip(found, case["is"], strict=True):
+    rows = [row(**row_fields) for row_fields in case["rows"]] if "rows" in case else None
+    read_records = read(records, rows, **case.get("options", {}))
+    for sample, wanted in zip(read_records, case["is"], strict=True):
         assert msgspec.to_builtins({path: at(sample, path) for path in wanted}) == wanted
 
 

@@ -9,8 +9,12 @@ from gradestack_plugins.when2call.reader import When2CallReader
 from tests.plugins.when2call.when2call_records import judge, logprob, mcq
 
 
-def bad(found):
-    return [(each.source.file, each.source.line) for each in found if isinstance(each, BadRecord)]
+def bad(records):
+    return [
+        (record.source.file, record.source.line)
+        for record in records
+        if isinstance(record, BadRecord)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -28,9 +32,9 @@ def test_a_judges_marks_make_a_decision_but_no_prediction(read, row, tmp_path, m
 def test_a_label_alone_in_a_multiple_choice_file_is_a_choice(evaluate, row, options):
     """It is counted as one, in a file of its form or when the method is named."""
     records = [{"uuid": "b", "predicted_label": "invalid"}, *([] if options else [mcq("a")])]
-    found = evaluate(records, [row("a"), row("b")], **options)
-    assert found.native["header"]["method"] == "mcq"
-    assert found.native["metrics"]["n_mcq_predicted_label_invalid_raw"] == 1
+    result = evaluate(records, [row("a"), row("b")], **options)
+    assert result.native["header"]["method"] == "mcq"
+    assert result.native["metrics"]["n_mcq_predicted_label_invalid_raw"] == 1
 
 
 @pytest.mark.parametrize(
@@ -69,7 +73,7 @@ def test_the_prediction_of_a_row_that_cannot_be_used_is_outside_the_dataset(
     """It is neither lost nor left out of the counters of its file."""
     records = [judge("a", "direct"), judge("b", "direct", judge_used_retry=True)]
     dataset = [row("a"), {**row("b"), **change}]
-    found = evaluate(records, dataset)
-    assert (found.counts["not_in_dataset"], found.counts["judge_used_retry"]) == (1, 1)
-    assert found.native["metrics"]["n_total"] == 1
+    result = evaluate(records, dataset)
+    assert (result.counts["not_in_dataset"], result.counts["judge_used_retry"]) == (1, 1)
+    assert result.native["metrics"]["n_total"] == 1
     assert bad(read(records, dataset)) == [("dataset.jsonl", 2)]

@@ -276,16 +276,16 @@ def test_a_browser_that_cannot_unpack_the_list_shows_the_samples(tab, page):
 
 @pytest.fixture
 def panelled(page, fake, tmp_path):
-    def write(function, place="overview"):
-        panel = panel_of(function, place, plugin="me")
+    def write(function, panel_place="overview"):
+        panel = panel_of(function, panel_place, plugin="me")
         pages = HtmlReporter().write(with_panels(fake.make_report(page[1]), panel), tmp_path)
         return list(pages)[-1].as_uri()
 
     return write
 
 
-@pytest.mark.parametrize("place", ["overview", "page", "sample"])
-def test_a_panel_is_silent_and_alone(tab, panelled, place):
+@pytest.mark.parametrize("panel_place", ["overview", "page", "sample"])
+def test_a_panel_is_silent_and_alone(tab, panelled, panel_place):
     address = panelled(
         lambda _: [
             blocks.Words(HOSTILE, HOSTILE),
@@ -294,7 +294,7 @@ def test_a_panel_is_silent_and_alone(tab, panelled, place):
             blocks.Matrix([HOSTILE], [HOSTILE], [[1]], HOSTILE, HOSTILE),
             blocks.Interval([blocks.Figure(HOSTILE, 0.5, (0.25, 1), HOSTILE)]),
         ],
-        place,
+        panel_place,
     )
     tab.visit(address)
     tab.wait("document.querySelectorAll('.panel').length > 0")

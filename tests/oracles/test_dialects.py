@@ -15,7 +15,7 @@ ARGUMENTS = {"ref": "A1", "to": [2, None, {"é": 1.5}]}
 USED = {"input_tokens": 30, "output_tokens": 7, "total_tokens": 37}
 
 
-def told(sample):
+def described_calls(sample):
     return [
         (call.name, call.arguments, call.raw_arguments, call.result, call.status)
         for call in sample.calls
@@ -65,7 +65,7 @@ def test_langchain(tmp_path, form, reader):
         "model_dump_json": lambda: [json.loads(message.model_dump_json()) for message in talk],
     }
     (sample,) = read(reader, written(tmp_path, [{"id": "a", "messages": forms[form]()}]))
-    assert told(sample) == [
+    assert described_calls(sample) == [
         ("find", ARGUMENTS, None, "room 100", "ok"),
         ("move", {}, None, "taken", "error"),
         ("note", None, '{"a": ', None, None),
@@ -136,7 +136,7 @@ def test_agents_sdk(tmp_path):
     )
     (other,) = read("records", written(tmp_path, [{"id": "a", "items": result.to_input_list()}]))
     for sample in (one, other):
-        ((name, arguments, _, output, status),) = told(sample)
+        ((name, arguments, _, output, status),) = described_calls(sample)
         assert (name, arguments, status, sample.text, sample.input) == (
             "move",
             {"ref": "A1"},
@@ -172,7 +172,7 @@ def test_anthropic(tmp_path):
     ]
     for reader in ("anthropic", "openai", "records"):
         (sample,) = read(reader, written(tmp_path, [{"id": "a", "messages": talk}]))
-        assert told(sample) == [("find", ARGUMENTS, None, "taken", "error")]
+        assert described_calls(sample) == [("find", ARGUMENTS, None, "taken", "error")]
         assert (sample.model, sample.usage.input_tokens, sample.usage.output_tokens) == (
             "m-1",
             32,

@@ -44,7 +44,7 @@ def reference(folder):
     return Path(root) / folder
 
 
-def told(sample):
+def described_sample(sample):
     """Describe a sample in the form of the published expectations."""
     assert not isinstance(sample, BadRecord), sample
     calls = [

@@ -62,8 +62,8 @@ def test_figures(name):
 REFUSED = data(__file__, "figures_refused.yaml")
 
 
-@pytest.mark.parametrize(("metric", "said"), REFUSED)
-def test_options_that_mean_nothing_are_refused(metric, said):
+@pytest.mark.parametrize(("metric", "message"), REFUSED)
+def test_options_that_mean_nothing_are_refused(metric, message):
     with pytest.raises(ConfigError) as caught:
         figures({"m": metric}, [])
-    assert said in str(caught.value)
+    assert message in str(caught.value)

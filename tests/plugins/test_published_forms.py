@@ -10,7 +10,7 @@ import pytest
 import gradestack
 from gradestack import Inputs
 from gradestack.suites.recognition import expand, name_inputs, recognise
-from tests.plugins.chat_files import reference, told
+from tests.plugins.chat_files import described_sample, reference
 
 REGISTRY = gradestack.discover(limit="")
 
@@ -41,7 +41,7 @@ def test_a_published_file_gives_its_samples(folder):
             samples = samples_of(path)
             assert len(samples) == len(content["samples"]), path
             for sample, wanted in zip(samples, content["samples"], strict=True):
-                description = told(sample)
+                description = described_sample(sample)
                 usage = wanted["usage"] if isinstance(wanted["usage"], list) else [wanted["usage"]]
                 expected_here = (
                     {key: getattr(sample.usage, key) for key in usage[0]}

@@ -169,11 +169,11 @@ def convert(tmp_path, monkeypatch, capsys):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "said"), some_of(data(__file__, "convert.yaml")["refused_or_said"], 2)
+    ("arguments", "code", "message"), some_of(data(__file__, "convert.yaml")["refused_or_said"], 2)
 )
-def test_what_cannot_be_converted_is_said(convert, arguments, code, said):
+def test_what_cannot_be_converted_is_said(convert, arguments, code, message):
     exit_code, output = convert(arguments)
-    assert (exit_code, said in output) == (code, True), output
+    assert (exit_code, message in output) == (code, True), output
 
 
 @pytest.mark.parametrize("form", ["jsonl", "atif"])

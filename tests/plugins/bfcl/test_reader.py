@@ -67,10 +67,10 @@ def test_texts_of_calls_are_parsed_as_literals_only(bfcl, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "expected_remark"),
     [*DATA["broken_lines"], ("[" * 5000 + "]" * 5000, "line 2: nested too deeply")],
 )
-def test_broken_lines_of_possible_answers_are_said(bfcl, line, told):
+def test_broken_lines_of_possible_answers_are_said(bfcl, line, expected_remark):
     """Counted, the first with its line; what stands around them is joined."""
     bfcl.questions(bfcl.question())
     path = bfcl.answers(bfcl.answer([{"find.trains": {"to": ["G"]}}]))
@@ -83,7 +83,7 @@ def test_broken_lines_of_possible_answers_are_said(bfcl, line, told):
         "possible_answer/BFCL_v4_parallel.json: 2 record(s) are neither question nor possible "
         "answer, the first on "
     )
-    assert remark.startswith(head + told)
+    assert remark.startswith(head + expected_remark)
     assert len(remark) < 200
 
 

@@ -55,10 +55,12 @@ def test_tables_are_compared_by_the_best_assignment_of_rows():
     assert words == pytest.approx(math.exp(-(-math.log(2 / 3) / 2) / 2))
 
 
-@pytest.mark.parametrize(("value", "wanted", "measure", "found"), DATA["every_measure"])
-def test_every_measure(value, wanted, measure, found):
+@pytest.mark.parametrize(("value", "wanted", "measure", "similarity"), DATA["every_measure"])
+def test_every_measure(value, wanted, measure, similarity):
     """A measure compares one column of one row."""
-    assert table_similarity([{"c": value}], [{"c": wanted}], {"c": measure}) == pytest.approx(found)
+    assert table_similarity([{"c": value}], [{"c": wanted}], {"c": measure}) == pytest.approx(
+        similarity
+    )
 
 
 def test_assignments_are_those_of_another_solver():

@@ -28,22 +28,22 @@ def about(kind, entity, **more):
 
 
 @pytest.mark.parametrize("state", [CHANGES, TABLES], ids=["changes", "tables"])
-@pytest.mark.parametrize(("assertion", "kept"), DATA["every_kind_of_assertion"])
-def test_every_kind_of_assertion(state, assertion, kept):
+@pytest.mark.parametrize(("assertion", "is_met"), DATA["every_kind_of_assertion"])
+def test_every_kind_of_assertion(state, assertion, is_met):
     """As recorded changes, or as tables before and after.
 
     At least one row is expected where no number is.
     """
     grade = graded(assertion, state=state)
-    assert (grade.score, grade.passed) == (float(kept), kept), [
+    assert (grade.score, grade.passed) == (float(is_met), is_met), [
         reason.message for reason in grade.reasons
     ]
 
 
-@pytest.mark.parametrize(("value", "predicate", "kept"), DATA["every_operator"])
-def test_every_operator(value, predicate, kept):
+@pytest.mark.parametrize(("value", "predicate", "is_met"), DATA["every_operator"])
+def test_every_operator(value, predicate, is_met):
     """Several in one predicate are all to be kept; values without an order are in none."""
-    assert matches(value, predicate) is kept
+    assert matches(value, predicate) is is_met
 
 
 def test_where_takes_dotted_paths_and_joins():

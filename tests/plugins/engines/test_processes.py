@@ -38,18 +38,18 @@ def _process(shard):
 class Noted:
     """Leaves a file per call, and does something at some shards."""
 
-    place: Path
+    calls_folder: Path
     at: dict = attrs.field(factory=dict)
 
     def __call__(self, shard):
-        number = len(list(self.place.glob(f"{shard.ordinal}-*")))
-        (self.place / f"{shard.ordinal}-{number}").touch()
+        number = len(list(self.calls_folder.glob(f"{shard.ordinal}-*")))
+        (self.calls_folder / f"{shard.ordinal}-{number}").touch()
         if number == 0:
             self.at.get(shard.ordinal, _ordinal)(shard)
         return shard.ordinal
 
     def calls(self, ordinal):
-        return len(list(self.place.glob(f"{ordinal}-*")))
+        return len(list(self.calls_folder.glob(f"{ordinal}-*")))
 
 
 def _die(shard):
@@ -60,14 +60,14 @@ def _die(shard):
 class Until:
     """Waits for work on another shard, and keeps what had been begun by then."""
 
-    place: Path
+    calls_folder: Path
     ordinal: int
 
     def __call__(self, shard):
-        while not (self.place / f"{self.ordinal}-0").exists():
+        while not (self.calls_folder / f"{self.ordinal}-0").exists():
             time.sleep(0.01)
-        (self.place.parent / "seen").write_text(
-            json.dumps([path.name for path in self.place.iterdir()])
+        (self.calls_folder.parent / "seen").write_text(
+            json.dumps([path.name for path in self.calls_folder.iterdir()])
         )
 
 

@@ -84,17 +84,17 @@ def test_a_grade_that_takes_too_long_fails(how):
     )
 
 
-@pytest.mark.parametrize("place", [0, 1, 2])
-def test_only_the_grader_that_takes_too_long_fails(place, monkeypatch):
+@pytest.mark.parametrize("position", [0, 1, 2])
+def test_only_the_grader_that_takes_too_long_fails(position, monkeypatch):
     monkeypatch.setattr(worker, "QUICK_BLOCK", 1e9)
 
     def quick(sample):
         return 0.5
 
-    graders = dict.fromkeys("abc", quick) | {"abc"[place]: Hangs()}
+    graders = dict.fromkeys("abc", quick) | {"abc"[position]: Hangs()}
     report = gradestack.grade(samples(*[""] * 40, "loop", *[""] * 40), graders, limits=LIMITS)
     for key, counts in report.states.items():
-        assert counts["failed"] == (key == "abc"[place])
+        assert counts["failed"] == (key == "abc"[position])
         assert counts["graded"] == 81 - counts["failed"]
 
 

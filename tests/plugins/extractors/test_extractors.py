@@ -32,7 +32,7 @@ ALL = [
 ]
 
 
-def said(text):
+def spoken(text):
     return Message(role="assistant", content=text)
 
 
@@ -70,7 +70,7 @@ def test_calls_outside_the_messages_are_used_when_messages_have_none():
     """The sample's own list of calls stands in where no message carries a call."""
     listed = (ToolCall(name="f", arguments={"x": 1}, result="seven"),)
     assert ToolArguments(tool_name="f").extract(Sample(id="t", calls=listed)) == '{"x": 1}'
-    assert ToolOutput(tool_name="f").extract(talk([said("Action: f")], calls=listed)) == "seven"
+    assert ToolOutput(tool_name="f").extract(talk([spoken("Action: f")], calls=listed)) == "seven"
     assert ToolArguments(tool_name="f").extract(talk([called("g", {})], calls=listed)) == "{}"
 
 
@@ -108,7 +108,7 @@ def test_memory_block_without_agent_state_is_a_failed_extraction():
         grader=AsciiPrintableOnly(),
         extractor=MemoryBlock(block_label="human"),
     )
-    grade, _ = grade_sample(slot, talk([said("hello")]))
+    grade, _ = grade_sample(slot, talk([spoken("hello")]))
     assert grade.outcome == "failed"
     assert grade.fault.category == "extraction"
     assert "memory block 'human' needs the agent's state" in grade.fault.message

@@ -59,7 +59,7 @@ class Handler(BaseHTTPRequestHandler):
             self.server.counts["asked"] += 1
         question |= {"key": self.headers.get("Authorization", ""), "path": self.path}
         other = self.server.answer(self.server, question, task, self.server.times[task])
-        status, body, *headers = other or (200, completion(usual(question, task)))
+        status, body, *headers = other or (200, completion(sound_reply(question, task)))
         content = body if isinstance(body, bytes) else json.dumps(body).encode()
         with contextlib.suppress(OSError):
             self.send_response(status)
@@ -72,7 +72,7 @@ class Handler(BaseHTTPRequestHandler):
             self.wfile.write(content)
 
 
-def usual(question, task, check=None):
+def sound_reply(question, task, check=None):
     """Return a reply of the form that is asked for.
 
     Verdicts on criteria, or a score by a rubric of letta-evals.

@@ -39,7 +39,7 @@ from tests.plugins.judges.fake_server import (
     faulty,
     number_of,
     serving,
-    usual,
+    sound_reply,
     verdict_of,
 )
 
@@ -63,7 +63,7 @@ def write_samples(path, number, **more):
 
 
 @pytest.fixture
-def place(tmp_path, monkeypatch):
+def work_folder(tmp_path, monkeypatch):
     """Return a directory with a rubric and 40 samples, in which the test runs.
 
     The key stands in a variable.
@@ -77,7 +77,7 @@ def place(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def command(place, capfd):
+def command(work_folder, capfd):
     """Return a function that runs a command line and returns exit code and output.
 
     JUDGE, GRADE and FILES are short forms in the command line.
@@ -108,15 +108,15 @@ def command(place, capfd):
 
 
 @pytest.fixture
-def on_record(command, place):
-    write_samples(place / "data.jsonl", SAMPLES)
+def on_record(command, work_folder):
+    write_samples(work_folder / "data.jsonl", SAMPLES)
     with serving() as server:
         assert command("JUDGE ", server)[0] == 0
-    return place / "J.jsonl"
+    return work_folder / "J.jsonl"
 
 
-def rows(place, out="out"):
-    lines = (place / out / "results.jsonl").read_text(encoding="utf-8").splitlines()
+def rows(work_folder, out="out"):
+    lines = (work_folder / out / "results.jsonl").read_text(encoding="utf-8").splitlines()
     return {row["sample"]["id"]: row["grade"] for row in map(json.loads, lines)}
 
 
@@ -144,8 +144,8 @@ def answering(case):
         if "status" in case:
             text = case.get("body", "").replace("KEY", question["key"])
             return case["status"], text.encode(), case.get("headers", {})
-        names = {"SOUND": usual(question, task), "KEY": question["key"]}
-        names["COPIED"] = usual(question, task, check="00000000")
+        names = {"SOUND": sound_reply(question, task), "KEY": question["key"]}
+        names["COPIED"] = sound_reply(question, task, check="00000000")
         names["FAILED"] = names["SOUND"].replace('"pass"', '"fail"')
         names["UNCLEAR"] = re.sub('"(pass|fail)"', '"unclear"', names["SOUND"])
         names["ESCAPED"] = names["SOUND"].replace(
@@ -159,19 +159,19 @@ def answering(case):
     return answer
 
 
-def prepare(step, place, server):
+def prepare(step, work_folder, server):
     if "answer" in step:
         server.answer = answering(step["answer"]) if step["answer"] else lambda *_: None
     if "samples" in step:
-        write_samples(place / "data.jsonl", step["samples"])
+        write_samples(work_folder / "data.jsonl", step["samples"])
     for name, text in step.get("write", {}).items():
-        (place / name).write_text(text.replace("URL", server.url), encoding="utf-8")
+        (work_folder / name).write_text(text.replace("URL", server.url), encoding="utf-8")
     for name, changes in step.get("edit", {}).items():
-        text = (place / name).read_text(encoding="utf-8")
+        text = (work_folder / name).read_text(encoding="utf-8")
         for old, new in changes:
             text, number = re.subn(old, new, text, count=1)
             assert number == 1, old
-        (place / name).write_text(text, encoding="utf-8")
+        (work_folder / name).write_text(text, encoding="utf-8")
     if "labels" in step:  # the verdicts of the server, of which some are turned round
         right, wrong = step["labels"]
         passes = [
@@ -182,36 +182,37 @@ def prepare(step, place, server):
             f"S{n:04d},{'pass' if passed != (n < wrong) else 'fail'}\n"
             for n, passed in enumerate(passes)
         ]
-        (place / "L.csv").write_text(
+        (work_folder / "L.csv").write_text(
             "id,label\n" + "".join(lines) + "nobody,pass\n", encoding="utf-8"
         )
 
 
-def check(step, place, output):
+def check(step, work_folder, output):
     if "state" in step:
         values = {
-            grade.get("fault", {}).get("code", grade["state"]) for grade in rows(place).values()
+            grade.get("fault", {}).get("code", grade["state"])
+            for grade in rows(work_folder).values()
         }
         assert values == {step["state"]}
     if "lines" in step:
         lines = [
             json.loads(line)
-            for line in (place / "J.jsonl").read_text(encoding="utf-8").splitlines()
+            for line in (work_folder / "J.jsonl").read_text(encoding="utf-8").splitlines()
         ]
         assert {(line["mode"], len(line.get("rejected", ()))) for line in lines} == {
             tuple(step["lines"])
         }
     for name, text in step.get("shows", {}).items():
-        assert text in (place / name).read_text(encoding="utf-8")
+        assert text in (work_folder / name).read_text(encoding="utf-8")
     for at, wanted in step.get("summary", {}).items():
-        values = json.loads((place / "out/summary.json").read_text(encoding="utf-8"))
+        values = json.loads((work_folder / "out/summary.json").read_text(encoding="utf-8"))
         for key in at.split("."):
             values = values[int(key)] if key.isdecimal() else values.get(key)
         assert values == wanted, at
 
 
 @pytest.mark.parametrize("case", some_of(CASES, 2), ids=lambda case: case["what"])
-def test_session(case, command, place):
+def test_session(case, command, work_folder):
     """Every odd thing ends in a state, a sentence and an exit code, never in a zero.
 
     No key is anywhere.
@@ -220,7 +221,7 @@ def test_session(case, command, place):
     with serving() as server:
         for step in case["steps"]:
             requests_made = server.counts["asked"]
-            prepare(step, place, server)
+            prepare(step, work_folder, server)
             code, output = command(step["run"], server) if "run" in step else (0, "")
             everything += output
             assert code == step.get("exit", 0), output
@@ -232,9 +233,9 @@ def test_session(case, command, place):
                 "asked", server.counts["asked"] - requests_made
             )
             assert "Traceback" not in output or "--debug" in step["run"]
-            check(step, place, output)
+            check(step, work_folder, output)
     files = [
-        path for path in place.rglob("*") if path.is_file() and path.suffix != ".yaml"
+        path for path in work_folder.rglob("*") if path.is_file() and path.suffix != ".yaml"
     ]  # which a case writes
     everything += "".join(path.read_text(errors="replace") for path in files)
     assert "sk-secret-0123456789" not in everything
@@ -256,12 +257,12 @@ ASKING = {
 
 
 @pytest.mark.parametrize("family", ASKING)
-def test_judges_of_families(family, command, place):
+def test_judges_of_families(family, command, work_folder):
     """Every reply is read as the family's document says; a model that broke down is failed."""
     cases, (options, more) = data(__file__, f"{family}.yaml"), ASKING[family]
-    write_samples(place / "data.jsonl", len(cases), **more)
+    write_samples(work_folder / "data.jsonl", len(cases), **more)
     graders = f"{{q: {{kind: {options}, judgements: J.jsonl}}}}"
-    (place / "s.yaml").write_text(f"target: {{paths: [data.jsonl]}}\ngraders: {graders}\n")
+    (work_folder / "s.yaml").write_text(f"target: {{paths: [data.jsonl]}}\ngraders: {graders}\n")
 
     def answer(_, __, task, ___):
         case = cases[int(task[1:])]
@@ -272,7 +273,7 @@ def test_judges_of_families(family, command, place):
     with serving(answer) as server:
         output = command("judge s.yaml --repairs 0 --base-url URL --api-key-env JUDGE_KEY", server)
     assert (output[0], command("run s.yaml -o out --engine serial")[0]) == (3, 0), output
-    for case, grade in zip(cases, rows(place).values(), strict=True):
+    for case, grade in zip(cases, rows(work_folder).values(), strict=True):
         verdict = grade["fault"]["code"] if grade["state"] == "failed" else grade["score"]
         if family == "orchestrationbench":
             verdict = [
@@ -298,13 +299,13 @@ SECRETS = [
 
 
 @pytest.mark.parametrize("secret", some_of(SECRETS, 12))
-def test_verdicts_do_not_depend_on_the_key(secret, command, place, monkeypatch):
+def test_verdicts_do_not_depend_on_the_key(secret, command, work_folder, monkeypatch):
     """A key of 8 characters or more is nowhere on disk; no reply is read with a part missing."""
     monkeypatch.setenv("JUDGE_KEY", secret)
-    write_samples(place / "data.jsonl", 6)
+    write_samples(work_folder / "data.jsonl", 6)
 
     def answer(server, question, task, nth):
-        reply = json.loads(usual(question, task))
+        reply = json.loads(sound_reply(question, task))
         reply["criteria"]["polite"]["reason"] += f" {question['key']} é"
         return 200, completion(json.dumps(reply))
 
@@ -312,10 +313,10 @@ def test_verdicts_do_not_depend_on_the_key(secret, command, place, monkeypatch):
         code, output = command("JUDGE ", server)
         assert (code, server.counts["asked"]) == (0, 6), output
     assert command("GRADE")[0] == 0
-    for task, grade in rows(place).items():
+    for task, grade in rows(work_folder).items():
         right = [verdict_of(task, name) == "pass" for name in ("solved", "polite")]
         assert (grade["state"], grade["score"]) == ("graded", sum(right) / 2)
-    lines = (place / "J.jsonl").read_text(encoding="utf-8").splitlines()
+    lines = (work_folder / "J.jsonl").read_text(encoding="utf-8").splitlines()
     reasons = [json.loads(line)["content"] for line in lines]
     repeated = [json.loads(text)["criteria"]["polite"]["reason"] for text in reasons]
     hidden = len(secret) >= 8
@@ -323,7 +324,7 @@ def test_verdicts_do_not_depend_on_the_key(secret, command, place, monkeypatch):
 
 
 @pytest.mark.parametrize("kind", ["nonsense", "prose", "refusals", "HTML", "half of them right"])
-def test_a_server_without_verdicts_costs_little_and_is_no_success(kind, command, place):
+def test_a_server_without_verdicts_costs_little_and_is_no_success(kind, command, work_folder):
     """Verdicts, exit codes and the number of requests, of 40 samples."""
     bodies = {
         "nonsense": completion("%&/(" * 300),
@@ -344,17 +345,17 @@ def test_a_server_without_verdicts_costs_little_and_is_no_success(kind, command,
     assert requests_made == (5 if kind in ("nonsense", "prose", "HTML") else 40)
     assert ("--again" in output) == (kind != "HTML")
     if kind == "HTML":
-        assert not (place / "J.jsonl").exists()
+        assert not (work_folder / "J.jsonl").exists()
         return
     assert command("GRADE")[0] == (0 if kind == "half of them right" else 3)
-    verdicts = {task for task, grade in rows(place).items() if grade["state"] == "graded"}
+    verdicts = {task for task, grade in rows(work_folder).items() if grade["state"] == "graded"}
     right = {f"S{n:04d}" for n in range(1, 40, 2)} if kind == "half of them right" else set()
     assert verdicts == right
 
 
 @pytest.mark.slow
-def test_a_killed_judge_goes_on_where_it_was(on_record, command, place):
-    full_record, part = on_record.read_bytes(), place / "J.jsonl.part"
+def test_a_killed_judge_goes_on_where_it_was(on_record, command, work_folder):
+    full_record, part = on_record.read_bytes(), work_folder / "J.jsonl.part"
     on_record.unlink()
     with serving(faulty) as server:
         for size in KILLS:
@@ -375,7 +376,7 @@ def test_a_killed_judge_goes_on_where_it_was(on_record, command, place):
     assert len({task for task in twice if number_of(task) % 20 > 2}) <= len(KILLS) * 16
 
 
-def test_ctrl_c_keeps_what_has_arrived(command, place):
+def test_ctrl_c_keeps_what_has_arrived(command, work_folder):
 
     def answer(server, *_):
         if server.counts["asked"] == 20:
@@ -384,14 +385,14 @@ def test_ctrl_c_keeps_what_has_arrived(command, place):
 
     with serving(answer) as server:
         assert command("JUDGE --concurrency 1", server)[0] == 130
-    assert (place / "J.jsonl").read_bytes().count(b"\n") in (18, 19, 20)
+    assert (work_folder / "J.jsonl").read_bytes().count(b"\n") in (18, 19, 20)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "wait", some_of([lambda: "0.7", lambda: formatdate(time.time() + 2, usegmt=True)], 2)
 )
-def test_after_a_429_nobody_asks_and_a_second_judge_never_does(wait, command, place):
+def test_after_a_429_nobody_asks_and_a_second_judge_never_does(wait, command, work_folder):
     times, second = [], []
 
     def answer(server, *_):
@@ -503,16 +504,19 @@ def test_transcripts_stay_data(tmp_path):
 
 
 @pytest.mark.slow
-def test_the_same_bytes_on_every_engine_and_no_socket(on_record, command, place, monkeypatch):
+def test_the_same_bytes_on_every_engine_and_no_socket(on_record, command, work_folder, monkeypatch):
     """`grade` asks nobody; header.json has the journal's digest."""
     run_bytes = []
     for engine in ENGINES:
         assert command(f"GRADE --engine {engine}")[0] == 0
         run_bytes.append(
-            [(place / "out" / name).read_bytes() for name in ("results.jsonl", "summary.json")]
+            [
+                (work_folder / "out" / name).read_bytes()
+                for name in ("results.jsonl", "summary.json")
+            ]
         )
     assert all(bytes_of_run == run_bytes[0] for bytes_of_run in run_bytes)
-    (entry,) = json.loads((place / "out/header.json").read_text())["judgements"]
+    (entry,) = json.loads((work_folder / "out/header.json").read_text())["judgements"]
     assert (entry["grader"], entry["sha256"]) == (
         "helpful",
         hashlib.sha256(on_record.read_bytes()).hexdigest(),
@@ -524,7 +528,7 @@ def test_the_same_bytes_on_every_engine_and_no_socket(on_record, command, place,
     monkeypatch.setattr(socket, "socket", refuse)
     monkeypatch.setattr(socket, "create_connection", refuse)
     assert command("GRADE --engine serial")[0] == 0
-    (place / "s.yaml").write_text(
+    (work_folder / "s.yaml").write_text(
         "target: {paths: [data.jsonl]}\ngraders: {h: {kind: judged, rubric: R.yaml, judgements: "
         "J.jsonl}}"
     )

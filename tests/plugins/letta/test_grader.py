@@ -19,7 +19,7 @@ def sample(**recorded):
     return Sample(id="t", recorded=recorded)
 
 
-def taken(grade, *, metric=None):
+def grade_of_recorded(grade, *, metric=None):
     return Recorded(metric=metric).grade(sample(grade=grade, grades={"a": grade, "b": grade}))
 
 
@@ -65,7 +65,7 @@ def test_a_grade_is_taken(case):
 
 def test_grades_per_turn_become_items(letta):
     turns = DATA["turns"]
-    grade = taken(letta.grade(0.5) | {"per_turn_grades": turns})
+    grade = grade_of_recorded(letta.grade(0.5) | {"per_turn_grades": turns})
     assert [(item.id, item.outcome, item.score) for item in grade.items] == [
         ("turn 1", "graded", 1.0),
         ("turn 2", "failed", None),
@@ -76,7 +76,7 @@ def test_grades_per_turn_become_items(letta):
 @pytest.mark.parametrize("grade", msgspec.convert(DATA["own_grades"], list[Grade]))
 def test_grades_of_gradestack_come_back_whole(grade):
     written = json.loads(json.dumps(grade_to_json(grade)))
-    grade_read = taken(written, metric="a")
+    grade_read = grade_of_recorded(written, metric="a")
     assert grade_to_json(grade_read) == written
     assert grade_read.outcome == grade.outcome
 

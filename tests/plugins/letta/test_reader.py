@@ -23,8 +23,8 @@ def test_reader_keeps_the_contract(letta, tmp_path, line):
 
 
 @pytest.mark.parametrize("form", ["documented", "program"])
-@pytest.mark.parametrize("reader", ["directory", "file"])
-def test_both_layouts_are_recognised_and_read_alike(letta, tmp_path, form, reader):
+@pytest.mark.parametrize("layout", ["directory", "file"])
+def test_both_layouts_are_recognised_and_read_alike(letta, tmp_path, form, layout):
     """The document's bare lines and the program's wrapped ones, with or without header and summary,
     as dir or file.
     """
@@ -38,7 +38,7 @@ def test_both_layouts_are_recognised_and_read_alike(letta, tmp_path, form, reade
         (out / "summary.json").write_text('{"type": "summary", "metrics": {}}', encoding="utf-8")
     else:
         letta.write(out / "results.jsonl", records)
-    path = out if reader == "directory" else out / "results.jsonl"
+    path = out if layout == "directory" else out / "results.jsonl"
     recognised = recognise([path], REGISTRY, None)
     assert (recognised.reader, recognised.paths) == ("letta", [path])
     first, second = letta.read(path)
@@ -47,7 +47,7 @@ def test_both_layouts_are_recognised_and_read_alike(letta, tmp_path, form, reade
         for sample in (first, second)
     ]
     assert known == [("a", "m", 1, "Oslo", "ok"), ("7", None, 1, None, "failed")]
-    shown = "out/results.jsonl" if reader == "directory" else "results.jsonl"
+    shown = "out/results.jsonl" if layout == "directory" else "results.jsonl"
     assert (first.source.file, first.source.line, second.source.ordinal) == (shown, 1, 1)
 
 
@@ -95,7 +95,7 @@ SUITE = {
     "config": {},
     "samples": [{"id": 0, "input": "q0"}, {"id": 1, "input": "q1"}],
 }
-GIVEN = pytest.mark.parametrize("given", [None, "letta"])
+GIVEN = pytest.mark.parametrize("reader", [None, "letta"])
 
 
 def later(letta, identifier, **fields):
@@ -113,13 +113,13 @@ def taken_whole(path, reader=None):
     "first",
     DATA["a_first_sample_that_failed"],
 )
-def test_a_first_sample_that_failed(letta, tmp_path, given, first):
+def test_a_first_sample_that_failed(letta, tmp_path, reader, first):
     (tmp_path / "suite.json").write_text(json.dumps(SUITE), encoding="utf-8")
     letta.write(tmp_path / "a.jsonl", [first, later(letta, 1)])
     letta.write(tmp_path / "b.jsonl", [later(letta, 0)])
     letta.write(tmp_path / "c" / "run_10.jsonl", [first, later(letta, 1)])
     letta.write(tmp_path / "c" / "run_2.jsonl", [first, later(letta, 1)])
-    assert taken_whole(tmp_path, given)
+    assert taken_whole(tmp_path, reader)
     identities = [
         (record.model, record.run, record.id)
         for record in letta.read(tmp_path)
@@ -136,15 +136,15 @@ def test_a_first_sample_that_failed(letta, tmp_path, given, first):
     ]
     damaged = [] if isinstance(first, dict) else [("a", 1, "0"), ("c", 2, "0"), ("c", 10, "0")]
     assert identities == [identity for identity in expected if identity not in damaged]
-    assert taken_whole(tmp_path / "a.jsonl", given)
+    assert taken_whole(tmp_path / "a.jsonl", reader)
 
 
 @GIVEN
-def test_nothing_but_failures(letta, tmp_path, given):
+def test_nothing_but_failures(letta, tmp_path, reader):
     """suite.json with its samples is enough to know a directory whose lines say little."""
     (tmp_path / "suite.json").write_text(json.dumps(SUITE), encoding="utf-8")
     letta.write(tmp_path / "default.jsonl", [{"sample_id": 0}])
-    assert taken_whole(tmp_path, given)
+    assert taken_whole(tmp_path, reader)
 
 
 @GIVEN
@@ -152,10 +152,10 @@ def test_nothing_but_failures(letta, tmp_path, given):
     "line", ['{"sample": {"id":', "", "null", '{"sample": {"input": "x"}, "trajectory": []}', "{}"]
 )
 @pytest.mark.parametrize("kind", ["directory", "file"])
-def test_a_damaged_first_line(letta, tmp_path, given, line, kind):
+def test_a_damaged_first_line(letta, tmp_path, reader, line, kind):
     file = letta.write(tmp_path / "out" / "results.jsonl", [line, letta.result(1)])
     path = file if kind == "file" else file.parent
-    assert taken_whole(path, given)
+    assert taken_whole(path, reader)
     *bad, sample = letta.read(path)
     assert sample.id == "1"
     assert [record.source.line for record in bad if isinstance(record, BadRecord)] == (
@@ -165,21 +165,21 @@ def test_a_damaged_first_line(letta, tmp_path, given, line, kind):
 
 @GIVEN
 @pytest.mark.parametrize("first", [[], ["{"], [{"type": "header"}]])
-def test_a_first_run_without_a_sound_line(letta, tmp_path, given, first):
+def test_a_first_run_without_a_sound_line(letta, tmp_path, reader, first):
     letta.write(tmp_path / "run_1" / "results.jsonl", first)
     for number in (10, 2):
         letta.write(tmp_path / f"run_{number}" / "results.jsonl", [letta.result(0)])
-    assert taken_whole(tmp_path, given)
+    assert taken_whole(tmp_path, reader)
     assert [record.run for record in letta.read(tmp_path) if isinstance(record, Sample)] == [2, 10]
 
 
 @GIVEN
-def test_nothing_but_damage(letta, tmp_path, given):
+def test_nothing_but_damage(letta, tmp_path, reader):
     """Result lines of which none is whole are known by the name of their samples, so that they are
     reported.
     """
     letta.write(tmp_path / "results.jsonl", ['{"sample": {"id":'])
-    assert taken_whole(tmp_path, given)
+    assert taken_whole(tmp_path, reader)
     (bad,) = letta.read(tmp_path)
     assert isinstance(bad, BadRecord)
     letta.write(tmp_path / "results.jsonl", ['{"uuid": "'])

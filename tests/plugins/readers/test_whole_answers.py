@@ -25,7 +25,7 @@ def pieces(message):
         yield {**message, "content": None, "tool_calls": [call]}
 
 
-def told(messages):
+def conversation_fields(messages):
     fields = conversation_of(messages).fields_beside(())
     return {**fields, "turns": [[entry.role for entry in turn] for turn in fields["turns"]]}
 
@@ -34,9 +34,9 @@ def told(messages):
 def test_an_answer_in_pieces_is_one_answer(name):
     """Its usage counts once, its calls share a step, whatever results stand between the lines."""
     conversation = TALKS[name]
-    assert told([piece for message in conversation for piece in pieces(message)]) == told(
-        conversation
-    )
+    assert conversation_fields(
+        [piece for message in conversation for piece in pieces(message)]
+    ) == conversation_fields(conversation)
 
 
 @pytest.mark.parametrize("name", TALKS)
@@ -51,7 +51,7 @@ def test_a_later_state_of_an_answer_is_that_answer(name):
             else [None]
         )
     ]
-    assert told(growing) == told(conversation)
+    assert conversation_fields(growing) == conversation_fields(conversation)
 
 
 def test_an_id_that_questions_have_too_is_no_answer_s():

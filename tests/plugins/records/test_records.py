@@ -14,7 +14,7 @@ from gradestack.suites.recognition import recognise
 from gradestack_plugins.records.reader import Records
 from tests.core.outcomes import data
 from tests.plugins import chat_files
-from tests.plugins.chat_files import certainties, reference, told
+from tests.plugins.chat_files import certainties, described_sample, reference
 
 DATA = data(__file__, "records.yaml")
 
@@ -28,12 +28,12 @@ def quoted(value):
 
 @pytest.fixture
 def read(tmp_path):
-    def found(content, columns=None, name="table.csv"):
+    def read_table(content, columns=None, name="table.csv"):
         path = tmp_path / name
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
         return chat_files.read("records", path, columns=columns)
 
-    return found
+    return read_table
 
 
 def refusal(read, *arguments, **more):
@@ -72,7 +72,7 @@ def test_the_published_table_gives_its_samples():
         assert len(samples) == len(content["samples"])
         for sample, wanted in zip(samples, content["samples"], strict=True):
             description = {
-                **told(sample),
+                **described_sample(sample),
                 "usage": {
                     "input_tokens": sample.usage.input_tokens,
                     "output_tokens": sample.usage.output_tokens,
@@ -151,20 +151,20 @@ def test_a_mapping_that_finds_nothing_is_refused_with_the_columns_there_are(read
     )
 
 
-@pytest.mark.parametrize(("place", "steps"), DATA["a_path_is_names_and_indexes"])
-def test_a_path_is_names_and_indexes(place, steps):
+@pytest.mark.parametrize(("path", "steps"), DATA["a_path_is_names_and_indexes"])
+def test_a_path_is_names_and_indexes(path, steps):
     """A text that does not begin with $ is the name of a column, whatever it looks like."""
-    assert list(path_steps(place)) == steps
+    assert list(path_steps(path)) == steps
 
 
-@pytest.mark.parametrize(("place", "problem"), DATA["a_path_that_is_not_ended_says_so"])
-def test_a_path_that_is_not_ended_says_so(monkeypatch, place, problem):
+@pytest.mark.parametrize(("path", "problem"), DATA["a_path_that_is_not_ended_says_so"])
+def test_a_path_that_is_not_ended_says_so(monkeypatch, path, problem):
     """With its field, the whole of it and what paths look like."""
     monkeypatch.setitem(sys.modules, "jsonpath", None)
     with pytest.raises(ValueError, match="path") as caught:
-        Records(columns={"id": "task", "messages": place})
+        Records(columns={"id": "task", "messages": path})
     assert str(caught.value).startswith(
-        f"messages: {place!r} {problem}; a path into a record is such as $.log.messages, "
+        f"messages: {path!r} {problem}; a path into a record is such as $.log.messages, "
     )
 
 

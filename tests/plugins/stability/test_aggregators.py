@@ -65,9 +65,9 @@ def test_sweeps_that_name_themselves_stay_apart(evaluate):
     assert evaluate(records)["n_items_total"] == 2
 
 
-@pytest.mark.parametrize(("options", "said"), DATA["bad_options_are_refused_with_a_message"])
-def test_bad_options_are_refused_with_a_message(options, said):
-    with pytest.raises(Problems, match=said):
+@pytest.mark.parametrize(("options", "message"), DATA["bad_options_are_refused_with_a_message"])
+def test_bad_options_are_refused_with_a_message(options, message):
+    with pytest.raises(Problems, match=message):
         structure(options, Stability)
 
 

@@ -22,13 +22,13 @@ def rated(first, second):
     ]
 
 
-def found(first, second, **options):
+def agreement_of(first, second, **options):
     return figures({"agreement": options}, rated(first, second))["agreement"]
 
 
 def test_the_worked_example_of_rules_and_a_judge():
     """Agreement .80, with chance nearly as often: kappa and alpha below 0, AC1 not."""
-    got = found(RULES, JUDGE)
+    got = agreement_of(RULES, JUDGE)
     assert (got["n"], got["percent_agreement"]) == (10, 0.8)
     interval = got["percent_agreement_interval"]
     assert [round(interval[end], 3) for end in ("low", "high")] == [0.378, 0.963]

@@ -159,10 +159,12 @@ def test_earlier_copies_are_in_no_figure_and_no_row(tmp_path, seed, engine):
         copies = len(content) - len(once)
         warning = f"{copies} record(s) repeat an (id, model, run), the first at "
         warnings = [
-            outcomes for outcomes in report.summary["warnings"] if outcomes.startswith(warning)
+            warning_text
+            for warning_text in report.summary["warnings"]
+            if warning_text.startswith(warning)
         ]
         assert len(warnings) == (copies > 0)
-        assert all(outcomes.endswith("the last is kept") for outcomes in warnings)
+        assert all(warning_text.endswith("the last is kept") for warning_text in warnings)
     assert reports[0] == reports[1]
 
 

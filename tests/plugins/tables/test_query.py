@@ -32,7 +32,7 @@ def run(tmp_path_factory):
     return out
 
 
-def answer(*arguments):
+def run_query(*arguments):
     return CliRunner().invoke(query, list(map(str, arguments)), catch_exceptions=False)
 
 
@@ -78,7 +78,7 @@ def test_figures_are_those_of_the_report(run):
         "select grader, avg(score) as mean, count(*) as n from grades group by grader order by "
         "grader"
     )
-    output = answer(run, sql, "--format", "json").stdout.splitlines()
+    output = run_query(run, sql, "--format", "json").stdout.splitlines()
     assert output == [
         f'{{"grader":"{grader}","mean":{mean:.16g},"n":52}}'
         for grader, mean in sorted(means.items())
@@ -93,34 +93,36 @@ def test_an_answer_is_a_table_csv_or_json(run, tmp_path):
         "select id, score, passed, parts from grades where grader = 'reward' order by position "
         "limit 1"
     )
-    assert answer(run, sql).stdout == "id  score  passed  parts\n0   1      true    {}\n(1 row)\n"
-    answer(run, sql, "-o", tmp_path / "x.csv")
+    assert (
+        run_query(run, sql).stdout == "id  score  passed  parts\n0   1      true    {}\n(1 row)\n"
+    )
+    run_query(run, sql, "-o", tmp_path / "x.csv")
     assert (tmp_path / "x.csv").read_text() == "id,score,passed,parts\n0,1.0,true,{}\n"
-    assert answer(
+    assert run_query(
         run, "select 1.5::decimal(3, 1) as a, date '2026-01-02' as b", "--format", "json"
     ).stdout == ('{"a":"1.5","b":"2026-01-02"}\n')
 
 
-@pytest.mark.parametrize(("sql", "said"), data(__file__, "query.yaml"))
-def test_a_query_that_cannot_be_answered(run, sql, said):
+@pytest.mark.parametrize(("sql", "message"), data(__file__, "query.yaml"))
+def test_a_query_that_cannot_be_answered(run, sql, message):
     """It reads and writes no other file, and no table either."""
     before = {path: path.read_bytes() for path in (run / "tables").iterdir()}
     with pytest.raises(ConfigError) as caught:
-        answer(run, sql.replace("TABLES", str(run / "tables")))
-    assert said in str(caught.value)
+        run_query(run, sql.replace("TABLES", str(run / "tables")))
+    assert message in str(caught.value)
     assert {path: path.read_bytes() for path in (run / "tables").iterdir()} == before
 
 
 def test_a_place_that_cannot_be_written_is_said(run, tmp_path):
     with pytest.raises(ConfigError, match=r"x\.csv: cannot be written: No such file or directory"):
-        answer(run, "select 1", "-o", tmp_path / "gone/x.csv")
+        run_query(run, "select 1", "-o", tmp_path / "gone/x.csv")
 
 
 def test_a_run_without_tables_gets_them_for_the_query(tmp_path):
     report = gradestack.run(
         "examples/airline/suite.yaml", output=tmp_path / "out", overrides=["reports=[]"]
     )
-    output = answer(report.path, "select count(*) as n from samples", "--format", "csv")
+    output = run_query(report.path, "select count(*) as n from samples", "--format", "csv")
     assert (output.stdout, "are made for this query" in output.stderr) == ("n\n52\n", True)
     assert not (report.path / "tables").exists()
 
@@ -132,11 +134,11 @@ def test_a_run_without_rows_has_tables_of_figures(tmp_path):
         overrides=["reports=[]"],
         rows="none",
     )
-    assert answer(report.path, "select count(*) from figures").exit_code == 0
+    assert run_query(report.path, "select count(*) from figures").exit_code == 0
     with pytest.raises(
         ConfigError, match=r"the tables are headline, figures, gates \(the run kept no rows"
     ):
-        answer(report.path, "from grades")
+        run_query(report.path, "from grades")
 
 
 def test_a_missing_library_is_named_with_its_extra(run, monkeypatch):
@@ -144,7 +146,7 @@ def test_a_missing_library_is_named_with_its_extra(run, monkeypatch):
     with pytest.raises(
         ConfigError, match=r"duckdb is not installed: pip install duckdb \(extra 'query'\)"
     ):
-        answer(run, "select 1")
+        run_query(run, "select 1")
 
 
 def test_the_names_of_tables_are_known(run):
@@ -160,9 +162,9 @@ def test_the_name_of_a_file_among_the_tables_does_nothing(run, tmp_path, monkeyp
     shutil.copytree(run, tmp_path / "stranger")
     shutil.copy(run / "tables/gates.parquet", tmp_path / "stranger/tables" / name)
     before = set(tmp_path.rglob("*"))
-    output = answer("stranger", "select count(*) as n from samples", "--format", "csv")
+    output = run_query("stranger", "select count(*) as n from samples", "--format", "csv")
     assert (output.exit_code, output.stdout, output.stderr) == (0, "n\n52\n", "")
-    known = answer("stranger", "select count(*) from duckdb_views() where not internal")
+    known = run_query("stranger", "select count(*) from duckdb_views() where not internal")
     assert known.stdout.splitlines()[-2].strip() == str(len(TABLES))
     assert set(tmp_path.rglob("*")) == before
 
@@ -201,6 +203,6 @@ def test_what_is_no_table_is_not_opened(run, tmp_path, monkeypatch, case):
     monkeypatch.chdir(tmp_path)
     put(case["put"], tmp_path / "tables/samples.parquet")
     with pytest.raises(DataError) as caught:
-        answer(tmp_path, "from samples")
+        run_query(tmp_path, "from samples")
     assert case["says"] in str(caught.value)
     assert "secret" not in str(caught.value)

@@ -38,10 +38,18 @@ def test_bad_records_are_reported(tau, tmp_path, record, reason):
 def test_results_go_to_their_calls(tau):
     first, second, third = tau.call("a", {}, "i"), tau.call("b", {}, "j"), tau.call("c", {}, "i")
 
-    def told(identifier, text):
+    def tool_result(identifier, text):
         return {"role": "tool", "tool_call_id": identifier, "content": text}
 
-    traj = [first, second, told("j", "B"), told("i", "A"), third, told("i", "C"), told("k", "lost")]
+    traj = [
+        first,
+        second,
+        tool_result("j", "B"),
+        tool_result("i", "A"),
+        third,
+        tool_result("i", "C"),
+        tool_result("k", "lost"),
+    ]
     calls = tau.sample(tau.record(traj=traj)).calls
     assert [(call.name, call.result, call.error) for call in calls] == [
         ("a", "A", None),

@@ -29,7 +29,7 @@ def sim(expected, actual):
     return similarity(expected, actual, Budget())
 
 
-def found(expected, actual):
+def found_differences(expected, actual):
     return [
         (r.code, r.pointer, r.expected, r.actual)
         for r in differences(expected, actual, "tool", Budget())
@@ -41,7 +41,7 @@ def found(expected, actual):
 def test_reasons_exist_exactly_where_points_were_lost(expected, actual):
     """There is a reason if and only if the similarity is below 1."""
     expected, actual = json.loads(json.dumps([expected, actual]))
-    assert bool(found(expected, actual)) == (sim(expected, actual) < 1.0)
+    assert bool(found_differences(expected, actual)) == (sim(expected, actual) < 1.0)
 
 
 @given(values, values)
@@ -51,7 +51,7 @@ def test_pointers_lead_to_the_expected_value(expected, actual):
     reason names.
     """
     expected, actual = json.loads(json.dumps([expected, actual]))
-    for _, pointer, wanted, _ in found(expected, actual):
+    for _, pointer, wanted, _ in found_differences(expected, actual):
         value = expected
         for token in pointer.split("/")[1:]:
             key = token.replace("~1", "/").replace("~0", "~")

@@ -117,18 +117,18 @@ def test_a_function_at_hand():
 
 
 @pytest.mark.parametrize(
-    ("said", "score"),
+    ("returned", "score"),
     [(1, 1.0), (0.0, 0.0), ({"score": True}, 1.0), (Fraction(1, 4), 0.25), (Grade(score=0.3), 0.3)],
 )
-def test_returns_that_are_understood(said, score):
+def test_returns_that_are_understood(returned, score):
     """Numbers in [0, 1] of any type, mappings and grades."""
-    assert as_grade(said).score == score
+    assert as_grade(returned).score == score
 
 
-@pytest.mark.parametrize(("said", "score"), [(True, 1.0), (False, 0.0)])
-def test_a_truth_value_is_the_verdict_too(said, score):
+@pytest.mark.parametrize(("returned", "score"), [(True, 1.0), (False, 0.0)])
+def test_a_truth_value_is_the_verdict_too(returned, score):
     """True is 1.0 and passed, False is 0.0 and not."""
-    assert as_grade(said) == Grade(score=score, passed=said)
+    assert as_grade(returned) == Grade(score=score, passed=returned)
 
 
 @pytest.mark.parametrize(

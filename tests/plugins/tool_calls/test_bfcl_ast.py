@@ -42,7 +42,7 @@ def sample(calls, expected=ONE, tools=TOOLS[:1], **more):
     return Sample(id="s", expected=Expectation(calls=expected), calls=made, tools=tools, **more)
 
 
-def told(subject):
+def error_or_score(subject):
     """Return the error type of a sample, 1.0 where it is right, or the code of why there is no
     score.
     """
@@ -65,4 +65,4 @@ def test_choices_inside_objects_are_those_of_the_program(allowed, given, expecte
     """An accepted ``""`` is a value of its key as well; errors are those of all values together."""
     name = "free" if isinstance(allowed, dict) else "lo"
     reference = expectation([{"f": {"s": ["Oslo"], name: [allowed]}}])
-    assert told(sample([("f", {"s": "Oslo", name: given})], reference.calls)) == expected
+    assert error_or_score(sample([("f", {"s": "Oslo", name: given})], reference.calls)) == expected

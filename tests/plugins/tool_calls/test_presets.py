@@ -34,7 +34,7 @@ def sample(expected, made, **more):
     )
 
 
-def said(preset, subject, **options):
+def score_or_code(preset, subject, **options):
     grade = ToolCalls(preset=preset, **options).grade(subject)
     if grade.outcome is Outcome.FAILED:
         return grade.fault.code
@@ -87,7 +87,7 @@ ONE = [("f", {"x": 1})]
 def test_rules_by_hand():
     """Each program's rule and its quirks, worked out by hand."""
     verdicts = [
-        (preset, said(preset, sample(expected, made)))
+        (preset, score_or_code(preset, sample(expected, made)))
         for preset, expected, made, _ in CASES["by_hand"]
     ]
     assert verdicts == [
@@ -101,7 +101,7 @@ def test_agentevals_cannot_leave_arguments_open(mode, arguments):
     """The package raises on a reference without arguments, whatever its mode."""
     expected = Expectation(calls=(ExpectedCall(name="f", arguments=None),))
     subject = Sample(id="s", expected=expected, calls=(ToolCall(name="f"),))
-    assert said(f"agentevals/{mode}/{arguments}", subject) == "not_expressible"
+    assert score_or_code(f"agentevals/{mode}/{arguments}", subject) == "not_expressible"
 
 
 def test_a_preset_is_named_in_full():
@@ -118,19 +118,19 @@ def test_a_preset_is_named_in_full():
 REFUSED = data(__file__, "presets_texts.yaml")["refused"]
 
 
-@pytest.mark.parametrize(("options", "told"), REFUSED)
-def test_what_contradicts_is_refused(options, told):
+@pytest.mark.parametrize(("options", "refusal"), REFUSED)
+def test_what_contradicts_is_refused(options, refusal):
     """Unknown presets, other versions and options that say something else than the preset are
     mistakes.
     """
-    with pytest.raises(ValueError, match=re.escape(told)):
+    with pytest.raises(ValueError, match=re.escape(refusal)):
         ToolCalls(**options)
 
 
-@pytest.mark.parametrize(("options", "told"), CASES["terms_that_compare_nothing_are_refused"])
-def test_terms_that_compare_nothing_are_refused(options, told):
+@pytest.mark.parametrize(("options", "refusal"), CASES["terms_that_compare_nothing_are_refused"])
+def test_terms_that_compare_nothing_are_refused(options, refusal):
     """Options of a tool that take each other away are an error, and no calls that are all right."""
-    with pytest.raises(ValueError, match=re.escape(told)):
+    with pytest.raises(ValueError, match=re.escape(refusal)):
         ToolTerms(**options)
 
 

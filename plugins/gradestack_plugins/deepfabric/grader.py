@@ -39,21 +39,21 @@ TOLERANCE: Final = 1e-9
 Weights = tuple[float, ...]
 
 
-def resolve_weights(given: Mapping[str, float], *, normalize: bool = False) -> Weights:
+def resolve_weights(stated_weights: Mapping[str, float], *, normalize: bool = False) -> Weights:
     """Return the weights in the order of the sum; a metric that is not named weighs 0.
 
     Raises:
         ValueError: They are no weights.
     """
-    if unknown := [name for name in given if name not in METRICS]:
+    if unknown := [name for name in stated_weights if name not in METRICS]:
         names, known = ", ".join(map(repr, unknown)), ", ".join(METRICS)
         raise ValueError(f"unknown weights {names}; the metrics are {known}")
-    for name, weight in given.items():
+    for name, weight in stated_weights.items():
         if not 0 <= weight < math.inf:
             raise ValueError(
                 f"the weight of {name} must be a finite number of at least 0, got {weight!r}"
             )
-    weights = [float(given.get(name, 0)) for name in METRICS]
+    weights = [float(stated_weights.get(name, 0)) for name in METRICS]
     total = sum(weights)
     if not normalize:
         if abs(total - 1) > TOLERANCE:

@@ -24,14 +24,14 @@ def _blocks(metrics: Mapping[str, Any]) -> Iterable[blocks.Block]:
     """Yield the band of the overall score, and advice on the metrics that have some."""
     interpretation = as_map(metrics.get("interpretation"))
     bands = [
-        f"{as_text(each.get('band'))} from {100 * (as_number(each.get('from')) or 0):.0f}%"
-        for each in map(as_map, as_list(interpretation.get("bands")))
+        f"{as_text(band.get('band'))} from {100 * (as_number(band.get('from')) or 0):.0f}%"
+        for band in map(as_map, as_list(interpretation.get("bands")))
     ]
     if bands:
-        band = as_text(interpretation.get("band"))
-        text: list[str | blocks.Part] = ["Overall score: ", blocks.Part(band, "strong")]
+        band_reached = as_text(interpretation.get("band"))
+        text: list[str | blocks.Part] = ["Overall score: ", blocks.Part(band_reached, "strong")]
         yield blocks.Words([*text, f" ({', '.join(bands)})."])
-    for each in map(as_map, as_list(interpretation.get("advice"))):
-        title = as_text(each.get("metric")).replace("_", " ").capitalize()
-        if each.get("advice"):
-            yield blocks.Section(title, [blocks.Words(as_text(each["advice"]))], folded=True)
+    for entry in map(as_map, as_list(interpretation.get("advice"))):
+        title = as_text(entry.get("metric")).replace("_", " ").capitalize()
+        if entry.get("advice"):
+            yield blocks.Section(title, [blocks.Words(as_text(entry["advice"]))], folded=True)

@@ -265,7 +265,10 @@ def with_arguments(text: str) -> Any:
 def judge_call(
     truth: GroundTruth, calls: Sequence[Call], tools: Sequence[Tool]
 ) -> tuple[bool, ...]:
-    """Return whether tool and parameters are right, and both; without an expected call nothing."""
+    """Judge the first call against the expected one: whether tool, parameters, and both are right.
+
+    All are wrong where no call is expected or made.
+    """
     if not calls:
         return WRONG
     call = calls[0]
@@ -308,14 +311,23 @@ def is_equal(expected: Any, predicted: Any) -> bool:
 def judge_turns(
     truth: GroundTruth, calls: Sequence[Call], answer: str
 ) -> tuple[tuple[bool, ...], float]:
-    """Return the verdicts on several turns, and the share of the expected tools that were called.
+    """Judge the calls of several turns against the expected tools.
 
     Order, repeats and surplus calls cost nothing; of arguments only the names count.
+
+    Returns:
+        Whether all expected tools were called, whether with all expected arguments, and whether
+        there is any call or answer; the share of the expected tools that were called.
     """
-    first = {call.name: call.arguments or {} for call in reversed(truth.calls)}
-    due = [call for call in calls if call.name in first]
-    coverage = len({call.name for call in due}) / len(first) if first else float(not calls)
-    is_accurate = all(first[call.name].keys() <= as_map(call.arguments).keys() for call in due)
+    expected_arguments = {call.name: call.arguments or {} for call in reversed(truth.calls)}
+    expected_calls = [call for call in calls if call.name in expected_arguments]
+    coverage = float(not calls)
+    if expected_arguments:
+        coverage = len({call.name for call in expected_calls}) / len(expected_arguments)
+    is_accurate = all(
+        expected_arguments[call.name].keys() <= as_map(call.arguments).keys()
+        for call in expected_calls
+    )
     return (coverage == 1.0, is_accurate, bool(calls or answer)), coverage
 
 

@@ -144,10 +144,10 @@ def function_of(call: JSON) -> tuple[Mapping[str, JSON], bool]:
     return (function if is_inner else call), is_inner
 
 
-def require(usable: bool, what: str, value: JSON) -> None:
-    """Raise a problem of a reply that names what it must be, and the value that stands there."""
+def require(usable: bool, requirement: str, value: JSON) -> None:
+    """Raise ReplyProblem with the requirement and the value, unless the value is usable."""
     if not usable:
-        raise ReplyProblem(f"{what}, got {compact(value)[:80]}")
+        raise ReplyProblem(f"{requirement}, got {compact(value)[:80]}")
 
 
 def parse_text(text: str) -> list[ToolCall]:

@@ -175,8 +175,8 @@ def _fields_of_replies(record: Record, reply: JSON) -> dict[str, Any]:
     responses = [read_reply(one) for one in replies_of(reply)]
     for message in record.prompt:
         if message.text is None:
-            what = "no" if message.content is UNSET else "null"
-            raise RecordProblem(f"a {message.role} message of the prompt has {what} content")
+            absence = "no" if message.content is UNSET else "null"
+            raise RecordProblem(f"a {message.role} message of the prompt has {absence} content")
     messages = [Message(role=message.role, content=message.text) for message in record.prompt]
     calls: list[ToolCall] = []
     for step, response in enumerate(responses):

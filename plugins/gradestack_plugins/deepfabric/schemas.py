@@ -125,10 +125,10 @@ class Check(NamedTuple):
         self, schema: Mapping[str, Any], value: JSON, path: _Path
     ) -> Iterator[Reason]:
         """Yield the alternatives of which none fits, and what is wrong inside of a value."""
-        for word in ("anyOf", "oneOf"):
-            branches = as_list(schema.get(word))
-            if branches and all(any(self._check_value(each, value, path)) for each in branches):
-                yield self._reason("no_branch_fits", path, expected=word, actual=value)
+        for keyword in ("anyOf", "oneOf"):
+            branches = as_list(schema.get(keyword))
+            if branches and all(any(self._check_value(branch, value, path)) for branch in branches):
+                yield self._reason("no_branch_fits", path, expected=keyword, actual=value)
         if isinstance(value, Mapping):
             yield from self._check_members(schema, value, path)
         elif isinstance(value, list) and isinstance(schema.get("items"), Mapping):

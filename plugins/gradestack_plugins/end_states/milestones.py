@@ -93,7 +93,7 @@ class Milestone(msgspec.Struct, frozen=True):
     @property
     def tables(self) -> list[str]:
         """The tables that something is said of."""
-        return [each.database for each in self.stated if each.kind != "guardrail"]
+        return [constraint.database for constraint in self.stated if constraint.kind != "guardrail"]
 
 
 Nodes = list[Milestone]
@@ -264,10 +264,13 @@ class _Search:
         )
 
     def _referred(self, snapshot_of: Mapping[int, int], rest: frozenset[int]) -> Places:
-        """Return the snapshots that the rest of the milestones refers to."""
+        """List (milestone, its snapshot) of those that the rest of the milestones refers to."""
         constraints = chain.from_iterable([self._matcher.milestones[number] for number in rest])
         references = {constraint.reference for constraint in constraints}
-        return tuple(sorted([place for place in snapshot_of.items() if place[0] in references]))
+        snapshots = [
+            (number, snapshot) for number, snapshot in snapshot_of.items() if number in references
+        ]
+        return tuple(sorted(snapshots))
 
     def _similarity(self, number: int, snapshot: int, snapshot_of: Mapping[Any, int]) -> float:
         """Return the geometric mean of a milestone's constraints.

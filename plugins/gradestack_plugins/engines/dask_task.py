@@ -100,7 +100,8 @@ def _check(file: Path, size: int) -> None:
         raise DataError(f"{file}: the dask worker on {_here()} cannot see it", _HINT)
     if bytes_here < size:  # it may have grown meanwhile
         raise DataError(
-            f"{file}: the dask worker on {_here()} sees {bytes_here} bytes of it, there were {size}",
+            f"{file}: the dask worker on {_here()} sees {bytes_here} bytes of it, "
+            f"there were {size}",
             _HINT,
         )
 

@@ -53,10 +53,10 @@ TRIES = 2
 def out_of_memory(shard: Shard, memory: int | None) -> PluginError:
     """Return the error of a range whose figures take more memory than a worker has."""
     size = "" if memory is None else f" ({memory / 2**20:,.0f} MiB)"
-    what = f"the range from byte {shard.start} does not fit into a worker's memory{size}"
+    problem = f"the range from byte {shard.start} does not fit into a worker's memory{size}"
     command = "`gradestack plugins describe NAME` says whether one does"
     return PluginError(
-        f"{shard.input.shown}: {what}",
+        f"{shard.input.shown}: {problem}",
         "give workers more, `engine.memory`, or have fewer of them",
         f"metrics that keep every sample need most: {command}",
     )

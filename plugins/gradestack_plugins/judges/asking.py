@@ -99,11 +99,11 @@ def connection_to(
     return Connection(f"{base_url.rstrip('/')}/chat/completions", values, secrets, local)
 
 
-def _check_trust(what: str, option: str, written: str | None, stated: str | None) -> None:
-    """Check that the command line names what the rubric does."""
+def _check_trust(subject: str, option: str, written: str | None, stated: str | None) -> None:
+    """Refuse an address or a variable that the rubric names and the command line does not."""
     if written is not None and stated is None:
         trust = f"if you trust it, pass {option} {written[:200]}"
-        raise ConfigError(f"the rubric names {what} {written[:200]!r}; {trust}")
+        raise ConfigError(f"the rubric names {subject} {written[:200]!r}; {trust}")
 
 
 def _value_of(header: str, name: str) -> str:

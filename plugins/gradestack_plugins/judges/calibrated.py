@@ -359,7 +359,7 @@ def rogan_gladen(
 def _lang_reiczigel(
     passed: int, n: int, cells: Sequence[int], confidence: float
 ) -> tuple[float, float]:
-    """Return both ends of Lang and Reiczigel's interval."""
+    """Compute both ends of Lang and Reiczigel's interval; ``cells`` are the counts of ``CELLS``."""
     both, judge, people, none = cells
     z = NormalDist().inv_cdf((1 + confidence) / 2)
     a, b = both + people + 2, judge + none + 2

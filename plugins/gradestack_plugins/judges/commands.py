@@ -194,5 +194,5 @@ def merge(journals: tuple[str, ...], *, output: str) -> None:
     """
     from gradestack_plugins.judges.journal import merge_judgements  # noqa: PLC0415
 
-    number = merge_judgements([Path(each) for each in journals], Path(output))
+    number = merge_judgements([Path(journal_path) for journal_path in journals], Path(output))
     click.echo(terminal_line(f"{output}: {number:,} judgements"))

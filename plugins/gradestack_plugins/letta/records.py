@@ -124,14 +124,14 @@ def key_of(result: Result, context: Context, *, is_own: bool) -> Key:
 def sample_of(record: Any, source: Source, context: Context) -> Sample | BadRecord:
     """Return the sample of one result; a bad record where it has no usable id."""
     if not isinstance(record, dict):
-        what = f"expected a result (an object), found {compact(record)[:60]}"
-        return BadRecord(source=source, reason=what, native=record)
+        problem = f"expected a result (an object), found {compact(record)[:60]}"
+        return BadRecord(source=source, reason=problem, native=record)
     is_own = is_own_row(record)
     result, remarks = convert_record(record, Result)
     key = key_of(result, context, is_own=is_own)
     if key.id is None:
-        what = "sample.id is missing (so is sample_id), or neither a text nor a whole number"
-        return BadRecord(source=source, reason=what, native=record)
+        problem = "sample.id is missing (so is sample_id), or neither a text nor a whole number"
+        return BadRecord(source=source, reason=problem, native=record)
     if isinstance(key.id, int):
         source = replace(source, id=key.id)
     if is_own:

@@ -259,14 +259,14 @@ def count_steps(steps: Sequence[Step]) -> dict[str, int]:
 
 def set_f1(predicted: Iterable[JSON], gold: Iterable[JSON]) -> float:
     """Return the F1 of two collections as sets; lists in them are taken as tuples."""
-    ours, theirs = (
+    predicted_set, gold_set = (
         {tuple(item) if isinstance(item, list) else item for item in side}
         for side in (predicted, gold)
     )
-    if not ours or not theirs:
-        return 1.0 if not ours and not theirs else 0.0
-    both = len(ours & theirs)
-    return harmonic(both / len(ours), both / len(theirs))
+    if not predicted_set or not gold_set:
+        return 1.0 if not predicted_set and not gold_set else 0.0
+    n_common = len(predicted_set & gold_set)
+    return harmonic(n_common / len(predicted_set), n_common / len(gold_set))
 
 
 def sum_up(values: Iterable[float]) -> float:

@@ -223,8 +223,10 @@ def evaluate_arguments(run: Any, verdicts: Any, settings: SideFiles) -> Trial:
     if is_judge_failed:  # key F1s then stand for values
         compared = [(pair.key, False) for pair in pairs]
     # steps that a judge was asked about come first, and are assigned to steps by position
-    order = compared if verdicts is None else sorted(compared, key=lambda value: not value[1])
-    for pair, (value, _) in zip(pairs, order, strict=True):
+    in_judge_order = compared
+    if verdicts is not None:
+        in_judge_order = sorted(compared, key=lambda value_and_asked: not value_and_asked[1])
+    for pair, (value, _) in zip(pairs, in_judge_order, strict=True):
         counts["perfect_calls"] += pair.key == 1.0 and value == 1.0
     above_zero = [value for value, _ in compared if value]
     names, keys = average(pair.name for pair in pairs), average(pair.key for pair in pairs)

@@ -70,8 +70,8 @@ class OrchestrationBench(PartlyJudged):
     graph similarity = 1 - distance / (nodes + edges of both), step score = 0.5 structural + 0.5
     component similarity. Distance is the graph edit distance with insertions and deletions at 1,
     free edge substitution, and for component nodes 0 / status weight / agent weight / 1 when
-    nothing / the status / the agent / both differ; the weights are the reader's, else 0.5 and 0.8. Both graphs read ``depends_on``, else
-    ``depend_on``; what is malformed counts as empty.
+    nothing / the status / the agent / both differ; the weights are the reader's, else 0.5 and 0.8.
+    Both graphs read ``depends_on``, else ``depend_on``; what is malformed counts as empty.
     """
 
     native = Trial

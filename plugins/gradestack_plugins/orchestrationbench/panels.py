@@ -85,4 +85,7 @@ def _nodes(plan: Any) -> list[blocks.Node]:
         workflows = msgspec.convert(plan, dict[str, _Workflow])
     except ValueError:  # msgspec's own, or a lone surrogate
         return []
-    return [blocks.Node(name, each.depends_on, each.steps) for name, each in workflows.items()]
+    return [
+        blocks.Node(name, workflow.depends_on, workflow.steps)
+        for name, workflow in workflows.items()
+    ]

@@ -220,8 +220,11 @@ class OrchestrationBenchReader(WholeDocuments):
 
     def _names(self, entry: Input) -> list[str]:
         """Return the files of a directory, sorted; hidden ones are left out."""
-        found = glob.glob(f"**/{self.pattern}", root_dir=entry.path, recursive=True)  # noqa: PTH207
-        names = [name.replace(os.sep, "/") for name in found if (entry.path / name).is_file()]
+        pattern = f"**/{self.pattern}"
+        matching_paths = glob.glob(pattern, root_dir=entry.path, recursive=True)  # noqa: PTH207
+        names = [
+            name.replace(os.sep, "/") for name in matching_paths if (entry.path / name).is_file()
+        ]
         if not names:
             why = f"no file named {self.pattern} in this directory or below"
             raise DataError(f"{entry.shown}: {why}")
@@ -293,7 +296,11 @@ def _trial_sample(
 
 
 def load_output(path: Path) -> tuple[JSON, str]:
-    """Return the content of a scenario output file, and why it cannot be graded ("" where it can)."""
+    """Read the content of a scenario output file.
+
+    Returns:
+        The content; the problem for which it cannot be graded, "" where it can.
+    """
     try:
         data = loads(read_regular(path))
     except OSError as error:

@@ -63,16 +63,18 @@ def _questions_blocks(about: Report, k: int) -> Iterable[blocks.Block]:
     if not about.has_rows or total > _MOST_READ:
         return
     questions = _read_questions(about)
-    whole = {name: each for name, each in questions.items() if any(each.labels)}
-    same = [each for each in whole.values() if _is_same(each, k)]
-    wrong = sum(each.mode[0] != each.expected for each in same)
+    recorded_questions = {
+        name: question for name, question in questions.items() if any(question.labels)
+    }
+    same_questions = [question for question in recorded_questions.values() if _is_same(question, k)]
+    wrong = sum(question.mode[0] != question.expected for question in same_questions)
     sentence: list[str | blocks.Part] = [f"Same answer all {k} times in "]
-    sentence.append(blocks.Part(f"{len(same)} of {len(whole)}", "good"))
+    sentence.append(blocks.Part(f"{len(same_questions)} of {len(recorded_questions)}", "good"))
     sentence.append(f" questions; {wrong} of them always wrong")
     yield blocks.Head(sentence)
     letters = _letters(questions)
-    ranked = sorted(whole.items(), key=lambda item: (-item[1].flips, item[0]))
-    shown = [_strip(name, each, letters, k) for name, each in ranked[:_MOST_SHOWN]]
+    ranked = sorted(recorded_questions.items(), key=lambda item: (-item[1].flips, item[0]))
+    shown = [_strip(name, question, letters, k) for name, question in ranked[:_MOST_SHOWN]]
     yield blocks.RunStrips(
         shown,
         ["most frequent", "changes"],
@@ -100,13 +102,15 @@ def _read_questions(about: Report) -> dict[str, _Question]:
 
 
 def _letters(questions: Mapping[str, _Question]) -> dict[str, str]:
-    """Return a letter for each label."""
-    labels = {label for each in questions.values() for label in each.labels if label}
+    """Assign a letter to each label: one that it contains, or a number."""
+    labels = {label for question in questions.values() for label in question.labels if label}
     letters: dict[str, str] = {}
     for label in sorted(labels):
-        taken = set(letters.values())
-        free = [letter for letter in label.upper() if letter.isalpha() and letter not in taken]
-        letters[label] = free[0] if free else str(len(letters))
+        used_letters = set(letters.values())
+        free_letters = [
+            letter for letter in label.upper() if letter.isalpha() and letter not in used_letters
+        ]
+        letters[label] = free_letters[0] if free_letters else str(len(letters))
     return letters
 
 

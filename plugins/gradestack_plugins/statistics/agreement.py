@@ -79,9 +79,9 @@ class _Ratings(msgspec.Struct):
     def add(self, task: str, labels: Mapping[str, str], scores: Iterable[float]) -> None:
         """Add the ratings of a sample."""
         self.raters.update(labels.keys())
-        for (first, left), (second, right) in combinations(labels.items(), 2):
-            tasks = self.pairs.setdefault((first, second), {})
-            tasks.setdefault(task, Counter())[left, right] += 1
+        for (left_rater, left_label), (right_rater, right_label) in combinations(labels.items(), 2):
+            tasks = self.pairs.setdefault((left_rater, right_rater), {})
+            tasks.setdefault(task, Counter())[left_label, right_label] += 1
         self.labels[task][tuple(sorted(labels.values()))] += 1
         self.scores[task][tuple(sorted(scores))] += 1
 
@@ -209,10 +209,10 @@ class Agreement(IntervalAggregator):
         """Return that the labels of people can agree with nothing, where they cannot."""
         if self.labels is None:
             return None
-        name, first = self.labels.name, next(iter(self.people))
+        name, first_id = self.labels.name, next(iter(self.people))
         if PEOPLE not in raters:
             problem = f"none of its {len(self.people)} ids is that of a sample"
-            return f"{name}: {problem}, the first: {first[:80]!r}"
+            return f"{name}: {problem}, the first: {first_id[:80]!r}"
         ours = {
             label for (rater, _), table in tables.items() if rater == PEOPLE for _, label in table
         }

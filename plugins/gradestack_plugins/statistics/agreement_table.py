@@ -97,14 +97,14 @@ def _compare(
 
 def _interval_of(a: str, b: str, tasks: Sequence[int]) -> tuple[float, float] | None:
     """Return the interval of the share of equal verdicts, clustered by task."""
-    every, equal = Counter[int](), Counter[int]()
-    for task, first, second in zip(tasks, a, b, strict=True):
-        is_judged = " " not in (first, second)
-        every[task] += is_judged
-        equal[task] += is_judged and first == second
-    clusters: Counter[tuple[float, ...]] = Counter()
-    clusters.update((count, equal[task]) for task, count in every.items())
-    interval = ratio_interval(clusters)
+    judged, equal = Counter[int](), Counter[int]()
+    for task, verdict_of_a, verdict_of_b in zip(tasks, a, b, strict=True):
+        is_judged = " " not in (verdict_of_a, verdict_of_b)
+        judged[task] += is_judged
+        equal[task] += is_judged and verdict_of_a == verdict_of_b
+    equal_of_judged: Counter[tuple[float, ...]] = Counter()
+    equal_of_judged.update((count, equal[task]) for task, count in judged.items())
+    interval = ratio_interval(equal_of_judged)
     low, high = interval.get("low"), interval.get("high")
     return None if low is None or high is None else (low, high)
 

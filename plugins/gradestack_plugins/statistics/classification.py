@@ -188,14 +188,14 @@ class Counted:
         return of_value
 
     def _macro_without_each(self, f1: Mapping[str, float], total: float) -> Counter[float]:
-        """Return the mean F1 without each task -> how many tasks that is of."""
+        """Return the mean F1 left when a task is taken out -> number of tasks that leave it."""
         left: Counter[float] = Counter()
         for task in self.tasks:
-            without = total
+            sum_without_task = total
             for label, tally in task.classes.items():
                 if label in f1:
-                    without += self.totals[label].without(tally).f1 - f1[label]
-            left[without / len(f1)] += task.times
+                    sum_without_task += self.totals[label].without(tally).f1 - f1[label]
+            left[sum_without_task / len(f1)] += task.times
         return left
 
     def _tasks_of(self, label: str) -> int:

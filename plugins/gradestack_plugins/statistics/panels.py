@@ -30,10 +30,10 @@ def _confusion(names: Sequence[str], matrix: Mapping[str, Any]) -> Iterable[bloc
     """Yield the share of right labels and the confusion matrix of the labels that occur."""
     counts = {name: as_map(matrix[name]) for name in names}
     shown = [name for name in names if any(counts[name].values())]
-    found = [*names, *(str(name) for row in counts.values() for name in row)]
+    all_labels = [*names, *(str(name) for row in counts.values() for name in row)]
     columns = [
         name
-        for name in dict.fromkeys(found)
+        for name in dict.fromkeys(all_labels)
         if name in shown or any(counts[row].get(name) for row in shown)
     ]
     wrong = {
@@ -64,8 +64,8 @@ def _confusion(names: Sequence[str], matrix: Mapping[str, Any]) -> Iterable[bloc
     )
 
 
-def _share(part: int, whole: int) -> blocks.Part:
-    return blocks.Part(f"{100 * part / whole:.1f}%", "good")
+def _share(part: int, total: int) -> blocks.Part:
+    return blocks.Part(f"{100 * part / total:.1f}%", "good")
 
 
 def _by_class(names: Iterable[str], by_class: Mapping[str, Any]) -> Iterable[blocks.Block]:
@@ -73,9 +73,9 @@ def _by_class(names: Iterable[str], by_class: Mapping[str, Any]) -> Iterable[blo
     rates = {"found": "recall", "right when chosen": "precision", "F1": "f1"}
     rows: dict[str, list[blocks.Cell]] = {}
     for name in names:
-        held = as_map(by_class.get(name))
-        if held.get("support"):
-            values = [as_number(held.get(rate)) for rate in rates.values()]
+        class_metrics = as_map(by_class.get(name))
+        if class_metrics.get("support"):
+            values = [as_number(class_metrics.get(rate)) for rate in rates.values()]
             rows[name] = ["n/a" if value is None else f"{100 * value:.1f}%" for value in values]
     yield blocks.Table(list(rates), rows, "By expected label", "label")
 
@@ -84,15 +84,18 @@ def _by_class(names: Iterable[str], by_class: Mapping[str, Any]) -> Iterable[blo
 def reliability(about: Report) -> Iterable[blocks.Block] | None:
     """Pass^k and pass@k over k by the outcome grader; None without trials."""
     grader = as_text(as_map(about.summary.get("outcome")).get("grader"))
-    held = as_map(about.aggregates.get(grader))
-    hat, at = as_map(held.get("pass_hat_k")), as_map(held.get("pass_at_k"))
+    figures_of_grader = as_map(about.aggregates.get(grader))
+    hat = as_map(figures_of_grader.get("pass_hat_k"))
+    at = as_map(figures_of_grader.get("pass_at_k"))
     models = list({**as_map(hat.get("models")), **as_map(at.get("models"))})
     if not models:
         return _curve(hat, at)
     parts: list[blocks.Block] = []
     for model in models[:_MOST_MODELS]:
-        own = [as_map(as_map(metrics.get("models")).get(model)) for metrics in (hat, at)]
-        curve = _curve(own[0], own[1])
+        hat_of_model, at_of_model = (
+            as_map(as_map(metrics.get("models")).get(model)) for metrics in (hat, at)
+        )
+        curve = _curve(hat_of_model, at_of_model)
         if curve:
             parts.append(blocks.Section(model or "(no name)", curve))
     return parts or None
@@ -115,8 +118,8 @@ def _points(metrics: Mapping[str, Any], key: str) -> dict[float, blocks.Figure]:
     points: dict[float, blocks.Figure] = {}
     for k, value in values.items():
         if k.isdecimal():
-            held = {"value": value, "value_interval": intervals.get(k)}
-            points[int(k)] = blocks.figure_of(k, held, "value", unit="share")
+            point_metrics = {"value": value, "value_interval": intervals.get(k)}
+            points[int(k)] = blocks.figure_of(k, point_metrics, "value", unit="share")
     return points
 
 

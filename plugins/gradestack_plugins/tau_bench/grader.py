@@ -309,8 +309,8 @@ class TauReward(Grader):
         reward = reward_of(recorded["reward"])
         if reward is None:
             is_number = finite_number(recorded["reward"]) is not None
-            what = f"over {LARGEST_SCORE:g}" if is_number else "not a finite number"
-            return _unusable(f"the reward is {what}: {compact(recorded['reward'])[:80]}")
+            problem = f"over {LARGEST_SCORE:g}" if is_number else "not a finite number"
+            return _unusable(f"the reward is {problem}: {compact(recorded['reward'])[:80]}")
         passed = is_success(reward, self.tolerance)
         reasons = () if passed else tuple(_reward_reasons(sample))
         rationale = "; ".join(reason.message for reason in reasons)

@@ -164,9 +164,7 @@ class TauBench(RecordReader):
     @classmethod
     @override
     def complaint(cls, record: dict[str, Any]) -> str | None:
-        """Return those of the names that are missing from an object that has two of those that make it a
-        record.
-        """
+        """Say which names an object lacks that is nearly a record; None for any other object."""
         missing = [name for name in _NAMES if name not in record]
         is_near = missing in (["task_id"], ["reward"], ["info", "traj"])
         return f"{' and '.join(missing)} missing" if is_near else None

@@ -52,8 +52,8 @@ def similarity(expected: Any, actual: Any, budget: Budget, depth: int = 0) -> fl
     """Return the share of ``expected`` that is in ``actual``, in [0, 1].
 
     - Equal (``==``, so True = 1 = 1.0): 1. This is tried first, at every level. NaN equals nothing,
-      but Python takes two objects or lists for equal that hold the same NaN, of which JSON's decoder
-      has one.
+      but Python takes two objects or lists for equal that hold the same NaN, of which JSON's
+      decoder has one.
     - Two objects: 0 if only the actual one is empty, 1 if only the expected one is; otherwise the
       mean over the expected keys of the similarity of their values, an absent key counting 0. Extra
       keys cost nothing.

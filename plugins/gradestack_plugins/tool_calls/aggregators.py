@@ -164,8 +164,10 @@ class CallFigures(IntervalAggregator):
         figures: dict[str, JSON] = {}
         for name, tool in sorted(tools.items()):
             intervals = rate_intervals(tasks[name], self.confidence)
-            beside = {f"{rate}_interval": {**found} for rate, found in intervals.items()}
-            figures[name] = {**tool.figures(), **beside}
+            interval_figures = {
+                f"{rate}_interval": {**interval} for rate, interval in intervals.items()
+            }
+            figures[name] = {**tool.figures(), **interval_figures}
         return figures
 
 

@@ -116,9 +116,9 @@ def _steps(pointer: str) -> list[str]:
     return [step.replace("~1", "/").replace("~0", "~") for step in pointer[1:].split("/")]
 
 
-def _dotted(place: str) -> str:
+def _dotted(pointer_or_path: str) -> str:
     """Return a JSON pointer as keys with dots in between."""
-    return ".".join(_steps(place)) if place.startswith("/") else place
+    return ".".join(_steps(pointer_or_path)) if pointer_or_path.startswith("/") else pointer_or_path
 
 
 @attrs.frozen(kw_only=True)
@@ -172,10 +172,10 @@ class Terms:
         """
         if self.tool.defaults:
             return self._leaves(self._without_defaults(call, {*expected, *rules}), rules)
-        without = frozenset(rules)
-        if without not in call.leaves:
-            call.leaves[without] = self._leaves(call.arguments, rules)
-        return call.leaves[without]
+        ruled_keys = frozenset(rules)
+        if ruled_keys not in call.leaves:
+            call.leaves[ruled_keys] = self._leaves(call.arguments, rules)
+        return call.leaves[ruled_keys]
 
     def _without_defaults(self, call: Made, stated: set[str]) -> Arguments:
         """Return the arguments of a call, without defaults that nobody stated."""
@@ -197,11 +197,13 @@ class Terms:
 
     def _is_compared(self, pointer: str) -> bool:
         """Return whether a leaf is at one of ``keys``, or below, and at none that is ignored."""
-        places = list(accumulate(_steps(pointer), "{}.{}".format))
+        leaf_and_parents = list(accumulate(_steps(pointer), "{}.{}".format))
         keys, ignored = self.tool.keys, map(_dotted, self.tool.ignore)
-        if keys is not None and not {*map(_dotted, keys)}.intersection(places):
+        if keys is not None and not {*map(_dotted, keys)}.intersection(leaf_and_parents):
             return False
-        return not any(fnmatchcase(place, pattern) for pattern in ignored for place in places)
+        return not any(
+            fnmatchcase(path, pattern) for pattern in ignored for path in leaf_and_parents
+        )
 
 
 class Diff(NamedTuple):

@@ -287,15 +287,15 @@ class ToolCalls(Grader):
 
         Expected calls with rules are left as they are.
         """
-        first: dict[object, Any] = {}
+        first_calls: dict[object, Any] = {}
         for call in calls:
             is_made = isinstance(call, Made)
             if is_made or (not call.rules and len(call.names) == 1 and call.compared):
                 value = value_of(call, self._options.terms(call.name))
             else:
                 value = call.index
-            first.setdefault(value, call)
-        return list(first.values())
+            first_calls.setdefault(value, call)
+        return list(first_calls.values())
 
 
 def _rank(grade: Grade) -> tuple[bool, float, bool]:

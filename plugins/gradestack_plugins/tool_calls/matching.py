@@ -296,16 +296,18 @@ class Matching:
 
         None has nothing right.
         """
-        order, both = self.options.order, list[Calls]()
+        order, matched_calls = self.options.order, list[Calls]()
         if order == "strict":
-            both = list(zip(self._expected, self._made, strict=False))
+            matched_calls = list(zip(self._expected, self._made, strict=False))
         elif order == "in_order":
-            both = self._match_in_order()
+            matched_calls = self._match_in_order()
         else:
             for expected, made in self._blocks():
-                both += self._match_block(expected, made)
-            both.sort(key=lambda calls: calls[0].index)
-        pairs = [self.pair(call, other) for call, other in both if other.name in call.names]
+                matched_calls += self._match_block(expected, made)
+            matched_calls.sort(key=lambda calls: calls[0].index)
+        pairs = [
+            self.pair(call, other) for call, other in matched_calls if other.name in call.names
+        ]
         return [pair for pair in pairs if pair.share[0]]
 
     def _blocks(self) -> list[Block]:

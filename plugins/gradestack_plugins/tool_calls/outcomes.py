@@ -197,11 +197,11 @@ def _count_out_of_order(pairs: Sequence[Pair]) -> int:
     """Return the number of pairs outside the longest run of made calls in rising order."""
     if len(pairs) < 2:
         return 0
-    ends: list[int] = []
+    run_ends: list[int] = []
     for pair in pairs:
-        place = bisect_left(ends, pair.made.index)
-        ends[place : place + 1] = [pair.made.index]
-    return len(pairs) - len(ends)
+        position = bisect_left(run_ends, pair.made.index)
+        run_ends[position : position + 1] = [pair.made.index]
+    return len(pairs) - len(run_ends)
 
 
 def figures_of(turns: Sequence[Scored]) -> dict[str, Any]:

@@ -302,23 +302,24 @@ def _sorted(differences: Found, masks: _Masks, index: RowIndex) -> list[Differen
         position = (lowest_bit.bit_length() - 1) // 8
         example, number = index.entries[position].id, samples.bit_count()
         rows.append(Difference(kind, cause, number, tuple(names), position, example))
-    order = list(_KINDS)
-    rows.sort(key=lambda row: (order.index(row.kind), -row.samples, -len(row.names)))
+    kinds_in_order = list(_KINDS)
+    rows.sort(key=lambda row: (kinds_in_order.index(row.kind), -row.samples, -len(row.names)))
     return rows
 
 
-def _agreement(kinds: Sequence[tuple[int, int]]) -> list[Shares]:
+def _agreement(verdicts_of_rules: Sequence[tuple[int, int]]) -> list[Shares]:
     """Compute the percentage of equal verdicts for each pair of rules, as a lower triangle.
 
     Each rule's verdicts are two bit sets over the samples: those it passes, those it grades.
     """
     rows = []
-    for number, (passed, graded) in enumerate(kinds):
+    for number, (passed, graded) in enumerate(verdicts_of_rules):
         row: Shares = []
-        for others_passed, others_graded in kinds[:number]:
-            both = graded & others_graded
-            same, every = (both & ~(passed ^ others_passed)).bit_count(), both.bit_count()
-            row.append(_percent(same, every) if every else None)
+        for others_passed, others_graded in verdicts_of_rules[:number]:
+            judged_by_both = graded & others_graded
+            n_judged = judged_by_both.bit_count()
+            n_equal = (judged_by_both & ~(passed ^ others_passed)).bit_count()
+            row.append(_percent(n_equal, n_judged) if n_judged else None)
         rows.append(row)
     return rows
 

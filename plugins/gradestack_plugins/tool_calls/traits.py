@@ -11,18 +11,19 @@ _MOST_TRAITS, _LONGEST_CODE = 100, 60
 
 def traits_of(index: RowIndex, grader: str) -> dict[str, list[int]]:
     """Return the samples of every code that a grader gave, and of the two traits beside these."""
-    kinds = list(index.given.kinds)
+    kinds_of_reasons = list(index.given.kinds)
     codes: dict[tuple[int, ...], set[str]] = {}
     for numbers in set(index.given.given):
-        own = [kinds[number][1] for number in numbers if kinds[number][0] == grader]
-        codes[numbers] = {name.partition(": ")[0][:_LONGEST_CODE] for name in own}
-    quiet, turned = set(index.quiet), set(index.verdicts.turned)
+        reasons_given = [kinds_of_reasons[number] for number in numbers]
+        names_of_grader = [name for key, name, *_ in reasons_given if key == grader]
+        codes[numbers] = {name.partition(": ")[0][:_LONGEST_CODE] for name in names_of_grader}
+    without_expected_calls, in_another_order = set(index.quiet), set(index.verdicts.turned)
     traits: dict[str, list[int]] = {}
     for position, numbers in enumerate(index.given.given):
         names = set(codes[numbers])
-        if position in quiet:
+        if position in without_expected_calls:
             names.add(NOTHING_EXPECTED)
-        if position in turned:
+        if position in in_another_order:
             names.add(OTHER_ORDER)
         for name in sorted(names):
             if name in traits or len(traits) < _MOST_TRAITS:

@@ -19,7 +19,7 @@ _GRADER = "tool_success"
 
 @blocks.panel("What the tools answered", place="lead", replaces=["causes"])
 def tool_errors(about: Report) -> Iterable[blocks.Block] | None:
-    """Errors of tools, grouped, with examples; None where another grader decides, or none failed."""
+    """Errors of tools, grouped, with examples; None if another grader decides, or none failed."""
     outcome = as_map(about.summary.get("outcome"))
     if outcome.get("grader") != _GRADER or not about.has_rows:
         return None
@@ -33,8 +33,9 @@ def tool_errors(about: Report) -> Iterable[blocks.Block] | None:
 
 def _head(about: Report, failed: int, total: int) -> blocks.Head:
     """Build the headline: how many runs had a failing tool call, and how many calls recovered."""
-    held = as_map(as_map(about.aggregates.get(_GRADER)).get("tool_outcomes"))
-    errors, recovered = as_count(held.get("error")), as_count(held.get("recovered"))
+    outcome_counts = as_map(as_map(about.aggregates.get(_GRADER)).get("tool_outcomes"))
+    errors = as_count(outcome_counts.get("error"))
+    recovered = as_count(outcome_counts.get("recovered"))
     sentence: list[str | blocks.Part] = [
         blocks.Part(f"{failed:,} of {total:,} runs", "bad"),
         " had a failing tool call",
@@ -61,10 +62,12 @@ def _quote(about: Report, index: RowIndex, cause: Cause) -> blocks.Quote:
 
 
 def _positions(index: RowIndex, cause: Cause) -> Iterable[int]:
-    kinds = list(index.given.kinds)
-    known = {number for number, kind in enumerate(kinds) if kind[1] == cause.name}
+    kinds_of_reasons = list(index.given.kinds)
+    numbers_of_cause = {
+        number for number, (_, name, *_) in enumerate(kinds_of_reasons) if name == cause.name
+    }
     for position, numbers in enumerate(index.given.given):
-        if index.entries[position].passed is False and known.intersection(numbers):
+        if index.entries[position].passed is False and numbers_of_cause.intersection(numbers):
             yield position
 
 

@@ -262,8 +262,8 @@ def _applied_to_members(
 ) -> Iterator[tuple[Any, Any]]:
     """Yield (schema, part of the object) for each schema that a keyword applies to members."""
     if key == "properties":
-        first, second = (inner, value) if len(inner) < len(value) else (value, inner)
-        yield from [(inner[name], value[name]) for name in first if name in second]
+        smaller, larger = (inner, value) if len(inner) < len(value) else (value, inner)
+        yield from [(inner[name], value[name]) for name in smaller if name in larger]
     elif key == "patternProperties":
         yield from [(one, member) for one in inner.values() for member in value.values()]
     elif key in {"additionalProperties", "unevaluatedProperties"}:

@@ -74,8 +74,8 @@ def violations(
         try:
             return list(_violated(validator, value))
         except UnicodeEncodeError:  # half a character counts as one all the same
-            mended = loads(_LONE.sub("\ufffd", compact(value)))
-            return list(_violated(validator, mended))
+            without_surrogates = loads(_LONE.sub("\ufffd", compact(value)))
+            return list(_violated(validator, without_surrogates))
     except Unusable:
         raise
     except _LIBRARY_ERRORS as error:

@@ -303,7 +303,8 @@ class ToolPolicy(Grader):
         patterns = (*(self.allow or ()), *self.deny, *self.expect)
         if not patterns and self.allow is None:
             return f"{preset} needs {' or '.join(_TAKES[name])}"
-        pointers = [*chain(*[each.arguments for each in patterns if isinstance(each, CallPattern)])]
+        with_arguments = [pattern for pattern in patterns if isinstance(pattern, CallPattern)]
+        pointers = [*chain(*[pattern.arguments for pattern in with_arguments])]
         if name == "deepeval/tool_permission":
             return f"{preset} looks at names alone; leave the arguments out" if pointers else None
         for pointer in pointers:

@@ -138,7 +138,10 @@ class ToolSchema(Grader):
         return replace(grade, counts=total, items=items, reasons=tuple(reasons))
 
     def _reasons(self, call: ToolCall, tools: Sequence[ToolSpec]) -> list[Reason]:
-        """Return why no tool takes a call: of the first that can be checked by."""
+        """List the reasons why no tool of its name takes a call; none if one does.
+
+        They are those of the first tool whose schema can be checked.
+        """
         if not tools:
             message = "the run had no tool of this name"
             return [Reason(code="unknown_tool", subject=call.name, message=message)]
@@ -147,14 +150,14 @@ class ToolSchema(Grader):
         if call.arguments is None:
             text = (call.raw_arguments or "")[:_LONGEST]
             return [Reason(code="undecodable_arguments", subject=call.name, message=text)]
-        first: list[Reason] = []
+        first_reasons: list[Reason] = []
         for tool in tools if self.preset is None else tools[-1:]:
             reasons = self._violations(call.name, call.arguments, tool)
             if not reasons:
                 return []
-            if not first or _kind_of(first) == "unchecked":
-                first = reasons
-        return first
+            if not first_reasons or _kind_of(first_reasons) == "unchecked":
+                first_reasons = reasons
+        return first_reasons
 
     def _violations(self, name: str, arguments: Mapping[str, JSON], tool: ToolSpec) -> list[Reason]:
         """List how arguments violate a tool's schema, or that the schema cannot be used."""

@@ -194,8 +194,9 @@ def band(score: float) -> tuple[float, str, str]:
 
 
 def interpretation(metrics: Mapping[str, Any], errors: int) -> dict[str, JSON]:
-    """Return the band of the overall score, the bands, and advice for each rate below 0.75 and
-    processing errors.
+    """Return the band of the overall score, all bands, and advice.
+
+    There is advice for each rate below 0.75 and for processing errors.
     """
     low = [name for name in RATES if metrics[name] is not None and metrics[name] < LOW]
     low += ["processing_errors"] if errors else []

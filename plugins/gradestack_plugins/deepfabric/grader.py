@@ -66,9 +66,7 @@ def resolve_weights(stated_weights: Mapping[str, float], *, normalize: bool = Fa
 
 
 def weighted(values: Sequence[float], weights: Weights) -> float:
-    """Return value x weight summed from left to right, with one rounding per step as the original
-    does.
-    """
+    """Sum value x weight from left to right, with one rounding per step as the original does."""
     total = 0.0
     for value, weight in zip(values, weights, strict=True):
         total += value * weight

@@ -159,9 +159,7 @@ class DeepFabricReader(RecordReader):
         return join_lines(inputs, inputs.dataset, self.join, id_of_row, id_of_reply)
 
     def files(self, inputs: Inputs, index: Joined | None) -> Iterator[RecordFile]:
-        """Yield the file that holds the records, once per input, each followed by its replies
-        without a row.
-        """
+        """Yield the file of records once per input, each followed by its replies without a row."""
         for source in inputs.data:
             extra = {"model": source.name if len(inputs.data) > 1 else None, "orphans": False}
             if index is None:

@@ -84,20 +84,18 @@ class Cluster:
             self._poll()
 
     def threads(self) -> int:
-        """Return the number of shards that the workers can grade at the same time; 1 while there
-        are none.
-        """
+        """Return how many shards the workers can grade at a time; 1 while there are no workers."""
         return max(1, self._threads)
 
     def order(self, work: Any) -> Future:
-        """Have work at hand for what is submitted with it, wherever that comes to be done."""
+        """Send pickled work to the cluster once; return the future that tasks refer to it by."""
         return self._submit(bytes, written(work))
 
-    def submit(self, shard: Shard, order: Future) -> Future:
-        """Have a shard worked on."""
+    def submit(self, shard: Shard, packed_work: Future) -> Future:
+        """Submit the grading of a shard, with the future of the work."""
         path = shard.input.path
         future = self._submit(
-            work_on, order, shard, path.stat().st_size if path.is_file() else 0, __version__
+            work_on, packed_work, shard, path.stat().st_size if path.is_file() else 0, __version__
         )
         future.add_done_callback(lambda _: self._wake.set())
         return future
@@ -120,8 +118,10 @@ class Cluster:
         return done
 
     def result_of(self, future: Future) -> tuple[bool, Any] | None:
-        """Return (True, result or error) of a task that is done, (False, None) of one that ends
-        every worker.
+        """Return the outcome of a finished task; None when it is lost and must be done again.
+
+        Returns:
+            (True, result or error to raise), or (False, None) where the task ends every worker.
 
         None when what became of it is lost, so that it must be done again.
         """
@@ -202,8 +202,9 @@ def _silenced_loggers() -> Iterator[None]:
 
 @contextlib.contextmanager
 def connected(engine: Any, work: Any, workers: int) -> Iterator[Cluster]:
-    """Connect to the scheduler at an engine's address, or start a cluster on this machine and end
-    it afterwards.
+    """Connect to the scheduler at an engine's address, or start a cluster on this machine.
+
+    A cluster that was started is ended afterwards.
 
     What its workers put away is in a folder of the run's directory, and goes with that, should the
     run be killed.
@@ -273,8 +274,9 @@ def _wait_for(address: str, host_port: tuple[str, int], patience: float) -> None
 
 
 def _check_alive(scheme: str, host_port: tuple[str, int], silence: float) -> None:
-    """Refuse a scheduler that accepts connections and says nothing, where a client would wait for
-    minutes.
+    """Refuse a scheduler that accepts connections but says nothing.
+
+    A client would wait for minutes.
     """
     tls = Security().get_connection_args("client")["ssl_context"]
     if scheme == "tls" and tls is None:  # the client says what is missing

@@ -137,16 +137,13 @@ def allocated() -> int:
 
 
 def be_expendable() -> None:
-    """Be ended before the process that waits for the results, when the kernel is short
-    of memory.
-    """
+    """Let the kernel, when short of memory, end this process before the one that awaits results."""
     with contextlib.suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text(str(_EXPENDABLE), encoding="ascii")
 
 
 def die_with_forker(parent: int) -> None:
-    """Have the system kill this process when the one that forked it is gone, whatever it is at by
-    then. Linux only.
+    """Have the system kill this process as soon as the one that forked it is gone. Linux only.
 
     A thread of our own would not do: native code that keeps the interpreter's lock keeps that
     thread waiting, too.
@@ -167,8 +164,7 @@ def following(gone: Callable[[], bool]) -> contextlib.AbstractContextManager[Non
 
 
 def threads() -> int:
-    """Return the number of threads of this process, those of libraries included, gradestack's own
-    left out.
+    """Return the number of threads of this process, without those that gradestack started.
 
     Those write to files and synchronise them by calls of the system, and take no lock that a
     process forked meanwhile could wait for: it lacks the thread, and misses nothing.

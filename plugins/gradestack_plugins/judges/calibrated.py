@@ -333,8 +333,10 @@ class Calibrated(IntervalAggregator):
 def rogan_gladen(
     passed: int, n: int, tasks: int, cells: Sequence[int], confidence: float
 ) -> tuple[float | None, dict[str, JSON]]:
-    """Return the rate by Se and Sp, cut to [0, 1], with Lang and Reiczigel's interval (2014) or why
-    there is none.
+    """Compute the rate corrected by sensitivity and specificity, cut to [0, 1].
+
+    Returns:
+        The rate; Lang and Reiczigel's interval (2014), or the reason why there is none.
     """
     figures = table_figures(*cells)
     if not n:

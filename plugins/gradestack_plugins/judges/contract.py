@@ -121,9 +121,7 @@ def marked(question: str, data: str) -> tuple[str, str]:
 
 
 def reply_text(reply: Reply | None) -> tuple[str, str | None]:
-    """Return the text of a reply, without the fence it may stand in, or the code of why it has
-    none.
-    """
+    """Return the text of a reply without its fence, or the code of the problem if it has none."""
     if reply is None:
         return "", "not_judged"
     if reply.refusal or reply.finish in _FINISHES:

@@ -131,9 +131,7 @@ class Journal:
         return self._data
 
     def check(self) -> None:
-        """Check that it is there, and that every line is whole, in its place and contradicts no
-        other.
-        """
+        """Check that the journal is there, and that each line is whole, in place and consistent."""
         if not self.path.is_file():
             fix = "`gradestack judge` asks for them and writes this file"
             raise ConfigError(f"{self.shown}: no judgements are on record; {fix}")

@@ -171,7 +171,11 @@ class Pair(NamedTuple):
 
 
 def compare_values(pair: Pair, verdicts: Any, settings: SideFiles) -> tuple[float, bool]:
-    """Return the value F1 of a pair, and whether a judge is asked about it."""
+    """Compare the argument values of a pair of calls.
+
+    Returns:
+        The F1 of the values; whether a judge is asked about any of them.
+    """
     known = as_map(verdicts).get(pair.step, {})
     tools = {tool.name: tool.parameters for tool in settings.tools or ()}
     names = [name for name in dict.fromkeys(pair.ours.names) if name in tools]

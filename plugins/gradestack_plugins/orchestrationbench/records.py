@@ -154,8 +154,9 @@ def read_verdicts(path: Path) -> Verdicts:
 
 
 def verdicts_for(verdicts: Verdicts | None, relative: str, trial: str) -> TrialVerdicts | None:
-    """Return the verdicts of one trial, by relative path or bare file name, by run name or
-    number; None when no judge was asked.
+    """Look up the recorded verdicts of one trial; None when no judge was asked.
+
+    They stand under the file's relative path or bare name, then under the run's name or number.
     """
     if verdicts is None:
         return None

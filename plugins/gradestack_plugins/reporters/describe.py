@@ -28,9 +28,7 @@ _ENTRIES = {
 
 
 def component_data(registry: Registry, kind: str | None = None) -> dict[str, list[Any]]:
-    """Return every component, broken plugins and names that several distributions offer, as JSON
-    data.
-    """
+    """List all components as JSON data, with broken plugins and names that are offered twice."""
     if kind is not None and kind not in KINDS:
         hint, known = suggest(kind, KINDS), ", ".join(KINDS)
         raise ConfigError(f"unknown kind {kind!r}{hint}; there are: {known}")

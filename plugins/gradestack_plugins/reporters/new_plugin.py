@@ -31,8 +31,7 @@ _CHOOSE = "choose another name"
 
 
 def start(name: str, parts: Collection[Any], registry: Registry) -> Iterator[Path]:
-    """Write a metric in one file (``FILE.py``), or a package with its test in a folder, and yield
-    the files.
+    """Write a metric as one file (``FILE.py``) or a package with a test; yield the files.
 
     Lines of a template that end in ``#with PART``, or ``#without PART``, are those of packages that
     have it, or not.

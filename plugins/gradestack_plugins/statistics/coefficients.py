@@ -21,8 +21,9 @@ def percent_agreement(table: Table) -> float | None:
 
 
 def kappa(table: Table) -> float | None:
-    """Return Cohen's kappa, ``(p_o - p_e) / (1 - p_e)`` with ``p_e`` = sum over classes of both
-    raters' shares.
+    """Return Cohen's kappa, ``(p_o - p_e) / (1 - p_e)``.
+
+    ``p_e`` is the sum over classes of the product of both raters' shares.
     """
     n, observed = sum(table.values()), percent_agreement(table)
     left, right = _margins(table)
@@ -33,8 +34,9 @@ def kappa(table: Table) -> float | None:
 
 
 def ac1(table: Table) -> float | None:
-    """Return Gwet's AC1, whose ``p_e`` is the sum of pi (1 - pi) over q - 1, pi the mean share of
-    each of q classes.
+    """Return Gwet's AC1, ``(p_o - p_e) / (1 - p_e)``.
+
+    ``p_e`` is the sum of pi (1 - pi) over q - 1, pi the mean share of each of q classes.
     """
     n, observed = sum(table.values()), percent_agreement(table)
     left, right = _margins(table)

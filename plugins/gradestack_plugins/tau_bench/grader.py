@@ -340,9 +340,7 @@ def _reward_reasons(sample: Sample) -> Iterator[Reason]:
 
 
 def reward_of(value: Any) -> float | None:
-    """Return a recorded reward, None when it is no finite number, or larger than any
-    score may be.
-    """
+    """Return a recorded reward; None if it is no finite number, or above the largest score."""
     number = finite_number(value)
     return number if number is not None and abs(number) <= LARGEST_SCORE else None
 

@@ -90,8 +90,9 @@ def similarity(expected: Any, actual: Any, budget: Budget, depth: int = 0) -> fl
 def best_partner(
     expected: Any, candidates: list[Any], budget: Budget, depth: int = 0
 ) -> tuple[float, int]:
-    """Return the highest similarity of ``expected`` to any candidate and the index of the first
-    that reaches it.
+    """Return the highest similarity of ``expected`` to a candidate, and that one's index.
+
+    The index is that of the first candidate that reaches it.
     """
     best, best_index = 0.0, 0
     for index, candidate in enumerate(candidates):

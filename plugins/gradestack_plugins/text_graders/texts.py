@@ -218,8 +218,9 @@ def _kind(value: JSON) -> type:
 
 
 def first_difference(expected: JSON, actual: JSON) -> tuple[str, JSON, JSON] | None:
-    """Return (JSON pointer, expected, actual) of the first difference in document order, None for
-    equal values.
+    """Return (JSON pointer, expected, actual) of the first difference; None for equal values.
+
+    First is meant in the order of the document.
     """
     waiting: list[tuple[str, Any, Any]] = [("", expected, actual)]
     while waiting:

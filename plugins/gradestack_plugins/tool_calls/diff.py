@@ -79,9 +79,7 @@ def arguments_of(arguments: Mapping[str, Any] | None) -> Arguments:
 
 
 def _raw_of(call: ToolCall | ExpectedCall) -> str | None:
-    """Return the text of arguments that are no object; None where they are one or there are
-    none.
-    """
+    """Return the text of arguments that are no object; None for an object or no arguments."""
     return call.raw_arguments if call.arguments is None else None
 
 
@@ -167,8 +165,9 @@ class Terms:
         return call.leaves[tool]
 
     def made_leaves(self, call: Made, expected: Arguments, rules: Mapping[str, Rule]) -> Leaves:
-        """Return the leaves of a call that are compared with an expected one of these arguments and
-        rules.
+        """Return the leaves of a call made that are compared with an expected one.
+
+        ``expected`` and ``rules`` are the arguments and rules of that one.
         """
         if self.tool.defaults:
             return self._leaves(self._without_defaults(call, {*expected, *rules}), rules)

@@ -299,5 +299,5 @@ class ToolCalls(Grader):
 
 
 def _rank(grade: Grade) -> tuple[bool, float, bool]:
-    """Return a key of which the best grade has the greatest."""
+    """Return a sorting key of a grade, whose greatest belongs to the best one."""
     return grade.score is not None, grade.score or 0.0, bool(grade.passed)

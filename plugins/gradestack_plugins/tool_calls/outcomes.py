@@ -110,7 +110,7 @@ def score_calls(
 
 
 def _place_of(outcome: Outcome) -> tuple[bool, int]:
-    """Return the place of an outcome: expected calls first, then extra ones."""
+    """Return a sorting key of an outcome: whether the call is extra, and its number."""
     call = outcome.expected or outcome.made
     return outcome.expected is None, 0 if call is None else call.index
 
@@ -155,7 +155,7 @@ def _mistake(matching: Matching, call: Expected, made: Made) -> Unmatched:
 def _judge(
     counts: Mapping[str, int], figures: tuple[Ratio, ...], options: Options
 ) -> tuple[Ratio, bool]:
-    """Return score and verdict."""
+    """Compute the score as a ratio, and whether the run passes."""
     missing, extra = counts["missing"], counts["extra"]
     has_wrong_extra = extra and options.extra != "allow"
     passed = not missing and not has_wrong_extra and counts["exact"] == counts["matched"]

@@ -214,8 +214,11 @@ _COMPARED = ("same verdict", "of", "passes more", "less")
 
 
 def _compare(masks: _Masks, base: str, key: str) -> list[blocks.Cell]:
-    """Return four numbers of samples: those with the verdict of the outcome, all compared, those
-    that pass where the outcome does not, and the reverse.
+    """Count the samples on which a rule agrees with the outcome grader, and those where it differs.
+
+    Returns:
+        Samples with the outcome's verdict; all compared; those that pass where the outcome does
+        not, and the reverse.
     """
     if not base:
         return []
@@ -231,9 +234,7 @@ def _compare(masks: _Masks, base: str, key: str) -> list[blocks.Cell]:
 def _average(
     metrics: Mapping[str, Any], key: str
 ) -> tuple[float | None, tuple[float, float] | None]:
-    """Return the average of a grader, and the interval of the aggregator's figure that estimates
-    it.
-    """
+    """Return a grader's average, with the interval of the aggregator that estimates it."""
     by_metric = as_map(metrics.get("by_metric"))
     average = as_number(as_map(by_metric.get(key)).get("avg_score_attempted"))
     if average is None:

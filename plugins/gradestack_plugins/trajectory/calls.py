@@ -68,8 +68,9 @@ def state_of(call: ToolCall) -> State:
 def judged_calls(
     sample: Sample, count: Count = "attempted", requestor: str | None = ASSISTANT
 ) -> list[ToolCall] | Grade:
-    """Return the calls that count, of one requestor or of all, or the grade of a sample of which
-    they are not known.
+    """Return the calls that count, those of one requestor or of all.
+
+    A grade is returned instead for a sample whose calls are not known.
     """
     if sample.calls is None:
         return calls_unknown(sample)

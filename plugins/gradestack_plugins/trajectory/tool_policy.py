@@ -421,9 +421,7 @@ def _first_in_order(patterns: Sequence[CallPattern], calls: Iterable[ToolCall]) 
 
 
 def _after_final(turns: Iterable[Iterable[Message]]) -> Iterator[Reason]:
-    """Yield the calls made after the agent has given an answer without calls, before anybody else
-    spoke.
-    """
+    """Yield the calls made after an answer without calls, before anybody else has spoken."""
     is_final = False
     for message in chain.from_iterable(turns):
         if message.role == "assistant":

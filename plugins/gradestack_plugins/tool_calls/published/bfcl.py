@@ -94,9 +94,7 @@ def _is_right(wanted: Wanted, made: Made) -> bool:
 
 
 def _all_found(sample: Sample, made: Sequence[Made]) -> bool:
-    """Return whether each of several expected calls can have a call of its own that fits it, and
-    none is left over.
-    """
+    """Check that expected calls and calls made can be paired one to one, each pair fitting."""
     gold, tools = sample.expected.calls or (), sample.tools or ()
     if len(gold) < 2 or len(gold) != len(made):
         return False

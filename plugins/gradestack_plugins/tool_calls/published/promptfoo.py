@@ -114,8 +114,7 @@ def _matcher_of(glob: str) -> Callable[[str], bool]:
 
 
 def _units(text: str) -> str:
-    """Return a text as JavaScript's patterns see it that ignore case: 16 bits at a time, in upper
-    case.
+    """Write a text as JavaScript's case-insensitive patterns see it: 16 bits a unit, upper case.
 
     A character keeps its case where the other is longer, or where it alone is beyond ASCII.
     """

@@ -193,7 +193,7 @@ class Adk(DocumentReader):
 
     @override
     def samples_of_record(
-        self, record: dict[str, Any], source: Source, made: str
+        self, record: dict[str, Any], source: Source, fallback_id: str
     ) -> Iterable[Sample]:
         if self.is_record(record):
             record = {"eval_id": record["name"], "conversation": record["data"]}
@@ -201,10 +201,10 @@ class Adk(DocumentReader):
             record = _in_snake(record)
         if _OF_RESULTS.isdisjoint(record):
             case, remarks = convert_record(record, _Case)
-            sample = _case_sample(case, source, made, remarks)
+            sample = _case_sample(case, source, fallback_id, remarks)
         else:
             result, remarks = convert_record(record, _Result)
-            sample = _result_sample(result, source, made, remarks)
+            sample = _result_sample(result, source, fallback_id, remarks)
         return [sample]
 
 
@@ -244,8 +244,8 @@ def _entries(turn: _Turn, remarks: dict[str, int]) -> Iterator[dict[str, Any]]:
     """Yield the messages of a turn, and count in remarks what is left out of it."""
     yield from _questions(turn)
     recorded = turn.intermediate_data or {}
-    between, wrong = convert_record(recorded, _Between)
-    remarks |= wrong
+    between, field_remarks = convert_record(recorded, _Between)
+    remarks |= field_remarks
     for event in between.invocation_events:
         for content in _messages_of(event.content):
             usage = event.usage_metadata
@@ -288,17 +288,19 @@ def _expectation(turns: list[_Turn], state: Any, remarks: dict[str, int]) -> Exp
     return Expectation(calls=calls if are_known else None, text=talk.text, state=state or None)
 
 
-def _case_sample(case: _Case, source: Source, made: str, remarks: dict[str, int]) -> Sample:
+def _case_sample(case: _Case, source: Source, fallback_id: str, remarks: dict[str, int]) -> Sample:
     """Return the sample of a case: what is asked and expected."""
     talk = conversation_of(None, turns=map(_questions, case.conversation))
     expected = _expectation(case.conversation, case.final_session_state, remarks)
     talk.remarks |= remarks
-    known = named(case.eval_id, made)
+    known = named(case.eval_id, fallback_id)
     # nothing is missing where no question is answered: an error is known, and there is none
     return log_sample(known, talk, source, expected=expected, error=None)
 
 
-def _result_sample(result: _Result, source: Source, made: str, remarks: dict[str, int]) -> Sample:
+def _result_sample(
+    result: _Result, source: Source, fallback_id: str, remarks: dict[str, int]
+) -> Sample:
     """Return the sample of a result: what was done, what was expected, and recorded scores."""
     pairs = result.eval_metric_result_per_invocation
     actual = [pair.actual_invocation for pair in pairs if pair.actual_invocation]
@@ -306,7 +308,7 @@ def _result_sample(result: _Result, source: Source, made: str, remarks: dict[str
     session, status = result.session_id, str(result.final_eval_status)
     known = named(
         result.eval_id,
-        made,
+        fallback_id,
         trace={"session_id": session} if session else {},
         facets={"eval_status": _STATUSES.get(status, status)} if result.final_eval_status else {},
     )

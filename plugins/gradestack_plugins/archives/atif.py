@@ -169,13 +169,13 @@ class Atif(DocumentReader):
 
     @override
     def samples_of_record(
-        self, record: dict[str, Any], source: Source, made: str
+        self, record: dict[str, Any], source: Source, fallback_id: str
     ) -> Iterator[Sample]:
         if is_trial(record):
-            for sample in _samples(_without_steps(record), source, made, None):
+            for sample in _samples(_without_steps(record), source, fallback_id, None):
                 yield replace(sample, remarks={"trial_without_trajectory": 1})
         elif _is_trajectory(record):
-            yield from _samples(record, source, made, None)
+            yield from _samples(record, source, fallback_id, None)
         else:
             raise ValueError("expected schema_version ATIF-v1.0 to ATIF-v1.8, and a list of steps")
 
@@ -219,7 +219,7 @@ def _parts_of_others(paths: set[Path]) -> set[Path]:
 
 
 def _named_files(path: Path) -> Iterator[Path]:
-    """Yield the files that a trajectory names; none of a file that is large, or cannot be read."""
+    """Yield the files that a trajectory names; a large or unreadable file names none."""
     with suppress(OSError, ValueError):
         content = read_regular(path) if path.stat().st_size < _LARGEST else b""
         for name in _REFERENCE.findall(content):
@@ -230,7 +230,7 @@ _LARGEST: Final = 1 << 26
 
 
 def _other(name: Any, path: Path, visited: set[Path]) -> dict[str, Any] | None:
-    """Return the trajectory in a file below the folder of another; None where there is none."""
+    """Return the trajectory in a file below the folder of another, None for any other file."""
     if not isinstance(name, str):
         return None
     other: Any = None
@@ -303,12 +303,12 @@ def _trial_facts(trial: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _samples(
-    record: dict[str, Any], source: Source, made: str, parent: Sample | None
+    record: dict[str, Any], source: Source, fallback_id: str, parent: Sample | None
 ) -> Iterator[Sample]:
     """Yield the sample of a trajectory, and behind it those of its sub-agents."""
-    trajectory, wrong = convert_record(record, _Trajectory)
+    trajectory, field_remarks = convert_record(record, _Trajectory)
     talk, agent, session = Conversation(), trajectory.agent, trajectory.session_id
-    talk.remarks |= wrong
+    talk.remarks |= field_remarks
     for step in trajectory.steps:
         _read_step(step, talk)
     cluster = None if parent is None else parent.cluster or parent.id
@@ -316,7 +316,7 @@ def _samples(
     facets["subagent_of"] = None if parent is None else parent.id
     identity = named(
         trajectory.trajectory_id or session,
-        made,
+        fallback_id,
         cluster,
         {} if session is None else {"session_id": session},
         {name: value for name, value in facets.items() if value is not None},
@@ -343,7 +343,7 @@ def _samples(
     sample = _completed(sample, extension) if extension else sample
     yield sample
     for inner in agents:
-        yield from _samples(inner, source, made, sample)
+        yield from _samples(inner, source, fallback_id, sample)
 
 
 def _completed(sample: Sample, extension: Mapping[str, Any]) -> Sample:
@@ -373,8 +373,8 @@ def _complete_call(call: ToolCall, extension: Mapping[str, Any]) -> None:
 
 def _read_step(recorded: dict[str, Any], talk: Conversation) -> None:
     """Read one step, with the results of its calls."""
-    step, wrong = convert_record(recorded, _Step)
-    talk.remarks |= {f"steps.{remark}": 1 for remark in wrong}
+    step, field_remarks = convert_record(recorded, _Step)
+    talk.remarks |= {f"steps.{remark}": 1 for remark in field_remarks}
     role, results = _ROLES.get(step.source or ""), step.observation.results
     if role is None:
         talk.remark("step_without_source")
@@ -394,10 +394,10 @@ def _read_step(recorded: dict[str, Any], talk: Conversation) -> None:
         message["reasoning_content"] = step.reasoning_content
         message["model"] = step.model_name
     talk.read([message])
-    made = talk.calls[count:]
+    new_calls = talk.calls[count:]
     for result in results:
         _read_result(result, talk)
-    for call, written in zip(made, calls, strict=False):
+    for call, written in zip(new_calls, calls, strict=False):
         if written.extra.gradestack:
             _complete_call(call, written.extra.gradestack)
 
@@ -448,7 +448,7 @@ def _usage(metrics: Any, prefix: str = "") -> Usage | None:
 
 
 def _total_usage(final: Any, talk: Conversation) -> Usage | None:
-    """Return the final metrics, else the sum over steps; that they differ is remarked."""
+    """Return the final metrics, else the sum over steps, and count a remark if they differ."""
     total, steps = _usage(final, "total_"), added(map(_usage, talk.usages))
     if total is None or steps is None:
         return steps if total is None else replace(total, requests=None)

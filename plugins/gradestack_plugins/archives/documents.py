@@ -58,12 +58,17 @@ class DocumentReader(WholeDocuments):
 
     @abc.abstractmethod
     def samples_of_record(
-        self, record: dict[str, Any], source: Source, made: str
+        self, record: dict[str, Any], source: Source, fallback_id: str
     ) -> Iterable[Sample]:
         """Return the samples of one record.
 
+        Args:
+            record: The record.
+            source: Its place.
+            fallback_id: The id of a sample whose record has none.
+
         Raises:
-            ValueError: There is none; the message becomes the reason of a bad record.
+            ValueError: The record holds no sample; the message becomes a bad record's reason.
         """
 
     @classmethod
@@ -103,30 +108,30 @@ class DocumentReader(WholeDocuments):
     ) -> Iterator[Sample | BadRecord]:
         """Yield the samples of a document, or of a record by itself."""
         records = self.records_in(value)
-        alone = f"{stem}:{source.ordinal}"
+        record_id = f"{stem}:{source.ordinal}"
         if records is None:
-            yield from self.guarded(partial(self._samples_of_own, alone), value, source)
+            yield from self.guarded(partial(self._samples_of_own, record_id), value, source)
             return
-        made = stem if is_whole else alone
+        prefix = stem if is_whole else record_id
         for number, record in enumerate(records):
             record_source = replace(source, ordinal=number) if is_whole else source
-            read = partial(self._samples_of_object, f"{made}:{number}")
+            read = partial(self._samples_of_object, f"{prefix}:{number}")
             yield from self.guarded(read, record, record_source)
 
-    def _samples_of_own(self, made: str, value: Any, source: Source) -> Iterable[Sample]:
+    def _samples_of_own(self, fallback_id: str, value: Any, source: Source) -> Iterable[Sample]:
         if isinstance(value, dict) and not self.is_own(value):
             raise ValueError("it is of another form, and not read")
-        return self._samples_of_object(made, value, source)
+        return self._samples_of_object(fallback_id, value, source)
 
-    def _samples_of_object(self, made: str, record: Any, source: Source) -> Iterable[Sample]:
+    def _samples_of_object(self, fallback_id: str, record: Any, source: Source) -> Iterable[Sample]:
         if not isinstance(record, dict):
             raise ValueError(f"expected an object, found {compact(record)[:60]}")
-        return self.samples_of_record(record, source, made)
+        return self.samples_of_record(record, source, fallback_id)
 
 
 def named(
     identifier: Any,
-    made: str,
+    fallback_id: str,
     cluster: str | None = None,
     trace: Mapping[str, str] = NOTHING,
     facets: Mapping[str, Any] = NOTHING,
@@ -135,7 +140,7 @@ def named(
     is_number = isinstance(identifier, int) and not isinstance(identifier, bool)
     if is_number or (isinstance(identifier, str) and identifier):
         return Identity(str(identifier), None, cluster, trace, facets, NOTHING)
-    return Identity(made, None, cluster, trace, {**facets, "id_made": True}, {"id_made": 1})
+    return Identity(fallback_id, None, cluster, trace, {**facets, "id_made": True}, {"id_made": 1})
 
 
 _camel: Final = partial(re.sub, "_(.)", lambda letter: letter[1].upper())
@@ -150,7 +155,7 @@ def _spellings(keys: tuple[str, ...]) -> tuple[str, ...]:
 def at(holder: Any, *keys: str) -> Any:
     """Return the first value under some keys of an object, in snake or in camel case.
 
-    None where there is none.
+    None where no key has a value.
     """
     if isinstance(holder, dict):
         for name in _spellings(keys):

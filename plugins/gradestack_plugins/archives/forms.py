@@ -297,12 +297,13 @@ class _Trajectory:
         sample = self.sample
         messages = [message for turn in sample.turns for message in turn]
         calls = [call for call in sample.calls or () if call.requestor == "assistant"]
-        made: list[ToolCall] = []
+        calls_of_messages: list[ToolCall] = []
         for message in messages:
-            made += message.tool_calls if message.role == "assistant" else ()
-        if [call.name for call in made] == [call.name for call in calls]:
-            made = calls
-        waiting = iter(made)
+            if message.role == "assistant":
+                calls_of_messages += message.tool_calls
+        if [call.name for call in calls_of_messages] == [call.name for call in calls]:
+            calls_of_messages = calls  # the same ones, with their results
+        waiting = iter(calls_of_messages)
         for message in messages:
             self._add_message(message, waiting)
         if not messages:
@@ -310,7 +311,7 @@ class _Trajectory:
             for text in questions:
                 self._add_step("user", text)
         has_answer = sample.calls is not None or sample.text is not None
-        if (calls and not made) or (not messages and has_answer):
+        if (calls and not calls_of_messages) or (not messages and has_answer):
             self._add_calls(self._last_answer(None if messages else sample.text), calls)
         for call, step, identifier in self._open:
             if call.status in {"ok", "error"} or call.result is not None:

@@ -76,7 +76,7 @@ def _results(folder: Input) -> list[Path]:
     """Return the results of all trials below a folder, in order.
 
     Raises:
-        DataError: There is none.
+        DataError: The folder holds no trial.
     """
     results = sorted(_results_below(folder.path))
     if not results:

@@ -146,13 +146,13 @@ class Promptfoo(DocumentReader):
 
     @override
     def samples_of_record(
-        self, record: dict[str, Any], source: Source, made: str
+        self, record: dict[str, Any], source: Source, fallback_id: str
     ) -> Iterable[Sample]:
-        row, wrong = convert_record(_in_snake(record), _Row)
+        row, field_remarks = convert_record(_in_snake(record), _Row)
         test = row.test_case
         talk = Conversation()
         talk.results = False
-        talk.remarks |= wrong
+        talk.remarks |= field_remarks
         question = _question(row.prompt.raw, row.vars or test.vars or {})
         talk.read([*question, *_reply_entries(row.response.get("output"))])
         talk.remark_amounts([row.cost, row.latency_ms])
@@ -169,7 +169,7 @@ class Promptfoo(DocumentReader):
         usage = _with_amounts(usage_of(tokens), row.cost, _seconds_of(row.latency_ms))
         model = row.provider.get("id") if isinstance(row.provider, dict) else row.provider
         sample = log_sample(
-            named(row.test_idx, made, facets=facets),
+            named(row.test_idx, fallback_id, facets=facets),
             talk,
             source,
             model=text_or_none(model),
@@ -337,11 +337,11 @@ class DeepEval(DocumentReader):
 
     @override
     def samples_of_record(
-        self, record: dict[str, Any], source: Source, made: str
+        self, record: dict[str, Any], source: Source, fallback_id: str
     ) -> Iterable[Sample]:
-        case, wrong = convert_record(_in_snake(record), _Case)
+        case, field_remarks = convert_record(_in_snake(record), _Case)
         talk = Conversation()
-        talk.remarks |= wrong
+        talk.remarks |= field_remarks
         _read_turns(case, talk)
         models, spent = _requests(case.trace)
         talk.remark_amounts([case.token_cost, case.completion_time])
@@ -352,7 +352,7 @@ class DeepEval(DocumentReader):
         facets = _scalars(case.additional_metadata or case.metadata or {})
         facets |= {"tags": case.tags} if case.tags else {}
         sample = log_sample(
-            named(case.name, made, facets=facets),
+            named(case.name, fallback_id, facets=facets),
             talk,
             source,
             model=text_or_none(models.pop() if len(models) == 1 else case.model),
@@ -382,7 +382,7 @@ def _read_turns(case: _Case, talk: Conversation) -> None:
 
 
 def _scores(case: _Case, talk: Conversation) -> dict[str, Any]:
-    """Return the scores of metrics and the verdict; a metric that failed is remarked."""
+    """Return the scores of metrics and the verdict, and count a remark for a failed metric."""
     scores: dict[str, Any] = {}
     for metric in case.metrics_data:
         if metric.name is not None and metric.score is not None:
@@ -430,14 +430,14 @@ def _expected_calls(case: _Case) -> tuple[ExpectedCall, ...] | None:
     return tuple(calls)
 
 
-def _read_turn(turn: Mapping[str, Any], made: Any, talk: Conversation) -> None:
+def _read_turn(turn: Mapping[str, Any], recorded_calls: Any, talk: Conversation) -> None:
     """Read the calls of a turn with their results, and its message."""
     content = turn.get("content")
-    tools = [tool for tool in as_list(made) if isinstance(tool, dict)]
-    for tool in as_list(made):
+    tools = [tool for tool in as_list(recorded_calls) if isinstance(tool, dict)]
+    for tool in as_list(recorded_calls):
         if tool and not isinstance(tool, dict):
             talk.remark_unread("entry of `toolsCalled`")
-    if tools or (made == [] and content is None):
+    if tools or (recorded_calls == [] and content is None):
         talk.step += 1
         talk.text = None
         calls = [_made_call(tool, talk) for tool in tools]

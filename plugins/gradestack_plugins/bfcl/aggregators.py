@@ -90,10 +90,10 @@ class BfclCategories(Aggregator):
             scores = list(chain.from_iterable(tasks))
             entries[category] = len(scores)
             accuracy[category] = math.fsum(scores) / len(scores)
-            cells = Counter[tuple[float, ...]](
+            task_counts = Counter[tuple[float, ...]](
                 (float(len(task)), math.fsum(task)) for task in tasks
             )
-            intervals[category] = {**ratio_interval(cells, confidence=self.confidence)}
+            intervals[category] = {**ratio_interval(task_counts, confidence=self.confidence)}
         return {
             "accuracy": {**accuracy},
             "accuracy_interval": intervals,

@@ -148,9 +148,10 @@ class Bfcl(RecordReader):
             answered.update(ids, map(base_id, ids))
             yield from _unmatched(paths[input_file].below(name).shown, ids, index.side, str(path))
         yield from index.side.unusable
-        left = [name for name in index.side.questions if name not in answered]
-        if left:
-            yield f"{len(left)} question(s) without a result: {first_of(left, _NAMED)}"
+        unanswered = [name for name in index.side.questions if name not in answered]
+        if unanswered:
+            names = first_of(unanswered, _NAMED)
+            yield f"{len(unanswered)} question(s) without a result: {names}"
 
     def files(self, inputs: Inputs, index: Index) -> Iterator[RecordFile]:
         """Yield the files samples are made of."""

@@ -189,13 +189,13 @@ def sample_of(
         scored: The path of its file, under which the scores are found.
 
     Raises:
-        ValueError: It has no id by which it is joined with its question, or no result.
+        ValueError: The record has no id by which it is joined with its question, or no result.
     """
-    result, wrong = convert_record(record, Result)
+    result, field_remarks = convert_record(record, Result)
     identifier, output = result.id, result.result
     question = find(side.questions, identifier)
     reply = Reply(question or Question())
-    reply.remarks.update(wrong)
+    reply.remarks.update(field_remarks)
     has_failed = isinstance(output, str) and output.startswith(_FAILED)
     turns = () if has_failed else _turns(result, reply)
     expected, truth_is_readable = expected_of(side, identifier, category)

@@ -197,7 +197,7 @@ _LEFT_OUT = ""
 
 
 class Unusable(ValueError):
-    """A ground truth that is none of the known forms."""
+    """A ground truth that has no known form."""
 
 
 class _SeveralValues(ValueError):
@@ -467,11 +467,11 @@ class Scores(msgspec.Struct, frozen=True, kw_only=True):
     """Under the ids that entries have today."""
     total: int | None = None
     entries: int = 0
-    """How many results there are."""
+    """Number of results."""
 
     @property
     def complete(self) -> bool:
-        """Whether it is of all the results, so that those it does not list passed."""
+        """Whether the scores cover all results, so that those not among the failures passed."""
         return self.total == self.entries
 
 
@@ -572,7 +572,7 @@ def _root(path: Path) -> tuple[Path, tuple[str, ...]]:
 
 
 def counterpart(path: Path, side: str) -> Path | None:
-    """Return the score file of a result file, or the other way round; None where there is none."""
+    """Return the score file of a result file, or the other way round; None if it does not exist."""
     root, below = _root(path)
     name = re.sub(r"_(result|score)\.json", f"_{side}.json", below[-1])
     folders = [path.parent]

@@ -69,7 +69,7 @@ def _is_call(document: Any) -> bool:
 
 
 def _documents(text: str) -> list[Any]:
-    """Return the JSON documents that a text is, one behind the other; none where it is more."""
+    """Split a text into the JSON documents that follow each other; an empty list for other text."""
     position = 0
     documents = []
     while position < len(text):

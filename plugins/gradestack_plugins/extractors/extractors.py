@@ -211,10 +211,10 @@ class ToolArguments(Extractor):
 
     @override
     def extract(self, sample: Sample) -> str:
-        first = first_call(sample, self.tool_name)
-        if first is None:
+        call_and_messages = first_call(sample, self.tool_name)
+        if call_and_messages is None:
             return "{}"
-        call, _ = first
+        call, _ = call_and_messages
         if call.raw_arguments is not None:
             return call.raw_arguments
         return "" if call.arguments is None else compact(dict(call.arguments))
@@ -232,8 +232,8 @@ class ToolOutput(Extractor):
 
     @override
     def extract(self, sample: Sample) -> str:
-        first = first_call(sample, self.tool_name)
-        return "" if first is None else output_text(*first)
+        call_and_messages = first_call(sample, self.tool_name)
+        return "" if call_and_messages is None else output_text(*call_and_messages)
 
 
 PATHS: tuple[tuple[str, ...], ...] = (

@@ -26,7 +26,7 @@ _SURE: Final = 0.96
 class AutoGenState(RunReader):
     """Reads the states that AutoGen's agents and teams save, a JSON document each.
 
-    Of a team the thread of its manager is the run.
+    The run of a team is the thread of its manager.
     """
 
     example_file = "team_state.json"
@@ -142,7 +142,7 @@ def _updates_of(record: Any) -> list[Any] | None:
 
 
 def _state_of(record: Any) -> list[Any]:
-    """Return the messages of a graph's state; none of another record.
+    """Return the messages of a graph's state; an empty list for another record.
 
     LangChain's messages, each with an id, are a state: lists of messages alone are anybody's.
     """

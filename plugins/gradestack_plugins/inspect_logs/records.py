@@ -104,7 +104,7 @@ def sample_of(value: Any, header: Header, source: Source) -> Sample:
     """Return the sample of a record of a log, whose attachments are known by name.
 
     Raises:
-        ValueError: It has no id, or its messages are no list.
+        ValueError: The record has no id, or its messages are no list.
     """
     record, remarks = convert_record(value, _Record)
     attachments = _Attachments(record.attachments, remarks)
@@ -164,7 +164,7 @@ class _Attachments:
         self._remarks = remarks
 
     def resolved(self, value: JSON) -> JSON:
-        """Return a value with the texts that it names; missing texts are remarked."""
+        """Return a value with the texts that it names, and count a remark for missing ones."""
         if isinstance(value, str):
             return self._text(value) if value.startswith(ATTACHMENT) else value
         if isinstance(value, list):

@@ -63,7 +63,9 @@ class GoalCompletion(Aggregator):
     def _figures(self, by_scenario: Mapping[str, list[float]]) -> dict[str, JSON]:
         """Compute the share of scenarios in which every goal was completed, with its interval."""
         completed = [min(scores) >= 1.0 for scores in by_scenario.values()]
-        cells = Counter[tuple[float, ...]]((1.0, float(is_completed)) for is_completed in completed)
+        scenario_counts = Counter[tuple[float, ...]](
+            (1.0, float(is_completed)) for is_completed in completed
+        )
         count = len(completed)
         if not count:
             return {"scenarios": 0, "scenario_goal_completion": None}
@@ -71,7 +73,7 @@ class GoalCompletion(Aggregator):
             "scenarios": count,
             "scenario_goal_completion": sum(completed) / count,
             "scenario_goal_completion_interval": {
-                **ratio_interval(cells, confidence=self.confidence)
+                **ratio_interval(scenario_counts, confidence=self.confidence)
             },
         }
 

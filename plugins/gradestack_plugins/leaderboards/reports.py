@@ -288,7 +288,7 @@ def _is_report(value: Any) -> bool:
 
 
 def _instances_in(value: Any) -> Mapping[str, Any]:
-    """Return the instances of a report by id; none where it is no such report."""
+    """Return the instances of a report by id; an empty object for other values."""
     instances = as_map(value)
     verdicts = [as_map(entry).get("resolved") for entry in instances.values()]
     return instances if all(isinstance(verdict, bool) for verdict in verdicts) else {}

@@ -354,25 +354,26 @@ def _one_message(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def execution_of(span: Span) -> Execution:
-    """Return the execution of a call that a span is."""
+    """Read the execution of a tool call from a span of kind ``tool``."""
     attributes = span.attributes
     name, identifier = first_of(attributes, "tool") or span.name, first_of(attributes, "call")
-    made = Execution(as_text(name), text_or_none(identifier))
-    made.arguments, made.result = first_of(attributes, "arguments"), first_of(attributes, "result")
-    if attributes.get("traceloop.span.kind") == "tool" and made.arguments is None:
+    execution = Execution(as_text(name), text_or_none(identifier))
+    execution.arguments = first_of(attributes, "arguments")
+    execution.result = first_of(attributes, "result")
+    if attributes.get("traceloop.span.kind") == "tool" and execution.arguments is None:
         entity = as_map(decoded(attributes.get("traceloop.entity.input")))
-        made.arguments = entity.get("kwargs") or entity.get("inputs") or entity
-        made.result = decoded(attributes.get("traceloop.entity.output"))
+        execution.arguments = entity.get("kwargs") or entity.get("inputs") or entity
+        execution.result = decoded(attributes.get("traceloop.entity.output"))
     if _RESULT in attributes:
-        made.result = decoded(made.result)
-        if as_map(made.result).keys() == {"result"}:
-            made.result = made.result["result"]
+        execution.result = decoded(execution.result)
+        if as_map(execution.result).keys() == {"result"}:
+            execution.result = execution.result["result"]
     kind = text_or_none(attributes.get("error.type"))
     error = kind if span.error is None else span.error
     if error is not None:
         thrown = next((event for event in span.events if event.name == "exception"), None)
         about = {} if thrown is None else thrown.attributes
         message = text_or_none(about.get("exception.message"))
-        made.error = error or message or kind or "failed"
-        made.error_type = kind or text_or_none(about.get("exception.type"))
-    return made
+        execution.error = error or message or kind or "failed"
+        execution.error_type = kind or text_or_none(about.get("exception.type"))
+    return execution

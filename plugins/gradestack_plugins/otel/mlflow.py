@@ -137,7 +137,7 @@ class MlflowTraces(RecordReader):
 
     @override
     def sample_of(self, record: dict[str, Any], source: Source) -> Sample:
-        trace, wrong = convert_record(record, _Trace)
+        trace, field_remarks = convert_record(record, _Trace)
         info = trace.info
         name = info.trace_id or info.request_id
         if not name:
@@ -149,7 +149,7 @@ class MlflowTraces(RecordReader):
         trace_name = text_or_none(tags.get("mlflow.traceName"))
         if trace_name:
             facets = {"trace_name": trace_name, **facets}
-        expected, remarks = _expected(assessments, {**wrong, **sample.remarks})
+        expected, remarks = _expected(assessments, {**field_remarks, **sample.remarks})
         return replace(sample, facets=facets, expected=expected, remarks=remarks)
 
 

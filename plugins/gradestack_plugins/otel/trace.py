@@ -257,7 +257,7 @@ def recorded_of(
 ) -> dict[str, Any]:
     """Return the scores or labels in events by their names, and their explanations.
 
-    Of several events of a name the last one counts.
+    The last of several events of a name counts.
     """
     scores: dict[str, Any] = {}
     explanations: dict[str, Any] = {}

@@ -41,7 +41,7 @@ def required_uuid(record: Any, noun: str) -> str:
     """Return the uuid of a record, which errors call by a noun.
 
     Raises:
-        ValueError: It has none, or is no object.
+        ValueError: The record has no uuid, or is no object.
     """
     if not isinstance(record, dict):
         raise ValueError(f"expected {noun} (an object), found {compact(record)[:60]}")
@@ -52,10 +52,10 @@ def required_uuid(record: Any, noun: str) -> str:
 
 
 def gold_label(record: Any, key: str, *, required: bool = False) -> str | None:
-    """Return the gold label under a key; None where there is none, unless it is ``required``.
+    """Return the gold label under a key; None for a missing one that is not ``required``.
 
     Raises:
-        ValueError: It is none of the labels.
+        ValueError: The value is not among the labels.
     """
     gold: str | None = record.get(key)
     if gold in LABELS or (gold is None and not required):

@@ -76,18 +76,18 @@ def sample_of_row(row: Mapping[str, Any], identifier: str) -> Sample:
     except ValueError as error:
         raise ValueError(f"the row is not as gradestack wrote it: {error}") from error
     turns = tuple(map(chat.messages, as_list(row.get("trajectory"))))
-    made = chat.made_calls(message for turn in turns for message in turn)
-    return replace(sample, turns=turns, calls=_with_results(sample.calls, made))
+    calls_of_messages = chat.made_calls(message for turn in turns for message in turn)
+    return replace(sample, turns=turns, calls=_with_results(sample.calls, calls_of_messages))
 
 
 def _with_results(
-    calls: tuple[ToolCall, ...] | None, made: tuple[ToolCall, ...]
+    calls: tuple[ToolCall, ...] | None, calls_of_messages: tuple[ToolCall, ...]
 ) -> tuple[ToolCall, ...] | None:
     """Return a row's calls with ids and results of the same calls in its conversation."""
     names = [call.name for call in calls or ()]
-    if not calls or names != [call.name for call in made]:
+    if not calls or names != [call.name for call in calls_of_messages]:
         return calls
-    pairs = zip(calls, made, strict=True)
+    pairs = zip(calls, calls_of_messages, strict=True)
     return tuple(_with_result(call, same) for call, same in pairs)
 
 

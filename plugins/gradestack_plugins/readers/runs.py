@@ -115,7 +115,7 @@ def sample_of_run(run: Run) -> Sample:
 def _hand_results(talk: Conversation, results: Iterable[ToolResult]) -> None:
     """Give calls the results that stand beside the conversation.
 
-    Of a call that has a result already only an error is taken over.
+    A call that has a result already takes over an error only.
     """
     waiting: dict[str, list[ToolCall]] = {}
     for call in talk.calls:

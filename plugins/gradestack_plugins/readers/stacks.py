@@ -51,10 +51,10 @@ def _kind_of_calls(sample: Sample) -> str:
     """Return whether a sample expects calls, the name of a tool, or no call."""
     if sample.expected.alternatives:
         return "calls"
-    expected, made = sample.expected.calls or (), sample.calls or ()
+    expected, predicted = sample.expected.calls or (), sample.calls or ()
     if not expected:
         return "no_call"
-    if len(expected) > 1 or len(made) > 1 or any(call.arguments for call in made):
+    if len(expected) > 1 or len(predicted) > 1 or any(call.arguments for call in predicted):
         return "calls"
     is_name = expected[0].arguments is None and not expected[0].rules
     return "tool" if is_name else "calls"

@@ -83,7 +83,7 @@ def _is_json(text: bytes) -> bool:
 
 
 def _is_document(value: Any) -> bool:
-    """Return whether an object holds records, and is none itself."""
+    """Return whether an object holds records, and is no record itself."""
     return holds_records(value) and not _is_run(value)
 
 
@@ -188,7 +188,7 @@ def _frames(document: dict[str, Any]) -> Iterator[Iterator[dict[str, Any]]]:
 
 
 def rows_by_id(records: dict[str, Any]) -> Rows:
-    """Return the records of an object that holds them by id; none where it is a record."""
+    """Return the records of an object that holds them by id, an empty list for a record."""
     are_objects = all(isinstance(record, dict) for record in records.values())
     if not are_objects or _is_run(records):
         return []

@@ -495,8 +495,8 @@ class Records(StepReader):
             kind = row_kind(record)
             if kind == "score" or (columns.has_steps and kind in ("tool", "other")):
                 return
-        made = f"{stem}:{source.ordinal}"
-        sample = sample_of(record, columns, source, made=made, table=table)
+        fallback_id = f"{stem}:{source.ordinal}"
+        sample = sample_of(record, columns, source, fallback_id=fallback_id, table=table)
         yield with_lost_verdicts(sample, failed_fields) if isinstance(sample, Sample) else sample
 
 
@@ -588,7 +588,7 @@ def _is_a_log(record: dict[str, Any]) -> bool:
 
 
 def _conversations_in(head: bytes) -> list[Any]:
-    """Return the lists in the lines of a beginning, a run each; none where they are no messages."""
+    """Return the lists of messages in the lines of a beginning, a run each."""
     lists: list[Any] = []
     for line in head.splitlines():
         with suppress(JsonProblem):  # the last one may be cut off
@@ -604,8 +604,8 @@ def _proposal(rows: Sequence[Mapping[str, Any]]) -> tuple[str, str, dict[str, st
     """Return the fields of rows, what to do about them, and a mapping where it would compare
     something: question, answer and what was expected as they usually stand.
 
-    Of records that hold lists, objects or whole conversations no column is an answer: they are to
-    be converted.
+    Records that hold lists, objects or whole conversations are to be converted: none of their
+    columns is an answer.
     """
     inner = (objects for row in rows for _, _, objects in layout.object_lists(row))
     parts = parts_of_runs(chain(rows, *inner))

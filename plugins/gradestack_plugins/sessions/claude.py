@@ -327,14 +327,14 @@ def _last_branch(entries: list[_Entry]) -> list[_Entry]:
         for after in following.get(index, ()):
             ends[index] = max(ends[index], ends[after])
             begins_branch[index] = begins_branch[index] or begins_branch[after]
-    left: set[int] = set()
+    left_out: set[int] = set()
     for branches in following.values():
         last = max(branches, key=ends.__getitem__)
-        left |= {index for index in branches if index != last and begins_branch[index]}
+        left_out |= {index for index in branches if index != last and begins_branch[index]}
     for index, branches in following.items():
-        if index in left:
-            left |= set(branches)
-    return [entry for index, entry in enumerate(entries) if index not in left]
+        if index in left_out:
+            left_out |= set(branches)
+    return [entry for index, entry in enumerate(entries) if index not in left_out]
 
 
 def _add_ends(run: Run, ends: Sequence[dict[str, Any]]) -> None:

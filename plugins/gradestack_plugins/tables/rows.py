@@ -204,7 +204,7 @@ def _samples(block: _Block) -> _Columns:
     yield from _columns(2, [_graded(row.state, row.grade and row.grade.score) for row in rows])
     yield [row.passed for row in rows]
     calls = [row.predicted and row.predicted.calls for row in rows]
-    yield [None if made is None else len(made) for made in calls]
+    yield [None if row_calls is None else len(row_calls) for row_calls in calls]
     for part, names in (("usage", (*_COUNTS, *_AMOUNTS)), ("source", _SOURCE)):
         parts = [getattr(row, part) for row in rows]
         for name in names:
@@ -250,7 +250,7 @@ def _calls(block: _Block) -> _Columns:
 def _lines_of_calls(key: Line, row: Any) -> Iterator[Line]:
     """Yield the expected calls of a row, then those made, each with the index of its match."""
     expected = (row.expected and row.expected.calls) or ()
-    made = (row.predicted and row.predicted.calls) or ()
+    predicted_calls = (row.predicted and row.predicted.calls) or ()
     items = _paired_items(row, len(expected))
     matches = [item.metadata.call for item in items] or [None] * len(expected)
     scores = [_graded_item(item)[1] for item in items] or [None] * len(expected)
@@ -261,7 +261,7 @@ def _lines_of_calls(key: Line, row: Any) -> Iterator[Line]:
     for index, match in enumerate(matches):
         if isinstance(match, int):
             expected_index.setdefault(match, index)
-    for index, call in enumerate(made):
+    for index, call in enumerate(predicted_calls):
         wanted = expected_index.get(index)
         score = None if wanted is None else scores[wanted]
         yield *key, "made", index, call.name, wanted, score, call.error, call.seconds

@@ -70,17 +70,17 @@ def setting_of(info: JSON, tasks: JSON) -> Setting:
         info: Its ``info``.
         tasks: Its ``tasks``; None where there are none.
     """
-    about, wrong = convert_record(info if isinstance(info, dict) else {}, Info)
-    remarks = {f"info.{remark}": 1 for remark in wrong}
+    about, field_remarks = convert_record(info if isinstance(info, dict) else {}, Info)
+    remarks = {f"info.{remark}": 1 for remark in field_remarks}
     expected = {}
     for entry in as_list(tasks):
         try:
-            task, wrong = convert_record(entry, Task)
+            task, field_remarks = convert_record(entry, Task)
         except ValueError as problem:
             remarks[f"tasks: {problem}"] = 1
             continue
-        expected[str(task.id)] = Expectation() if wrong else expectation(task)
-        remarks |= {f"tasks: {remark}": 1 for remark in wrong}
+        expected[str(task.id)] = Expectation() if field_remarks else expectation(task)
+        remarks |= {f"tasks: {remark}": 1 for remark in field_remarks}
     return Setting(
         model=about.agent_info.llm or about.audio_native_config.model or None,
         domain=about.environment_info.domain_name,

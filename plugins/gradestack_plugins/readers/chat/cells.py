@@ -124,7 +124,7 @@ def _with_arguments(call: Any) -> Any:
 def _read_expected_calls(value: Any, field: str) -> Any:
     """Return expected calls; arguments that are not recorded are not compared.
 
-    Of messages the calls in them are expected.
+    A cell of messages expects the calls in them.
     """
     value = with_names(value)
     talk = talk_of(value)

@@ -164,7 +164,7 @@ class Conversation:
         self.remarks[kind] = self.remarks.get(kind, 0) + 1
 
     def remark_unread(self, kind: str | None) -> None:
-        """Count a part, key or tag that holds calls nobody has decoded; None is none."""
+        """Count a part, key or tag that holds calls nobody has decoded; None counts nothing."""
         if kind is not None:
             self.remark(not_read(kind))
 
@@ -200,9 +200,9 @@ class Conversation:
         self.turns[-1].append(message)
 
     def text_of(self, content: Any, joint: str) -> str | None:
-        """Return the text of a message's content, None where there is none.
+        """Return the text of a message's content, None for a content without text.
 
-        Parts that are not text are remarked.
+        Other parts than text are counted among the remarks.
         """
         if isinstance(content, str):
             return content

@@ -43,7 +43,7 @@ def identity(
     request: Mapping[str, Any],
     response: Mapping[str, Any],
     *,
-    made: str,
+    fallback_id: str,
     known: frozenset[str],
 ) -> Identity:
     """Return the identity of a record.
@@ -78,7 +78,7 @@ def identity(
     run = _run(record)
     run = _run(metadata) if run is None else run
     trace = _trace(parts)
-    return Identity(identifier or made, run, trace.get("session_id"), trace, facets, remarks)
+    return Identity(identifier or fallback_id, run, trace.get("session_id"), trace, facets, remarks)
 
 
 def _candidates(

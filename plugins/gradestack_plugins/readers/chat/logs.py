@@ -149,11 +149,13 @@ class ChatLogs(StepReader):
         None where it says nothing, or waits for results.
         """
 
-    def samples_of_record(self, record: Any, source: Source, made: str) -> Iterator[Sample]:
+    def samples_of_record(self, record: Any, source: Source, fallback_id: str) -> Iterator[Sample]:
         """Yield the samples of one record, one for each of its answers."""
         exchange = self.exchange_of(record)
         keys = NOTHING if isinstance(record, list) else record
-        known = identity(keys, exchange.request, exchange.response, made=made, known=self.known)
+        known = identity(
+            keys, exchange.request, exchange.response, fallback_id=fallback_id, known=self.known
+        )
         replies = exchange.answers
         if len(replies) < 2:
             reply = replies[0] if replies else Answer(None, [])

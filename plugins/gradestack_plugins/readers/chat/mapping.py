@@ -183,26 +183,26 @@ def _put(form: dict[str, Any], field: str, value: Any) -> None:
 
 def _remarks_on_columns(record: Iterable[str], used: frozenset[Any]) -> dict[str, int]:
     """Return a remark for every column that is not mapped."""
-    free = [name for name in record if name not in used]
-    return dict(Counter(kind_of("column", name) for name in sorted(free))) if free else {}
+    unmapped = sorted(name for name in record if name not in used)
+    return dict(Counter(kind_of("column", name) for name in unmapped)) if unmapped else {}
 
 
 def sample_of(
-    record: Mapping[str, Any], columns: Columns, source: Source, *, made: str, table: bool
+    record: Mapping[str, Any], columns: Columns, source: Source, *, fallback_id: str, table: bool
 ) -> Sample | BadRecord:
     """Return the sample of a record, or its bad record.
 
     Args:
         record: The record.
         columns: Its fields.
-        source: Where it stands.
-        made: Its id where it has none.
-        table: Whether it is a row of a table, whose empty cells are empty texts.
+        source: Its place.
+        fallback_id: The id of a sample whose record has none.
+        table: Whether the record is a row of a table, whose empty cells are empty texts.
     """
     form = fields_of(record, columns, table=table)
     remarks = _remarks_on_columns(record, columns.used)
     if "id" not in form:
-        form["id"], remarks["id_made"] = made, 1
+        form["id"], remarks["id_made"] = fallback_id, 1
     unread = _take_unread_calls(form)
     if unread:
         remarks |= Counter(map(not_read, unread))

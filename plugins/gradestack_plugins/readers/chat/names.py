@@ -463,8 +463,8 @@ def _columns_of_keyed_calls(columns: _Columns) -> Iterator[str]:
 
     A column that may hold anything else has to name tools that are called in the same data.
     """
-    made = filter(None, map(columns.column, _NAMES["calls"]))
-    called = set[str]().union(*(_named_tools(columns, column) for column in made))
+    call_columns = filter(None, map(columns.column, _NAMES["calls"]))
+    called = set[str]().union(*(_named_tools(columns, column) for column in call_columns))
     for name in _NAMES["expected.calls"]:
         column = columns.column(name)
         if column is None or not columns.fit(column, _is_keyed):

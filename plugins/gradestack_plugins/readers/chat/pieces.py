@@ -64,17 +64,17 @@ def _joined_reply(reply: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]
     return joined
 
 
-def _joined_content(first: Any, second: Any) -> Any:
+def _joined_content(earlier: Any, later: Any) -> Any:
     """Return two contents, or lists of calls, as one.
 
     One that begins with all of the other is a later state of it.
     """
-    if not first or not second:
-        return first or second
-    if isinstance(first, str) and isinstance(second, str):
-        return second if second.startswith(first) else first + second
-    parts, later = _parts(first), _parts(second)
-    return later if later[: len(parts)] == parts else parts + later
+    if not earlier or not later:
+        return earlier or later
+    if isinstance(earlier, str) and isinstance(later, str):
+        return later if later.startswith(earlier) else earlier + later
+    parts, later_parts = _parts(earlier), _parts(later)
+    return later_parts if later_parts[: len(parts)] == parts else parts + later_parts
 
 
 def _parts(content: Any) -> list[Any]:

@@ -79,9 +79,9 @@ def error_text(error: Any) -> str:
 
 
 def error_form(result: Any) -> ErrorForm | None:
-    """Return the rule of ``errors@1`` by which a result is an error; None where it is none.
+    """Return the rule of ``errors@1`` by which a result is an error, None for other results.
 
-    Of a JSON object (also one written as text) the top level decides, the first that applies:
+    In a JSON object (also one written as text) the top level decides, the first that applies:
     ``success`` or ``ok`` false, ``isError`` or ``is_error`` true; ``success`` or ``ok`` true is
     fine; ``error`` or ``errors`` with something in it; ``status`` ``error``, ``failed`` or
     ``failure``, while any other text there is fine; an HTTP status of 400 to 599. Text is an error

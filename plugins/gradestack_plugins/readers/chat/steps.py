@@ -192,8 +192,8 @@ SessionKey = Callable[[Sample], str | None]
 def latest_states(samples: Iterable[Sample], session_of: SessionKey) -> Joined:
     """Return the last ones of samples that are states of one conversation, as checkpoints are.
 
-    Of the samples of one session each that others continue is left out: its messages are a
-    beginning of theirs, or the same.
+    A sample of a session is left out if another one continues it: its messages are a beginning of
+    the other's, or the same.
     """
     sessions: dict[str, list[tuple[int, tuple[bytes, ...]]]] = {}
     for sample in samples:

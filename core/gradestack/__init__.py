@@ -30,19 +30,20 @@ _NAMES = {
     "grading.progress": "Progress",
     "grades": "Grades",
     "intervals": "Estimate Interval estimate interval jackknife ratio ratio_interval t_quantile",
-    "model": "ABSENT BadRecord Expectation ExpectedCall Explanation Fault Grade IMPOSSIBLE_AMOUNT Item JSON "
-    "Key LARGEST_SCORE Message Outcome Reason "
-    "Rule Sample Source Status ToolCall ToolSpec Usage VERDICT_NAMES check_grade explained failed impossible_amounts "
-    "native_of replace skipped",
+    "model": "ABSENT BadRecord Expectation ExpectedCall Explanation Fault Grade "
+    "IMPOSSIBLE_AMOUNT Item JSON Key LARGEST_SCORE Message Outcome Reason "
+    "Rule Sample Source Status ToolCall ToolSpec Usage VERDICT_NAMES check_grade explained failed "
+    "impossible_amounts native_of replace skipped",
     "output": "csv_line terminal_line",
-    "outcome.causes": "Cause CauseKind Causes NO_REASON argument_at cause_kinds causes_of_run declared_presets error_kind "
-    "find_causes is_failed most_often set_aside swapped_labels",
+    "outcome.causes": "Cause CauseKind Causes NO_REASON argument_at cause_kinds causes_of_run "
+    "declared_presets error_kind find_causes is_failed most_often set_aside swapped_labels",
     "outcome.pages": "publish",
     "comparison.compared": "Comparison",
     "comparison.families": "compared_rows",
     "python_compare": "compare",
     "python_add": "add_graders",
-    "python_api": "RunArguments figures grade grade_files load_files_suite load_suite run stream stream_suite",
+    "python_api": "RunArguments figures grade grade_files load_files_suite load_suite run "
+    "stream stream_suite",
     "records": "RecordFile RecordReader read_document read_records",
     "registry": "Registry discover",
     "report": "Report Reporter is_run load_report",

@@ -510,7 +510,7 @@ def valid_confidence(_component: object, _field: object, confidence: float) -> N
 
 def _earlier_word(component: Any) -> str | None:
     """Return that a component has a word of an earlier contract, and the new one."""
-    options = {each.name for each in getattr(component, "__attrs_attrs__", ())}
+    options = {option.name for option in getattr(component, "__attrs_attrs__", ())}
     for old, new in RENAMED.get(component.contract, {}).items():
         if hasattr(component, old) and old not in options:
             return f"has {old!r}, of an earlier contract; write {new} in its place"
@@ -537,30 +537,30 @@ def misdeclared(component: Any) -> str | None:
     if odd := _earlier_word(component) or _odd_word(component):
         return odd
     fields: tuple[str, ...] = _KEPT if of_grades else Sample.__struct_fields__
-    there = (
+    choices_text = (
         f"kept can be {', '.join(_KEPT)}, and metadata:NAME"
         if of_grades
         else "a sample has no such field"
     )
     for name in ("keeps",) if of_grades else ("needs", "provides"):
-        asked = getattr(component, name, ())
-        if not isinstance(asked, frozenset | set | tuple | list | property):
-            return f"has {name} = {asked!r}; write a frozenset of {', '.join(fields)}"
-        for each in () if isinstance(asked, property) else asked:
-            if str(each).partition(":")[0] not in fields:
-                return f"has {each!r} among its {name}{suggest(each, fields)}; {there}"
+        declared = getattr(component, name, ())
+        if not isinstance(declared, frozenset | set | tuple | list | property):
+            return f"has {name} = {declared!r}; write a frozenset of {', '.join(fields)}"
+        for field in () if isinstance(declared, property) else declared:
+            if str(field).partition(":")[0] not in fields:
+                return f"has {field!r} among its {name}{suggest(field, fields)}; {choices_text}"
     if isinstance(names := getattr(component, "metrics", ()), str):
         return f"has metrics = {names!r}, a text; write a tuple of names: ({names!r},)"
     figures = component.figures if of_grades else ()
     if not isinstance(figures, tuple | list) or not all(
-        isinstance(each, Figure) for each in figures
+        isinstance(figure, Figure) for figure in figures
     ):
         return f"has figures = {figures!r:.100}; write a tuple of gradestack.Figure"
-    for each in figures:
-        if each.better not in get_args(Direction) or each.unit not in get_args(Unit):
+    for figure in figures:
+        if figure.better not in get_args(Direction) or figure.unit not in get_args(Unit):
             known = ", ".join((*get_args(Direction), *get_args(Unit)))
             return (
-                f"declares {each.name!r} with better={each.better!r}, unit={each.unit!r}; "
+                f"declares {figure.name!r} with better={figure.better!r}, unit={figure.unit!r}; "
                 f"known are {known}"
             )
     return None
@@ -751,7 +751,7 @@ class ProgramInput(msgspec.Struct, frozen=True, kw_only=True):
     graders: Mapping[str, Grader] = {}
     """Grader key -> grader, in the suite's order."""
     rows: Callable[[], Iterator[Mapping[str, Any]]] = lambda: iter(())
-    """Reads the rows of this input anew, in its order: sample and grades as in ``results.jsonl``."""
+    """Reads the rows of this input anew, in its order, as they are in ``results.jsonl``."""
 
 
 class Program(Contract):

@@ -149,20 +149,20 @@ class Grades:
     @cached_property
     def _by_cell(self) -> list[Sums]:
         """The sums of each cell of the table."""
-        cells = self.table.cells()
+        index = self.table.cells()
         codes = self._numbers[1]
         if not codes:
-            return [()] * len(cells.tasks)
+            return [()] * len(index.tasks)
         sums = map(self._exact.contributions.__getitem__, self._select(codes))
-        return self._exact.add_by_cell(self._select(cells.codes), sums, len(cells.tasks))
+        return self._exact.add_by_cell(self._select(index.codes), sums, len(index.tasks))
 
     @cached_property
     def _by_task(self) -> list[Sums]:
         """The sums of each task, over all models."""
-        cells = self.table.cells()
-        if len(cells.models) == 1:
+        index = self.table.cells()
+        if len(index.models) == 1:
             return self._by_cell
-        return self._exact.add_by_cell(cells.tasks, self._by_cell, len(cells.names))
+        return self._exact.add_by_cell(index.tasks, self._by_cell, len(index.names))
 
     @cached_property
     def _tasks(self) -> tuple[Counter[Sums], ByModel[Sums]]:
@@ -170,12 +170,12 @@ class Grades:
 
         Over all models, and of each model that has any.
         """
-        cells = self.table.cells()
-        sums: list[list[Sums]] = [[] for _ in cells.models]
-        for model, added in zip(cells.of_models, self._by_cell, strict=True):
+        index = self.table.cells()
+        sums: list[list[Sums]] = [[] for _ in index.models]
+        for model, added in zip(index.of_models, self._by_cell, strict=True):
             if added:
                 sums[model].append(added)
-        named = zip(cells.models, sums, strict=True)
+        named = zip(index.models, sums, strict=True)
         models = {name: Counter(of_model) for name, of_model in named if of_model}
         if len(models) == 1:
             return next(iter(models.values())), models
@@ -227,11 +227,11 @@ class Grades:
 
     def tasks_by_model(self) -> TasksByModel:
         """Count tasks by their numbers under each of several models."""
-        cells, parts = self.table.cells(), dict[int, list[tuple[str, TaskNumbers]]]()
+        index, parts = self.table.cells(), dict[int, list[tuple[str, TaskNumbers]]]()
         numbers = self._exact.name_sums(self._by_cell)
-        for task, model, added in zip(cells.tasks, cells.of_models, numbers, strict=True):
+        for task, model, added in zip(index.tasks, index.of_models, numbers, strict=True):
             if added:
-                parts.setdefault(task, []).append((cells.models[model], added))
+                parts.setdefault(task, []).append((index.models[model], added))
         return Counter(tuple(sorted(of_models)) for of_models in parts.values())
 
     def task_numbers(

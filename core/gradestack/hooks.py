@@ -50,8 +50,9 @@ class Component(NamedTuple):
     target: str
     """``package.module:Class``.
 
-    Of a stack ``package.module:FUNCTION`` returning a suite mapping, of a command that of click, of
-    a panel a function under ``@panel``, of a table a function of a report and the table's name, of an address a function that opens it.
+    For a stack it is ``package.module:FUNCTION``, which returns a suite mapping; for a command, that
+    of click; for a panel, a function under ``@panel``; for a table, a function of a report and the
+    table's name; for an address, a function that opens it.
     """
     summary: str
     """One line for listings; of a command, what ``--help`` says of it."""

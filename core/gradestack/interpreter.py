@@ -92,7 +92,7 @@ IN_FORCE: ContextVar[InForce] = ContextVar("limits", default=InForce(Limits())) 
 
 @contextmanager
 def limited(limits: Limits) -> Iterator[InForce]:
-    """Have limits in force inside."""
+    """Put limits in force while the ``with`` block runs."""
     in_force = InForce(limits)
     token = IN_FORCE.set(in_force)
     try:
@@ -103,8 +103,9 @@ def limited(limits: Limits) -> Iterator[InForce]:
 
 @contextmanager
 def for_a_shard(limits: Limits = Limits()) -> Iterator[InForce]:  # noqa: B008 - is frozen
-    """Have room for recursion, however deep the code inside is called, limits, and garbage
-    collected less often.
+    """Set recursion limit, time limit and garbage collection for a ``with`` block that grades.
+
+    The block has the same room for recursion, however deep it is called.
     """
     recursion_limit = sys.getrecursionlimit()
     with (
@@ -170,9 +171,9 @@ def _has_timers() -> bool:
 
 @contextmanager
 def ticking(seconds: float, tick: Callable[..., None]) -> Iterator[None]:
-    """Have a function called every so many seconds of the code inside, which it cuts by raising.
+    """Call a function every so many seconds while the ``with`` block runs; it may raise to cut it.
 
-    By a timer and its signal, which cuts Python code, waiting, and patterns that try without end.
+    A timer and its signal cut Python code, waiting, and patterns that try without end.
     Needs the main thread of a process, a system that has such timers, and nobody who uses this one;
     else nothing is done.
     """

@@ -98,11 +98,13 @@ def jackknife(
     values = figures(*totals)
     if clusters < 2:
         return {name: Estimate(value, None, clusters) for name, value in values.items()}
-    without = [figures(*map(sub, totals, cell)) for cell in cells]
+    figures_without_task = [figures(*map(sub, totals, cell)) for cell in cells]
     estimates = {}
     for name, value in values.items():
-        left = [*zip([others[name] for others in without], times, strict=True)]
-        estimates[name] = estimate(value, left, clusters)
+        values_without_task = [
+            *zip([figures_left[name] for figures_left in figures_without_task], times, strict=True)
+        ]
+        estimates[name] = estimate(value, values_without_task, clusters)
     return estimates
 
 
@@ -132,16 +134,16 @@ def estimate(
         left: The figure without a task, and without how many tasks it is that.
         clusters: Number of tasks.
     """
-    without = [figure for figure, _ in left if figure is not None]
-    if value is None or clusters < 2 or len(without) < len(left):
+    values_without_task = [figure for figure, _ in left if figure is not None]
+    if value is None or clusters < 2 or len(values_without_task) < len(left):
         return Estimate(value, None, clusters)
-    others = clusters - 1
-    pseudo = [clusters * value - others * figure for figure in without]
+    clusters_left = clusters - 1
+    pseudo = [clusters * value - clusters_left * figure for figure in values_without_task]
     times = [count for _, count in left]
     try:
         mean = total(pseudo, times) / clusters
         squares = [(number - mean) ** 2 for number in pseudo]
-        spread = math.sqrt(total(squares, times) / others)
+        spread = math.sqrt(total(squares, times) / clusters_left)
     except OverflowError:  # squares beyond the range of floats
         return Estimate(value, None, clusters)
     if spread <= _ROUNDING * clusters * max(1.0, abs(value)):

@@ -70,7 +70,8 @@ class _Record(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     __hash__ = None  # type: ignore[assignment]  # holds mappings
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self._shown().items())})"
+        members = [f"{name}={value!r}" for name, value in self._shown().items()]
+        return f"{type(self).__name__}({', '.join(members)})"
 
 
 class Source(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -499,11 +500,16 @@ def explained(grade: Grade) -> Grade:
     """
     if not callable(grade.items):
         return grade
-    made: Any = grade.items()
-    if isinstance(made, Explanation):
-        complete = replace(grade, items=made.items, reasons=made.reasons, rationale=made.rationale)
+    returned: Any = grade.items()
+    if isinstance(returned, Explanation):
+        complete = replace(
+            grade,
+            items=returned.items,
+            reasons=returned.reasons,
+            rationale=returned.rationale,
+        )
     else:
-        complete = replace(grade, items=made)
+        complete = replace(grade, items=returned)
     flaw = _odd_member(complete)
     if flaw is not None:
         raise TypeError(flaw)
@@ -607,22 +613,24 @@ def _odd_member(grade: Grade) -> str | None:
             sound = number is None if name == "parts" else isinstance(number, int)
             if not sound and not _is_finite(number):
                 return f"{name[:-1]} {key!r} must be {wanted}, got {number!r:.80}"
-    for name, of_kind, what in (
+    for name, of_kind, expected in (
         ("label", str, "text"),
         ("gold", str, "text"),
         ("fault", Fault, "a gradestack.Fault"),
     ):
         value: Any = getattr(grade, name)
         if value is not None and not isinstance(value, of_kind):
-            return f"{name} must be {what} or None, got {value!r:.80}"
+            return f"{name} must be {expected} or None, got {value!r:.80}"
     for name, kind in (("items", Item), ("reasons", Reason)):
-        of: Any = getattr(grade, name)
-        if name == "items" and callable(of):
+        listed: Any = getattr(grade, name)
+        if name == "items" and callable(listed):
             continue
-        if not isinstance(of, tuple | list) or not all(isinstance(each, kind) for each in of):
-            return f"{name} must be a tuple of gradestack.{kind.__name__}, got {of!r:.80}"
+        if not isinstance(listed, tuple | list) or not all(
+            isinstance(member, kind) for member in listed
+        ):
+            return f"{name} must be a tuple of gradestack.{kind.__name__}, got {listed!r:.80}"
     items: Any = () if callable(grade.items) else grade.items
-    odd = next((each.outcome for each in items if type(each.outcome) is not Outcome), None)
+    odd = next((member.outcome for member in items if type(member.outcome) is not Outcome), None)
     return (
         None if odd is None else f"the outcome of an item must be one of Outcome, got {odd!r:.80}"
     )

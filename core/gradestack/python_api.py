@@ -145,8 +145,8 @@ def run(
     Args:
         suite: Path of a YAML file, or its content as a mapping (paths in it are then taken from the
             working directory); or a report, of which the rows are graded again.
-        cached: A recorded letta-evals (or gradestack) report directory to grade instead of the suite's
-            target.
+        cached: A recorded letta-evals (or gradestack) report directory to grade instead of the
+            suite's target.
         **options: Those of ``RunArguments``.
 
     Returns:
@@ -297,8 +297,8 @@ def grade_files(
     ``graders`` are names of installed ones or ``FILE.py:NAME``; by default those of ``stack``, and
     that is by default the format's own. ``columns`` says which column or path each field stands in,
     for the reader ``records``, which it stands for as well; ``{"id": PLACE}`` alone is for any
-    reader, as ``ids`` is: the field or path of the task id, or ``input`` for those made of the first
-    question and the tools. ``records`` is the path to the list of records in one JSON document.
+    reader, as ``ids`` is: the field or path of the task id, or ``input`` for those made of the
+    first question and the tools. ``records`` is the path to the list of records in one JSON document.
     ``dataset`` is a file with expectations, joined by id; ``profile`` is ``documented`` (default)
     or ``upstream``. All other options are those of ``run``.
 
@@ -479,7 +479,8 @@ def grade(
         limits: Limits, as in a suite: ``{"seconds_per_grade": 5}``.
         reports: Reporters to run, such as ``("html",)``; without ``output`` their pages go into a
             temporary directory, removed by ``report.close()`` or on leaving ``with report:``.
-        output: Report directory; default: nothing is written, figures and rows are held by the report.
+        output: Report directory; default: nothing is written, figures and rows are held by the
+            report.
         allow_code: Import Python files that are named.
         strict: Stop at the first bad record or raising grader.
         registry: Plugins to use; default: all installed ones.

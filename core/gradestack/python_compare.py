@@ -189,19 +189,19 @@ def write_comparison(comparison: Comparison, out: Path, registry: Registry) -> l
     broken: list[PluginError] = []
     with writing(out):
         out.mkdir(parents=True, exist_ok=True)
-    with reserve(out), writing(out), filling(out, (COMPARISON_PARTS,)) as new:
-        pages = [new / COMPARISON]
+    with reserve(out), writing(out), filling(out, (COMPARISON_PARTS,)) as folder:
+        pages = [folder / COMPARISON]
         pages[0].write_text(dumps(comparison.data) + "\n", encoding="utf-8")
         for name in PAGES:
             reporter = registry.load("reporter", name)()
             try:
                 with guarded(f"reporter {name}"):
-                    pages += reporter.comparison(comparison, new, registry)
+                    pages += reporter.comparison(comparison, folder, registry)
             except PluginError as error:  # costs its page, not the comparison
                 broken.append(error)
     if broken:
         raise PluginError("; ".join(map(str, broken))) from broken[0]
-    return [out / page.relative_to(new) for page in pages]
+    return [out / page.relative_to(folder) for page in pages]
 
 
 def _split(run: str | Path) -> tuple[str, str | None]:
@@ -244,11 +244,11 @@ def _pair_models(groups: Sequence[Sequence[Side]]) -> list[tuple[Side, Side]] | 
 
     None where all are compared with all.
     """
-    first, *others = groups
-    if not others or min(map(len, groups)) == 1:
+    baseline_sides, *later_groups = groups
+    if not later_groups or min(map(len, groups)) == 1:
         return None
-    later = [side for group in others for side in group]
-    pairs = [(a, b) for a in first for b in later if a.model == b.model]
+    later = [side for group in later_groups for side in group]
+    pairs = [(a, b) for a in baseline_sides for b in later if a.model == b.model]
     if not pairs:
         raise ConfigError("the runs have no model in common; RUN::MODEL picks one of each")
     return pairs
@@ -258,11 +258,11 @@ def _order_sides(groups: Sequence[Sequence[Side]], baseline: str | None) -> list
     """Return all sides, the baseline first."""
     sides = [side for group in groups for side in group]
     if baseline is not None:
-        first = [side for side in sides if baseline in (side.model, side.name)]
-        if not first:
+        baseline_sides = [side for side in sides if baseline in (side.model, side.name)]
+        if not baseline_sides:
             names = ", ".join(side.name for side in sides)
             raise ConfigError(f"no model or run {baseline!r} to compare with; there are: {names}")
-        sides.sort(key=lambda side: side not in first)
+        sides.sort(key=lambda side: side not in baseline_sides)
     if len(sides) < 2:
         fix = "name a second run, or a run of several models"
         names = ", ".join(side.name for side in sides) or "nothing"

@@ -297,12 +297,12 @@ def _components(
 ) -> tuple[tuple[Component, ...], str | None]:
     """Return the components of a plugin, and what is wrong with the rest of it."""
     hooks = manager.hook.gradestack_components.get_hookimpls()
-    own: list[Any] = [hook for hook in hooks if hook.plugin_name == name]
-    if not own:
+    own_hooks: list[Any] = [hook for hook in hooks if hook.plugin_name == name]
+    if not own_hooks:
         raise PluginError("it implements no gradestack_components hook (is @hookimpl missing?)")
     components: list[Component] = []
     problems: list[str] = []
-    for hook in own:
+    for hook in own_hooks:
         returned = hook.function()
         for component in [returned] if isinstance(returned, Component) else returned:
             problem = _problem(component)

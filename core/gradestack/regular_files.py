@@ -1,4 +1,4 @@
-"""The one way in which files are opened that a suite, a report directory or a command line names."""
+"""Opens the files that a suite, a report directory or a command line names."""
 
 from __future__ import annotations
 

@@ -175,7 +175,10 @@ class Columns:
         if not names:
             return [b""] * len(keys)
         facets = [key.facets for key in keys]
-        return [_packed({name: own[name] for name in names if name in own}) for own in facets]
+        return [
+            _packed({name: sample_facets[name] for name in names if name in sample_facets})
+            for sample_facets in facets
+        ]
 
     def _contribute(self, name: str, grades: Sequence[Grade], codes: Sequence[int]) -> list[bytes]:
         """Return the numbers that grades add to a metric's sums, packed.
@@ -316,10 +319,10 @@ def _decode_verdicts(verdicts: Iterable[bytes], parts: Sequence[str]) -> Iterato
             members[name] = MappingProxyType(members[name])
         for part in whole:
             members[part] = getattr(verdict, f"whole_{part}")
-        kept = {name: getattr(verdict, f"metadata_{index}") for index, name in enumerate(names)}
-        kept = {name: value for name, value in kept.items() if value is not None}
-        if kept:
-            members["metadata"] = {**members.get("metadata", {}), **kept}
+        metadata = {name: getattr(verdict, f"metadata_{index}") for index, name in enumerate(names)}
+        metadata = {name: value for name, value in metadata.items() if value is not None}
+        if metadata:
+            members["metadata"] = {**members.get("metadata", {}), **metadata}
         grade = Grade(**members)
         force_setattr(grade, "metadata", _freeze(grade.metadata))
         yield grade
@@ -406,9 +409,11 @@ class Table:
         is_missing, *groups, parts = _unpack(data)
         self.parts = _unpacked(parts)
         self.is_missing += is_missing
-        for columns, own in zip(groups, (self.keys, self.verdicts, self.numbers), strict=True):
+        for columns, columns_by_name in zip(
+            groups, (self.keys, self.verdicts, self.numbers), strict=True
+        ):
             for packed_name, values, codes in columns:
-                column = own.setdefault(_unpacked(packed_name), Column())
+                column = columns_by_name.setdefault(_unpacked(packed_name), Column())
                 if len(column.codes) == before:  # else it broke in an earlier shard, and is no use
                     column.extend(_unpacked(values), array(_CODES, codes))
 
@@ -495,13 +500,15 @@ class Table:
         models = list(dict.fromkeys(model or "" for model in column.values))
         if len(models) <= 1:
             return TaskModelIndex(models, names, tasks, range(len(names)), bytes(len(names)))
-        first_cell = {model: index * len(names) for index, model in enumerate(models)}
-        first_cells = [first_cell[model or ""] for model in column.values]
-        numbers = list(map(add, map(first_cells.__getitem__, column.codes), tasks))
-        cells = {number: index for index, number in enumerate(dict.fromkeys(numbers))}
-        codes = array(_CODES, map(cells.__getitem__, numbers))
-        of_models = array(_CODES, [number // len(names) for number in cells])
-        of_tasks = array(_CODES, [number % len(names) for number in cells])
+        first_number_by_model = {model: index * len(names) for index, model in enumerate(models)}
+        first_numbers = [first_number_by_model[model or ""] for model in column.values]
+        pair_numbers = list(map(add, map(first_numbers.__getitem__, column.codes), tasks))
+        indexes_by_pair = {
+            number: index for index, number in enumerate(dict.fromkeys(pair_numbers))
+        }
+        codes = array(_CODES, map(indexes_by_pair.__getitem__, pair_numbers))
+        of_models = array(_CODES, [number // len(names) for number in indexes_by_pair])
+        of_tasks = array(_CODES, [number % len(names) for number in indexes_by_pair])
         return TaskModelIndex(models, names, codes, of_tasks, of_models)
 
     def of_input(self, name: str) -> array[int]:

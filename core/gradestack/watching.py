@@ -18,7 +18,7 @@ _lock = threading.RLock()
 
 @contextmanager
 def watchdog(poll: Callable[[], object]) -> Iterator[None]:
-    """Have another thread call a function at each of its polls, while the code inside goes on."""
+    """Let another thread call a function at each of its polls while the ``with`` block runs."""
     with _lock:
         _polls.append(poll)
         if not _threads:

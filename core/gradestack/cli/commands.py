@@ -256,7 +256,8 @@ def _interrupted_text(report: Report) -> str:
         return f"interrupted: results were kept, pages are missing; {rest}"
     has_samples = bool(report.metrics["total"])
     results = "partial results were kept" if has_samples else "nothing was graded yet"
-    return f"interrupted: {results}{'; --resume grades the rest' * is_resumable}"
+    advice = "; --resume grades the rest" if is_resumable else ""
+    return f"interrupted: {results}{advice}"
 
 
 def _find_plugins(context: click.Context | None = None, *, no_plugins: bool = False) -> Any:
@@ -514,8 +515,8 @@ def report(
 ) -> None:
     """Write the report pages of RUN_DIR again, from its result files.
 
-    With --filter, --tasks or --limit, that part of its runs is graded again into DIR. With --redact,
-    DIR gets a copy of rows, summary and pages without secrets.
+    With --filter, --tasks or --limit, that part of its runs is graded again into DIR. With
+    --redact, DIR gets a copy of rows, summary and pages without secrets.
     """
     from pathlib import Path  # noqa: PLC0415
 

@@ -160,8 +160,8 @@ def _percent(figure: Mapping[str, Any]) -> str:
 
 def _outcome_line(outcome: Mapping[str, Any], states: Mapping[str, Any]) -> str:
     """Return the share of runs that passed, and how many runs it leaves out as errors."""
-    word = outcome["words"]["passed"]
-    label = word[:1].upper() + word[1:]
+    passed_word = outcome["words"]["passed"]
+    label = passed_word[:1].upper() + passed_word[1:]
     line = f"  {label}: {_share(outcome)}"
     if not outcome["passed"] + outcome["failed"]:
         return line
@@ -317,9 +317,9 @@ def _grader_lines(report: Report) -> list[str]:
         lines.append(f"  {key:<{width}}  avg {average}  {shown}")
     for key, failure in sorted(failures.items()):
         line = f"  {key}: {counted(failure['count'], 'error')}"
-        first = failure.get("first")
-        if first:
-            line += f", first: {first['reason']} at {first['at']}"
+        first_error = failure.get("first")
+        if first_error:
+            line += f", first: {first_error['reason']} at {first_error['at']}"
         lines.append(line)
     return lines
 
@@ -370,14 +370,14 @@ def _cause_lines(report: Report) -> list[str]:
         return []
     failed = sum(cause.samples for cause in causes)
     rows = [(cause.samples, _cause_text(cause)) for cause in causes[:_MOST_CAUSES]]
-    others = causes[_MOST_CAUSES:]
-    if others:
-        samples = sum(cause.samples for cause in others)
-        causes_text = counted(len(others), "cause")
+    other_causes = causes[_MOST_CAUSES:]
+    if other_causes:
+        samples = sum(cause.samples for cause in other_causes)
+        causes_text = counted(len(other_causes), "cause")
         rows.append((samples, f"others ({causes_text})"))
-    what = "failed" if has_outcome else "did not score 1"
+    predicate = "failed" if has_outcome else "did not score 1"
     total = report.metrics["total"]
-    lines = ["", f"Why {failed} of {total} runs {what}:"]
+    lines = ["", f"Why {failed} of {total} runs {predicate}:"]
     width = len(str(failed))
     for samples, text in rows:
         number = f"{samples:>{width}}"

@@ -34,9 +34,7 @@ _ENDED = (
 
 
 class _Deadline:
-    """Has this process end in time once it was asked to, which a signal handler does by
-    ``begun``.
-    """
+    """Ends this process in time after a signal handler has set ``begun``."""
 
     def __init__(self) -> None:
         self.begun: float | None = None
@@ -111,16 +109,13 @@ def forward_termination() -> Iterator[None]:
 
 
 def install_excepthooks() -> None:
-    """Have no Ctrl-C print a traceback in this program, wherever it finds it.
-
-    Among its last steps, in a destructor.
-    """
-    ignored = sys.unraisablehook
+    """Install hooks so that Ctrl-C prints no traceback, even in a destructor or while exiting."""
+    earlier_hook = sys.unraisablehook
 
     def unraisable(args: UnraisableHookArgs) -> None:
         """Send SIGINT again for a lost KeyboardInterrupt; pass other errors to the earlier hook."""
         if args.exc_type is not KeyboardInterrupt:
-            ignored(args)
+            earlier_hook(args)
             return
         retry = threading.Timer(
             0.05, os.kill, (os.getpid(), signal.SIGINT)

@@ -170,7 +170,7 @@ def _causes_of_failed(side: Side, passes: Sequence[bool | None], task: str) -> C
 
 
 def _pair_trials(before: Verdicts, after: Verdicts) -> list[tuple[bool, bool]]:
-    """Pair trials of one name; where no name is on both sides, in their order."""
+    """Pair the verdicts (before, after) of trials of one name; without common names, by order."""
     pairs = [(before[trial], after[trial]) for trial in before if trial in after]
     return pairs or [*zip(before.values(), after.values(), strict=False)]
 

@@ -216,10 +216,10 @@ def _describe_side(side: Side) -> dict[str, Any]:
 
 
 def _values_over_common_tasks(
-    sides: Sequence[Side], first: PairRows, rules: Rules, *, by_rate: bool
+    sides: Sequence[Side], pair: PairRows, rules: Rules, *, by_rate: bool
 ) -> dict[str, float]:
     """Return the question's figure of each side over the tasks that all have."""
-    path = first.question.fields["path"]
+    path = pair.question.fields["path"]
     by_path = {figure.path: figure for figure in rules.figures}
     figure = by_path.get(path)
     key = path if figure is None else figure.grader

@@ -145,13 +145,15 @@ class Figure(msgspec.Struct, frozen=True, eq=False, kw_only=True):
     declared: Fields
     untested: str
 
-    def value_in(self, made: Fields) -> tuple[float | None, bool]:
-        """Return the figure among those made of some tasks, and whether it is a share.
+    def value_in(self, figures: Fields) -> tuple[float | None, bool]:
+        """Find this figure among those of some tasks.
 
-        Among them there may be nothing at the path: it is undefined then.
+        Returns:
+            Its value, None where there is none at its path; and whether it is a share, which lies
+            between 0 and 1.
         """
         try:
-            value, _, _, interval = number_at(made, self.rest, (), "")
+            value, _, _, interval = number_at(figures, self.rest, (), "")
         except NoFigure:
             return None, True
         method = as_map(interval).get("method")
@@ -318,8 +320,8 @@ def figure_of(path: str, sides: Sequence[Side], aggregators: Aggregators) -> Fig
         if (grader, metric) not in side.metrics:
             aggregators.metric(side.report, side.name, path)  # raises why
     entry = _check_aggregators(path, sides)
-    made, at = report.aggregates[grader][metric], f"{grader}.{metric}"
-    _, rest, _, interval = number_at(made, below, (metric, entry["name"]), at)
+    metric_figures, at = report.aggregates[grader][metric], f"{grader}.{metric}"
+    _, rest, _, interval = number_at(metric_figures, below, (metric, entry["name"]), at)
     declared = {"path": path, "label": path, "unit": "score", "better_is": "neither"}
     meaning = Declarations(report.header).at(f"{at}.{rest}")
     if meaning is not None:
@@ -334,13 +336,13 @@ def figure_of(path: str, sides: Sequence[Side], aggregators: Aggregators) -> Fig
 
 def _check_aggregators(path: str, sides: Sequence[Side]) -> Fields:
     """Return the baseline's entry of a figure's aggregator; raise where another side's differs."""
-    first = sides[0]
-    entry = _entry_of(first.report, first.name, path)
+    baseline = sides[0]
+    entry = _entry_of(baseline.report, baseline.name, path)
     for side in sides:
-        other = _entry_of(side.report, side.name, path)
-        parts = ", ".join(differing_parts(other, entry))
+        side_entry = _entry_of(side.report, side.name, path)
+        parts = ", ".join(differing_parts(side_entry, entry))
         if parts:
-            names = f"{first.name} and {side.name}"
+            names = f"{baseline.name} and {side.name}"
             raise DataError(f"{path}: the aggregators of {names} differ in {parts}")
     return entry
 
@@ -409,10 +411,10 @@ def _pseudo_values(value: float, without: Without, tasks: Sequence[str]) -> list
     number = len(tasks)
     values = []
     for task in tasks:
-        left = without.get(task, value)
-        if left is None and number > 1:
+        value_without_task = without.get(task, value)
+        if value_without_task is None and number > 1:
             return None
-        values.append(number * value - (number - 1) * (left or 0.0))
+        values.append(number * value - (number - 1) * (value_without_task or 0.0))
     return values
 
 
@@ -430,16 +432,19 @@ def _compute(
     Those of sums over tasks at once, others anew without each task.
     """
     aggregator, grades, rows = _grades_of_tasks(side, figures[0], tasks, failed)
-    made = compute_figures(aggregator, grades)
-    of_sums = _leave_out_sums(aggregator, grades) if has_sums(aggregator) else {}
-    made_without: dict[str, Fields] = {}
+    figures_of_all = compute_figures(aggregator, grades)
+    without_by_path = _leave_out_sums(aggregator, grades) if has_sums(aggregator) else {}
+    figures_by_task: dict[str, Fields] = {}
     computed = []
     for figure in figures:
-        without = of_sums.get(figure.rest)
+        without = without_by_path.get(figure.rest)
         if without is None and len(rows) ** 2 <= _WORK:
-            made_without = made_without or _compute_without_each(aggregator, grades, rows)
-            without = {task: figure.value_in(left)[0] for task, left in made_without.items()}
-        value, is_share = figure.value_in(made)
+            figures_by_task = figures_by_task or _compute_without_each(aggregator, grades, rows)
+            without = {
+                task: figure.value_in(figures_without_task)[0]
+                for task, figures_without_task in figures_by_task.items()
+            }
+        value, is_share = figure.value_in(figures_of_all)
         computed.append(_SideFigure(value, is_share, without))
     return computed
 
@@ -465,16 +470,21 @@ def _grades_of_tasks(
 def _leave_out_sums(aggregator: Aggregator, grades: Grades) -> dict[str, Without]:
     """Return figures made of sums over tasks by path, without each task."""
     defaults = task_defaults(aggregator, grades)
-    cells = {}
+    contributions = {}
     for task, numbers in grades.numbers_by_task().items():
-        cells[task] = task_contribution(aggregator, numbers, defaults)
-    counts = Counter(cells.values())
+        contributions[task] = task_contribution(aggregator, numbers, defaults)
+    counts = Counter(contributions.values())
     names = () if makes_task_contributions(aggregator) else grades.names
-    figures, left = leave_one_out(aggregator, list(counts), list(counts.values()), names)
-    without = dict(zip(counts, left, strict=True))
+    figures, figures_without_one = leave_one_out(
+        aggregator, list(counts), list(counts.values()), names
+    )
+    without_by_contribution = dict(zip(counts, figures_without_one, strict=True))
     by_path: dict[str, Without] = {}
     for path in figures:
-        of_task = {task: without[cell].get(path) for task, cell in cells.items()}
+        of_task = {
+            task: without_by_contribution[contribution].get(path)
+            for task, contribution in contributions.items()
+        }
         by_path[".".join(path)] = of_task
     return by_path
 
@@ -489,12 +499,12 @@ def _compute_without_each(
     keys = {grades.key, *getattr(aggregator, "raters", ())}
     columns = [table.keys["facets"].codes]
     columns += [table.verdicts[key].codes for key in sorted(keys)]
-    made: dict[Any, Fields] = {}
-    without = {}
+    figures_by_content: dict[Any, Fields] = {}
+    figures_by_task = {}
     for task, of_task in rows.items():
         content = tuple(codes[row] for row in of_task for codes in columns)
-        if content not in made:
-            left = array("I", [row for row in grades.rows if row not in of_task])
-            made[content] = compute_figures(aggregator, grades.within(left))
-        without[task] = made[content]
-    return without
+        if content not in figures_by_content:
+            other_rows = array("I", [row for row in grades.rows if row not in of_task])
+            figures_by_content[content] = compute_figures(aggregator, grades.within(other_rows))
+        figures_by_task[task] = figures_by_content[content]
+    return figures_by_task

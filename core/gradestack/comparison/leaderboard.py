@@ -27,33 +27,33 @@ def leaderboard(values: Mapping[str, float], pairs: Maps, rows: Maps) -> list[di
         elif row["verdict"] in CERTAIN:
             ahead.add((pair["a"], pair["b"]))
     sign = 1 if rows[0]["better_is"] == "lower" else -1
-    order = sorted(values, key=lambda name: sign * values[name])
-    letters = _letters(order, ahead)
+    ranking = sorted(values, key=lambda name: sign * values[name])
+    letters = _letters(ranking, ahead)
     board = []
-    for name in order:
-        better = sum((other, name) in ahead for other in order)
-        worse = sum((name, other) in ahead for other in order)
-        ranks = [1 + better, len(order) - worse]
+    for name in ranking:
+        better = sum((other, name) in ahead for other in ranking)
+        worse = sum((name, other) in ahead for other in ranking)
+        ranks = [1 + better, len(ranking) - worse]
         entry: dict[str, Any] = {"name": name, "mean": values[name], "ranks": ranks}
         board.append({**entry, "groups": letters[name]})
     return board
 
 
-def _letters(order: Sequence[str], ahead: set[tuple[str, str]]) -> dict[str, str]:
+def _letters(ranking: Sequence[str], ahead: set[tuple[str, str]]) -> dict[str, str]:
     """Return the letters of maximal runs of neighbours that do not differ."""
-    letters = dict.fromkeys(order, "")
+    letters = dict.fromkeys(ranking, "")
     number = end = 0
-    for first in range(len(order)):
+    for first in range(len(ranking)):
         last = first + 1
-        while last < len(order):
-            above = order[first:last]
-            if any((name, order[last]) in ahead for name in above):
+        while last < len(ranking):
+            above = ranking[first:last]
+            if any((name, ranking[last]) in ahead for name in above):
                 break
             last += 1
         if last > end:
             end = last
             letter = ascii_lowercase[number] if number < 26 else f"({number + 1})"
-            for name in order[first:last]:
+            for name in ranking[first:last]:
                 letters[name] += letter
             number += 1
     return letters

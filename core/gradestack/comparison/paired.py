@@ -62,7 +62,7 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     limit: float = 1.0
 
     def interval(self, level: float, p: float | None) -> list[float] | None:
-        """Return both ends of D ± t(1 − level/2, T − 1) · stderr, which leave out 0 where p < level.
+        """Return both ends of D ± t(1 − level/2, T − 1) · stderr; they leave out 0 where p < level.
 
         Where the test finds nothing and they leave out 0, the end next to 0 becomes 0. Where it
         finds something and they hold 0, that end is the one of the mid-p interval of the share of

@@ -60,7 +60,7 @@ def _unmatched_tasks(a: Side, b: Side, row: Fields) -> str:
 
 
 def _compared_tasks(a: Side, b: Side, row: Fields, *, has_unmatched: bool) -> str:
-    """Count the tasks and trials of a row; the figures are of these alone, if some are not in it."""
+    """Count the tasks and trials of a row; if some have no partner, say the figures without them."""
     tasks = counted(row["tasks"], "task")
     if has_unmatched and row["difference"]:
         before, after = _value(row["a"], row), _value(row["b"], row)

@@ -78,10 +78,10 @@ def protocol_of(text: str, registry: Registry) -> str:
         if user is None or not holds_key:
             return protocol
     absent = "" if "://" in text else ", and there is no file of this name"
-    kinds = ", ".join(f"{kind}://" for kind in protocols)
-    rule = f"only addresses that begin with one of {kinds}, and a host or bucket, are opened"
-    without = "without ::, spaces or the key of a bucket"
-    raise ConfigError(f"{shown_address(text)}: {rule}, {without}{absent}")
+    beginnings = ", ".join(f"{kind}://" for kind in protocols)
+    rule = f"only addresses that begin with one of {beginnings}, and a host or bucket, are opened"
+    condition = "without ::, spaces or the key of a bucket"
+    raise ConfigError(f"{shown_address(text)}: {rule}, {condition}{absent}")
 
 
 MAGIC = frozenset("*?[")

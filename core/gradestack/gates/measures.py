@@ -127,15 +127,17 @@ def measure_figure(gate: FigureGate, scores: Scores) -> Measure:
     grader, metric, rest, component = map(str, gate.figure)
     fields = {"over": "graded"}
     try:
-        made = scores.aggregates[grader][metric]
-        figure = number_at(made, rest, (metric, component), f"{grader}.{metric}")
+        metric_figures = scores.aggregates[grader][metric]
+        figure = number_at(metric_figures, rest, (metric, component), f"{grader}.{metric}")
     except NoFigure as error:
         return Measure(None, reason=str(error), fields=fields)
-    why = as_map(made).get("uncalibrated") if component == CALIBRATED else None
+    uncalibrated_reason = (
+        as_map(metric_figures).get("uncalibrated") if component == CALIBRATED else None
+    )
     if component == CALIBRATED and rest == "raw":  # whatever labels there are
         fields |= {"uncalibrated": "raw is not corrected by labels", "on_uncalibrated": "fail"}
-    elif why:
-        fields |= {"uncalibrated": why, "on_uncalibrated": gate.on_uncalibrated}
+    elif uncalibrated_reason:
+        fields |= {"uncalibrated": uncalibrated_reason, "on_uncalibrated": gate.on_uncalibrated}
     if figure.value is None:
         reason = as_text(figure.reason) or "the figure has no value in these runs"
         return Measure(None, reason=reason, fields=fields)
@@ -266,14 +268,14 @@ def _interval_of(
 
 def _add_by_task(graders: Sequence[Grades]) -> Counter[Cell]:
     """Count tasks by the numbers that their grades of all graders add."""
-    cells: dict[str, list[float]] = {}
+    numbers_of_tasks: dict[str, list[float]] = {}
     for index, grades in enumerate(graders):
         for task, numbers in grades.numbers_by_task().items():
-            cell = cells.setdefault(task, [0] * (2 * len(graders)))
+            task_numbers = numbers_of_tasks.setdefault(task, [0] * (2 * len(graders)))
             sums = dict(numbers)
-            cell[2 * index] = sums[_COUNT]
-            cell[2 * index + 1] = sums.get(_SUM, 0)
-    return Counter(map(tuple, cells.values()))
+            task_numbers[2 * index] = sums[_COUNT]
+            task_numbers[2 * index + 1] = sums.get(_SUM, 0)
+    return Counter(map(tuple, numbers_of_tasks.values()))
 
 
 def _range_of(scores: Scores, key: str) -> tuple[float, float]:

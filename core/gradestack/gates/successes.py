@@ -51,7 +51,7 @@ def successes(table: Table, success: Success, rows: Sequence[int] | None = None)
     for grade, times in grades.counted:
         if grade.score is not None and grade.passed is not None:
             own_verdicts += times
-    by_model = {name: _counts(cells) for name, cells in models.items()}
+    by_model = {name: _counts(counts) for name, counts in models.items()}
     return {**_counts(every), "own_verdicts": own_verdicts, "models": by_model}
 
 

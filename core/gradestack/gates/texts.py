@@ -26,16 +26,16 @@ def gate_lines(
         over_runs: Whether it is about all runs together.
     """
     verdict = msgspec.convert(gate, Verdict)
-    word = verdict.outcome.replace("_", " ").upper()
-    first = f"Gate ({verdict.text}): {word}"
+    outcome_text = verdict.outcome.replace("_", " ").upper()
+    heading = f"Gate ({verdict.text}): {outcome_text}"
     actual = f"actual: {actual_text(verdict)}"
     parts = [f"{actual}{certainty_text(verdict)}", *list_notes(verdict)]
     if over_runs:
         parts.append("all runs together")
     notes = terminal_line("; ".join(parts))
     if apart:
-        return first, f"  {notes}"
-    return (f"{first} ({notes})",)
+        return heading, f"  {notes}"
+    return (f"{heading} ({notes})",)
 
 
 def gate_texts(gate: Mapping[str, Any], decimals: int = 2) -> tuple[str, list[str]]:
@@ -88,9 +88,9 @@ def certainty_text(verdict: Verdict) -> str:
     ends = f"{low:.2f} to {high:.2f}"
     if verdict.metric in PERCENT:
         sign = "" if verdict.kind == "baseline" else "%"
-        first = 100 * low
-        last = 100 * high
-        ends = f"{first:.1f}{sign} to {last:.1f}{sign}"
+        low_percent = 100 * low
+        high_percent = 100 * high
+        ends = f"{low_percent:.1f}{sign} to {high_percent:.1f}{sign}"
     level = 100 * (confidence or interval.get("confidence") or 0.95)
     shown = f", {level:.6g}% interval {ends}"
     if confidence is not None:
@@ -99,8 +99,8 @@ def certainty_text(verdict: Verdict) -> str:
         return shown
     if verdict.outcome == "undecided":
         return f"{shown}: undecided"
-    word = "passes" if verdict.passed else "fails"
-    return f"{shown}: {word}, but {_doubt_text(verdict)}"
+    verb = "passes" if verdict.passed else "fails"
+    return f"{shown}: {verb}, but {_doubt_text(verdict)}"
 
 
 def _doubt_text(verdict: Verdict) -> str:
@@ -150,9 +150,13 @@ def list_failing(names: Sequence[str]) -> list[str]:
     """Return a note with the first tasks or groups that do not hold; none without any."""
     if not names:
         return []
-    first = ", ".join(names[:_LISTED])
-    others = len(names) - _LISTED
-    return [f"not in {first} and {others} more" if others > 0 else f"not in {first}"]
+    listed_names = ", ".join(names[:_LISTED])
+    number_left = len(names) - _LISTED
+    return [
+        f"not in {listed_names} and {number_left} more"
+        if number_left > 0
+        else f"not in {listed_names}"
+    ]
 
 
 def coverage_texts(verdict: Verdict) -> list[str]:

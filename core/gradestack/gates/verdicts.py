@@ -289,10 +289,7 @@ def judge_tasks(gate: TaskGate, scores: Scores) -> Verdict:
 
 
 def limit_verdict(limit: Limit, counts: Mapping[str, Count]) -> Verdict:
-    """Return the verdict of the limit, in a gate's form, on the grader that has lost most.
-
-    By number or by share.
-    """
+    """Judge ``max_failed`` by the grader that has lost most samples, by number or by share."""
     is_share = isinstance(limit, float)
     sizes: dict[str, float] = {}
     for key, count in counts.items():
@@ -301,13 +298,13 @@ def limit_verdict(limit: Limit, counts: Mapping[str, Count]) -> Verdict:
     key = max(sizes, key=sizes.__getitem__)
     count, actual = counts[key], sizes[key]
     required = count.graded + count.lost
-    shown = as_percent(limit) if is_share else limit
+    shown, unit = (as_percent(limit), "%") if is_share else (limit, "")
     verdict = Verdict(
         kind="max_failed",
         metric=FAILED_SHARE if is_share else FAILED_SAMPLES,
         op="lte",
         value=limit,
-        text=compare_text("failed or missing", "lte", shown, "%" * is_share),
+        text=compare_text("failed or missing", "lte", shown, unit),
         grader=key,
         failed=count.states[Outcome.FAILED],
         missing=count.states[Outcome.MISSING],

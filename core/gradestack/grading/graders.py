@@ -192,12 +192,12 @@ class StageGrader:
                 self.timed_out += 1
 
     def _method(
-        self, samples: Sequence[Sample], others: Mapping[str, Column], column: Column
+        self, samples: Sequence[Sample], columns: Mapping[str, Column], column: Column
     ) -> Callable[[Sample], Any]:
         """Return the method that grades one of these samples."""
         component, keys = self.stage.component, self.stage.combines
         if keys:
-            return lambda _: component.combine({key: others[key][len(column)] for key in keys})
+            return lambda _: component.combine({key: columns[key][len(column)] for key in keys})
         method: Callable[[Sample], Any] = component.grade
         if type(component).combines is not Grader.combines:
             # `combines` of others that raised raises here, where it costs this grade alone
@@ -341,10 +341,10 @@ class StageGrader:
         Such a run is of another grader's kind, whatever became of it.
         """
         compared = self.stage.component.compares
-        kinds = _expected_kinds(sample.expected)
-        if not compared or not kinds or kinds & compared:
+        expected_kinds = _expected_kinds(sample.expected)
+        if not compared or not expected_kinds or expected_kinds & compared:
             return None
-        wanted, expected = " or ".join(sorted(compared)), " and ".join(sorted(kinds))
+        wanted, expected = " or ".join(sorted(compared)), " and ".join(sorted(expected_kinds))
         return skipped("no_reference", f"no expected {wanted}: the run expects {expected}")
 
     def _grade_text(self, texts: Texts, sample: Sample) -> Any:

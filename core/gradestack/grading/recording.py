@@ -77,7 +77,7 @@ class Recorder:
         """Keep the next result; without a shard it is of samples that no record answers."""
 
     def finish(self) -> None:
-        """Have everything on disk that was saved."""
+        """Force everything that was saved to the disk."""
 
     def restart(self) -> None:
         """Drop everything that was saved: all of it is graded anew."""

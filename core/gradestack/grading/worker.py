@@ -49,7 +49,7 @@ class Worker:
     """Dataset rows by id, to be joined."""
     selection: Selection | None = None
     positions: range | None = None
-    """Samples of a shard that are graded, by their positions; None: all. The others are left out."""
+    """Positions of the samples of a shard that are graded; None: all. Others are left out."""
     faults: Mapping[tuple[int, int], Fault] = attrs.field(factory=dict)
     """(shard, position) of samples that end a process, and how: failed for all graders."""
     progress: Callable[[int], None] | None = attrs.field(default=None, eq=False)

@@ -18,7 +18,8 @@ from gradestack.interpreter import IN_FORCE, IN_PROGRESS, in_progress, time_limi
 from gradestack.jsonio.values import JsonProblem, loads
 
 _STEP: Final = re.compile(
-    r"""\.(?P<name>[^\W\d][\w-]*)|\[\s*(?:(?P<index>-?\d{1,9})|'(?P<single>[^'\\]*)'|"(?P<double>[^"\\]*)")\s*\]"""
+    r"""\.(?P<name>[^\W\d][\w-]*)|"""
+    r"""\[\s*(?:(?P<index>-?\d{1,9})|'(?P<single>[^'\\]*)'|"(?P<double>[^"\\]*)")\s*\]"""
 )
 _QUERY: Final = re.compile(
     r"[*:?,\\\s]|\.\.|[^\x00-\x7f]"
@@ -29,8 +30,8 @@ _EXAMPLES: Final = (
 PATH_SECONDS: Final = 5.0
 """Seconds of work that following a path in one record may take.
 
-Each record that takes too long halves them, so that a file of such records ends, too, and the others
-in it are read.
+Each record that takes too long halves them, so that a file of such records ends, too, and the
+others in it are read.
 """
 _LEAST_SECONDS: Final = 0.01
 _LONGEST: Final = 200  # characters of a path that a message shows

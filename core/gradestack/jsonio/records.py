@@ -611,7 +611,7 @@ def csv_rows(lines: Iterable[str], **form: Any) -> Iterator[tuple[int, list[str]
             cells = next(rows, None)
         except csv.Error as error:
             why = next(
-                (what for beginning, what in _CSV.items() if beginning in str(error)),
+                (reason for beginning, reason in _CSV.items() if beginning in str(error)),
                 f"is no CSV: {error}",
             )
             raise CsvProblem(why, line) from error

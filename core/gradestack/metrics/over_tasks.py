@@ -116,8 +116,10 @@ class TaskFigures:
             return next(iter(by_model.values()), Counter()), by_model
         over_all = Counter[TaskNumbers]()
         for parts, times in grades.tasks_by_model().items():
-            made = [task_contribution(aggregator, sums, defaults[model]) for model, sums in parts]
-            over_all[_add_up(made)] += times
+            contributions = [
+                task_contribution(aggregator, sums, defaults[model]) for model, sums in parts
+            ]
+            over_all[_add_up(contributions)] += times
         return over_all, by_model
 
     def compute(self) -> dict[str, Any]:
@@ -149,7 +151,7 @@ class TaskFigures:
         """Return figures with their intervals, given how many tasks add what."""
         counts = {task: times for task, times in counts.items() if task}
         tasks, times = list(counts), list(counts.values())
-        values, without = leave_one_out(self.aggregator, tasks, times, self._names)
+        values, figures_without_task = leave_one_out(self.aggregator, tasks, times, self._names)
         added = [*zip(map(dict, tasks), times, strict=True)]
         figures: dict[str, Any] = {}
         if any(not figure.divisor for figure in self.aggregator.figures):
@@ -157,12 +159,12 @@ class TaskFigures:
             figures["clusters"] = sum(times)
         for path, value in values.items():
             figure = self._declared(path)
-            left = [others.get(path) for others in without]
+            values_without_task = [figures_left.get(path) for figures_left in figures_without_task]
             _put(figures, path, value)
             _put(
                 figures,
                 interval_path(figure, path),
-                self._interval(figure, path, value, added, left),
+                self._interval(figure, path, value, added, values_without_task),
             )
         return figures
 
@@ -186,18 +188,18 @@ class TaskFigures:
             return {"reason": figure.undefined}
         name = ".".join(path)
         divisor = figure.divisor_of(name) or COUNT
-        left, n = [], 0
-        for (numbers, times), other in zip(tasks, without, strict=True):
+        values_without_task, samples = [], 0
+        for (numbers, times), value_without_task in zip(tasks, without, strict=True):
             if numbers.get(divisor):
-                left.append((other, times))
-                n += int(numbers.get(figure.samples or divisor, 0)) * times
-        if not left:
+                values_without_task.append((value_without_task, times))
+                samples += int(numbers.get(figure.samples or divisor, 0)) * times
+        if not values_without_task:
             raise ValueError(f"the figure {name} is divided by {divisor!r}, which no task has")
-        clusters = sum(times for _, times in left)
+        clusters = sum(times for _, times in values_without_task)
         least, most = figure.bounds
         computed = interval(
-            estimate(value, left, clusters),
-            n,
+            estimate(value, values_without_task, clusters),
+            samples,
             confidence=self.confidence,
             share=figure.unit == "share",
             least=least,
@@ -228,10 +230,10 @@ def task_contribution(
         return numbers
     sums = {**defaults, **dict(numbers)}
     samples = sums.pop(COUNT)
-    made = aggregator.task_contribution(sums)
-    if made is None:
+    contribution = aggregator.task_contribution(sums)
+    if contribution is None:
         return ()
-    added: Mapping[str, Any] = check_mapping("task_contribution()", made)
+    added: Mapping[str, Any] = check_mapping("task_contribution()", contribution)
     return tuple(sorted([(COUNT, samples), *added.items()]))
 
 

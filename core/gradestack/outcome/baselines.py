@@ -193,15 +193,15 @@ def _judge(gate: BaselineGate, before: Side, now: Side) -> Verdict:
     except NoFigure as error:  # as other gates on a path that leads to no number
         verdict.conclude_without_data("fail", str(error))
         return verdict
-    tested = row.difference
+    gap_test = row.difference
     changed = flips(before, now, key, "zero")
     fixed, broken = changed["fixed"], changed["broken"]
     verdict.flips = Flips(fixed, broken)
-    verdict.tasks = tested.tasks
+    verdict.tasks = gap_test.tasks
     verdict.only_baseline = row.fields["only_a_count"]
     verdict.only_this = row.fields["only_b_count"]
-    if tested.difference is not None:
-        verdict.actual = _scale_of(gate) * tested.difference
+    if gap_test.difference is not None:
+        verdict.actual = _scale_of(gate) * gap_test.difference
     verdict.interval = _write_interval(row)
     # a one-sided bound at a confidence is an end of the two-sided interval at twice that less 1
     two_sided = 2 * gate.confidence - 1
@@ -213,8 +213,8 @@ def _judge(gate: BaselineGate, before: Side, now: Side) -> Verdict:
     conditions = [*_judge_difference(gate, row, verdict.bounds or ())]
     if gate.max_flips is not None:
         is_met = verdict.flips.broken <= gate.max_flips
-        of_flips: Decision = "passed" if is_met else "failed"
-        conditions.append((of_flips if has_verdicts else "undecided", "fail"))
+        flips_decision: Decision = "passed" if is_met else "failed"
+        conditions.append((flips_decision if has_verdicts else "undecided", "fail"))
     decisions = [decision for decision, _ in conditions]
     outcome = min(decisions, key=_WORST_FIRST.index)
     is_strict = ("undecided", "fail") in conditions
@@ -223,10 +223,10 @@ def _judge(gate: BaselineGate, before: Side, now: Side) -> Verdict:
     verdict.sure = outcome != "undecided"
     verdict.tasks_needed = None
     if outcome == "undecided":
-        needed = verdict.tasks_needed = _count_tasks_needed(gate, row)
-        verdict.reason = tested.reason
-        if needed and not tested.reason:
-            verdict.reason = f"{needed:,} tasks would be needed"
+        more_tasks = verdict.tasks_needed = _count_tasks_needed(gate, row)
+        verdict.reason = gap_test.reason
+        if more_tasks and not gap_test.reason:
+            verdict.reason = f"{more_tasks:,} tasks would be needed"
         if gate.max_flips is not None and not has_verdicts:
             verdict.reason = f"{key} says neither which runs pass nor which scores are better"
     return verdict

@@ -271,16 +271,16 @@ def most_often(cause: Cause) -> tuple[str, CausePath, int] | None:
     if part.samples > half:
         if part.parts and part.parts[0].samples > half:
             part = part.parts[0]
-        word = "always" if part.samples == cause.samples else "mostly"
-        return word, part.path[1:], part.samples
+        adverb = "always" if part.samples == cause.samples else "mostly"
+        return adverb, part.path[1:], part.samples
     leaves: list[Cause] = []
     for tool in cause.parts:
         leaves += tool.parts or (tool,)
     leaves.sort(key=lambda leaf: -leaf.samples)
-    first, *others = leaves
-    if others and first.samples == others[0].samples:
+    largest, *smaller = leaves
+    if smaller and largest.samples == smaller[0].samples:
         return None
-    return "most often", first.path[1:], first.samples
+    return "most often", largest.path[1:], largest.samples
 
 
 def causes_of_run(report: Report) -> tuple[Cause, ...]:

@@ -43,13 +43,13 @@ def write_native(suite: Suite, run: RunFigures, chunks: Chunks, folder: Path) ->
     inputs = suite.inputs.data
     native = folder / "native"
     for stage in suite.exporters:
-        for given in inputs:
-            has_rows = bool(merged.table.of_input(given.name))
+        for source in inputs:
+            has_rows = bool(merged.table.of_input(source.name))
             if not has_rows or stage.name in merged.broken:
                 continue
-            out = native if len(inputs) == 1 else native / given.name
+            out = native if len(inputs) == 1 else native / source.name
             try:
-                _write_native(suite, run, chunks, stage, given, out)
+                _write_native(suite, run, chunks, stage, source, out)
             # a native file is a convenience; the run is not lost for it
             except (Exception, SystemExit) as error:
                 if storage_failed(error):
@@ -60,15 +60,15 @@ def write_native(suite: Suite, run: RunFigures, chunks: Chunks, folder: Path) ->
 
 
 def _write_native(
-    suite: Suite, run: RunFigures, chunks: Chunks, stage: Stage, given: Input, out: Path
+    suite: Suite, run: RunFigures, chunks: Chunks, stage: Stage, source: Input, out: Path
 ) -> None:
     """Write the files of one exporter for one input."""
     out.mkdir(parents=True, exist_ok=True)
     exporter: Exporter = stage.component
-    summary = _summary_for_exporter(suite, run, exporter, given)
+    summary = _summary_for_exporter(suite, run, exporter, source)
     for (input_name, artefact), parts in sorted(chunks.items()):
         exporter_name, _, file_name = artefact.partition("/")
-        if (input_name, exporter_name) == (given.name, stage.name):
+        if (input_name, exporter_name) == (source.name, stage.name):
             head, tail = exporter.frame(file_name, summary)
             with (out / Path(file_name).name).open("wb") as file:
                 file.write(head.encode("utf-8", "surrogatepass"))
@@ -88,10 +88,10 @@ def _copy_parts(parts: Iterable[Path], separator: bytes, file: BinaryIO) -> None
 
 
 def _summary_for_exporter(
-    suite: Suite, run: RunFigures, exporter: Exporter, given: Input
+    suite: Suite, run: RunFigures, exporter: Exporter, source: Input
 ) -> ExportSummary:
     """Return the figures of the graders that an exporter writes, over the rows of one input."""
-    rows = run.merged.table.of_input(given.name)
+    rows = run.merged.table.of_input(source.name)
     aggregates = run.figures(rows)
     counts = run.counts(rows)
     graders = {}
@@ -103,7 +103,7 @@ def _summary_for_exporter(
             key=stage.key, grader=stage.component, states=states, aggregates=figures
         )
     return ExportSummary(
-        input=given,
+        input=source,
         reader=suite.reader.component,
         dataset=suite.inputs.dataset,
         max_samples=suite.max_samples or None,

@@ -66,11 +66,11 @@ def run_programs(
             _, _, bare_name = reader.name.rpartition(":")
             if program.reader not in (reader.name, bare_name):
                 continue
-            for given in inputs.data:
-                folder_name = "" if is_single else given.name
-                rows = _RowsOf(merged, recorded, given, suite.limits.seconds_per_grade)
+            for source in inputs.data:
+                folder_name = "" if is_single else source.name
+                rows = _RowsOf(merged, recorded, source, suite.limits.seconds_per_grade)
                 try:
-                    run = program.run(_program_input(suite, reader, given, rows))
+                    run = program.run(_program_input(suite, reader, source, rows))
                     _add_results(results, stage, folder_name, run)
                 except (Exception, SystemExit) as error:  # it costs its own results alone
                     if storage_failed(error):
@@ -79,10 +79,10 @@ def run_programs(
     return results
 
 
-def _program_input(suite: Suite, reader: Stage, given: Input, rows: _RowsOf) -> ProgramInput:
+def _program_input(suite: Suite, reader: Stage, source: Input, rows: _RowsOf) -> ProgramInput:
     """Describe one input to a program: reader, graders, configuration and rows."""
     return ProgramInput(
-        input=given,
+        input=source,
         reader=reader.component,
         dataset=suite.inputs.dataset,
         max_samples=suite.max_samples or None,

@@ -103,7 +103,7 @@ def summarise(evaluation: Evaluation) -> dict[str, Any]:
     doubted = ""
     if has_own_data and suite.success is not None:
         doubted = suite.success.grader
-    first = find_first_ungraded(counts, doubted, evaluation.recorded)
+    first_ungraded = find_first_ungraded(counts, doubted, evaluation.recorded)
     broken, failed_metrics = _broken_components(evaluation)
     gates_passed = all(gate.passed for gate in gates) if gates else None
     content: dict[str, Any] = {
@@ -120,7 +120,7 @@ def summarise(evaluation: Evaluation) -> dict[str, Any]:
         "gates_passed": gates_passed and not merged.interrupted,
         "warnings": [
             *list_warnings(suite, merged, models, evaluation.run_figures.merged.table),
-            *grade_warnings(suite, counts, doubted, merged, first),
+            *grade_warnings(suite, counts, doubted, merged, first_ungraded),
             *(text for gate in gates for text in gate_warnings(gate)),
             *component_warnings(suite, broken | failed_metrics, aggregates),
         ],
@@ -130,9 +130,9 @@ def summarise(evaluation: Evaluation) -> dict[str, Any]:
     if evaluation.programs.entries:
         content["programs"] = evaluation.programs.entries
     if evaluation.part is None:
-        content["failures"] = _write_failures(counts, first)
+        content["failures"] = _write_failures(counts, first_ungraded)
     problems = {
-        "all_failed": all_failed_text(suite, counts, merged, first),
+        "all_failed": all_failed_text(suite, counts, merged, first_ungraded),
         "broken": broken,
         "failed_metrics": failed_metrics,
     }

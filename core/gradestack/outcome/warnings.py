@@ -66,16 +66,16 @@ def _remark_warnings(merged: Merged) -> Iterator[str]:
     if MADE in remarks:
         number, _ = remarks.pop(MADE)
         tasks = f"{number} task" if number == 1 else f"{number} tasks"
-        what = "no task ids found: records were numbered, repeated runs are not grouped (--id)"
-        yield f"{tasks}: {what}"
+        problem = "no task ids found: records were numbered, repeated runs are not grouped (--id)"
+        yield f"{tasks}: {problem}"
     texts: dict[str, list[str]] = {"in the data": [], "not used": []}
     for kind, (times, where) in [*remarks.items()][:_MOST_KINDS]:
         section, words = _remark_text(kind)
         number_of_times = counted(times, "time")
         texts[section].append(f"{words} ({number_of_times}, first at {where})")
-    others = len(remarks) - _MOST_KINDS
-    if others > 0:
-        texts["not used"].append(f"{others} more kinds in header.json")
+    number_left = len(remarks) - _MOST_KINDS
+    if number_left > 0:
+        texts["not used"].append(f"{number_left} more kinds in header.json")
     for section, listed in texts.items():
         if listed:
             yield f"{section}: {', '.join(listed)}"
@@ -122,12 +122,12 @@ def _model_warnings(models: Iterable[str]) -> Iterator[str]:
     for names in groups[:_MOST_KINDS]:
         quoted = [repr(name[:_LONGEST_NAME]) for name in names[:_MOST_NAMES]]
         if len(names) > _MOST_NAMES:
-            others = len(names) - _MOST_NAMES
-            quoted.append(f"{others} more")
-        first, last = ", ".join(quoted[:-1]), quoted[-1]
+            names_left = len(names) - _MOST_NAMES
+            quoted.append(f"{names_left} more")
+        earlier_names, last_name = ", ".join(quoted[:-1]), quoted[-1]
         difference = _difference_of_names(names)
         differ = f"differ only in {difference}: they are graded as different models"
-        yield f"models {first} and {last} {differ}"
+        yield f"models {earlier_names} and {last_name} {differ}"
     if len(groups) > _MOST_KINDS:
         more = counted(len(groups) - _MOST_KINDS, "other group")
         yield f"{more} of models differ only in white space or case"

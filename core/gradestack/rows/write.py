@@ -240,15 +240,15 @@ def _recorded(sample: Sample, values: list[Any], encoder: RowEncoder) -> Any:
         number = source.id
     values += (sample.plan, sample.state, sample.agent_usage, sample.usage)
     values += (sample.facets or None, sample.recorded or None, sample.remarks or None)
-    about: dict[str, Any] = {
+    sample_fields: dict[str, Any] = {
         "ground_truth": expected.text if expected.text is not None else expected.label,
         "id": sample.id if number is None else number,
         "input": sample.input,
     }
     metadata = sample.recorded.get("metadata")
     if isinstance(metadata, Mapping):
-        about["metadata"] = metadata
-    made = _calls(sample, values)
+        sample_fields["metadata"] = metadata
+    calls = _calls(sample, values)
     return _Recorded(  # by position: with so many keywords, CPython builds a dict first
         sample.agent_id,
         sample.agent_usage,
@@ -256,10 +256,10 @@ def _recorded(sample: Sample, values: list[Any], encoder: RowEncoder) -> Any:
         _expected(expected, values),
         sample.facets,
         sample.model,
-        _Content(made, sample.label, sample.plan, sample.text, sample.state),
+        _Content(calls, sample.label, sample.plan, sample.text, sample.state),
         sample.recorded,
         sample.run,
-        about,
+        sample_fields,
         location,
         sample.status,
         _tools(sample, values, schemas=encoder.schemas),

@@ -31,7 +31,7 @@ from gradestack.rundir.place import GrowingFile, Staging, synchronise
 
 SECONDS_BETWEEN_WRITES = 1.0
 _REST = 4
-"""Times the seconds of a write that the next one waits longer: a slow disk costs a fifth of a run."""
+"""The next write waits this many times as long as the last one took: it costs a fifth at most."""
 _ANEW = "run without --resume to start anew"
 _HEAD = b'{"check":%d,'
 
@@ -161,9 +161,10 @@ class Journal:
             self.finish()
 
     def finish(self, *, if_worth_it: bool = False) -> None:
-        """Have everything on disk.
+        """Write the waiting lines to the disk, with the rows and pieces they tell of.
 
-        With ``if_worth_it`` not where nothing was written yet: then there is little to lose.
+        With ``if_worth_it`` nothing is written while the first write is not due: then there is
+        little to lose.
         """
         if self._lines is None or not self._waiting:
             return
@@ -172,7 +173,7 @@ class Journal:
         self._write(self._lines)
 
     def _write(self, lines: GrowingFile) -> None:
-        """Have rows and pieces on disk, then the lines behind those that are true."""
+        """Force rows and native pieces to the disk, then append the waiting lines that record them."""
         begun = time.monotonic()
         lines.size = self._size
         lines.trim()

@@ -46,12 +46,12 @@ def _folder_name(name: str) -> str:
 
 def default_place(name: str, now: datetime) -> Path:
     """Return ``gradestack-runs/NAME/UTC-TIME``, numbered when there is one of that time already."""
-    second = now.astimezone(UTC).strftime("%Y%m%dT%H%M%SZ")
-    run_folder, number = Path("gradestack-runs") / _folder_name(name) / second, 1
+    time_text = now.astimezone(UTC).strftime("%Y%m%dT%H%M%SZ")
+    run_folder, number = Path("gradestack-runs") / _folder_name(name) / time_text, 1
     # two runs within a second: the first one stays
     while run_folder.exists() or unfinished(run_folder).exists():
         number += 1
-        run_folder = run_folder.with_name(f"{second}-{number}")
+        run_folder = run_folder.with_name(f"{time_text}-{number}")
     return run_folder
 
 
@@ -101,12 +101,12 @@ def _foreign_files(path: Path) -> set[str]:
     return {name for name in _file_names(path) - known if PurePath(name).name not in _OF_DESKTOPS}
 
 
-def _list_files(run_folder: Path, new: Path) -> None:
-    """Write into the new header of a run the files that it comes to have."""
+def _list_files(run_folder: Path, staged: Path) -> None:
+    """Write a new header of a run that also lists the files about to be moved into it."""
     head = header_of(run_folder)
-    head["files"] = sorted({*(_listed_files(run_folder) or ()), *_file_names(new), HEADER})
+    head["files"] = sorted({*(_listed_files(run_folder) or ()), *_file_names(staged), HEADER})
     text = dumps(head, indent=2) + "\n"
-    (new / HEADER).write_text(text, encoding="utf-8", newline="\n")
+    (staged / HEADER).write_text(text, encoding="utf-8", newline="\n")
 
 
 def check_directory(path: Path, parent: Path | None = None) -> None:
@@ -165,7 +165,7 @@ def _begun_at(run_folder: Path) -> list[int]:
 
 
 def synchronise(path: Path) -> None:
-    """Have a file's content, or a directory's entries, on the disk before returning."""
+    """Force the content of a file, or the entries of a directory, to the disk (fsync)."""
     if os.name != "posix" and path.is_dir():
         return  # only files can be opened there
     descriptor = os.open(path, os.O_RDONLY)
@@ -251,41 +251,40 @@ def link_latest(run_folder: Path) -> None:
 
 @contextmanager
 def filling(run_folder: Path, earlier: Iterable[str] = ()) -> Iterator[Path]:
-    """Yield an empty directory.
+    """Yield an empty directory whose files are moved into ``run_folder`` at the end.
 
-    At the end its files are moved into ``place``, after a failure they are removed.
-
-    A link in ``place`` is replaced, also one that leads to a directory. Errors name files as if
-    they lay in ``place``.
+    After a failure they are removed. A link in ``run_folder`` is replaced, also one that leads to a
+    directory. Errors name files as if they lay in ``run_folder``. ``earlier`` has patterns of files
+    that are removed if they are not written anew.
     """
-    new = Path(tempfile.mkdtemp(prefix=_NEW, dir=run_folder))
+    staged = Path(tempfile.mkdtemp(prefix=_NEW, dir=run_folder))
     try:
-        yield new
-        outdated = [path for pattern in earlier for path in _outdated(new, run_folder, pattern)]
+        yield staged
+        outdated = [path for pattern in earlier for path in _outdated(staged, run_folder, pattern)]
         listed = _listed_files(run_folder)
-        if listed is not None and not _file_names(new) <= listed:
-            _list_files(run_folder, new)
-        _move(new, run_folder)
+        if listed is not None and not _file_names(staged) <= listed:
+            _list_files(run_folder, staged)
+        _move(staged, run_folder)
         for path in outdated:
             path.unlink()
             with contextlib.suppress(OSError):  # holds something else
                 path.parent.rmdir()
     except Exception as error:
-        _rename_in_error(error, str(new), str(run_folder))
+        _rename_in_error(error, str(staged), str(run_folder))
         raise
     finally:
-        shutil.rmtree(new, ignore_errors=True)
+        shutil.rmtree(staged, ignore_errors=True)
 
 
 def _rename_in_error(error: Exception, path: str, shown: str) -> None:
-    """Have an error name a path in place of another."""
+    """Replace a path in an error's texts and file name by the one to be shown."""
     texts = [text.replace(path, shown) if isinstance(text, str) else text for text in error.args]
     error.args = tuple(texts)
     if isinstance(error, OSError) and error.filename is not None:
         error.filename = os.fsdecode(error.filename).replace(path, shown)
 
 
-def _outdated(new: Path, run_folder: Path, pattern: str) -> list[Path]:
+def _outdated(staged: Path, run_folder: Path, pattern: str) -> list[Path]:
     """Return the files of a pattern in a place that are not among the new ones."""
     folder = run_folder / PurePath(pattern).parent
     if folder.is_symlink():  # what it leads to is somebody's own
@@ -294,13 +293,13 @@ def _outdated(new: Path, run_folder: Path, pattern: str) -> list[Path]:
         path
         for path in folder.glob(PurePath(pattern).name)
         if (path.is_symlink() or not path.is_dir())
-        and not (new / path.relative_to(run_folder)).exists()
+        and not (staged / path.relative_to(run_folder)).exists()
     ]
 
 
-def _move(new: Path, run_folder: Path) -> None:
-    """Move files, those of folders before the pages that load them."""
-    for path in sorted(new.iterdir(), key=lambda path: (not path.is_dir(), path.name)):
+def _move(staged: Path, run_folder: Path) -> None:
+    """Move files into a report directory, those of folders before the pages that load them."""
+    for path in sorted(staged.iterdir(), key=lambda path: (not path.is_dir(), path.name)):
         target = run_folder / path.name
         if path.is_symlink() or not path.is_dir():
             path.replace(target)
@@ -351,7 +350,7 @@ class GrowingFile:
         os.lseek(self._to, self.size, os.SEEK_SET)
 
     def synchronise(self) -> None:
-        """Have everything added so far on the disk before returning."""
+        """Force everything added so far to the disk (fsync)."""
         os.fsync(self._to)
 
     def close(self) -> None:
@@ -360,11 +359,10 @@ class GrowingFile:
 
 
 class Staging:
-    """A report directory in the making, in a hidden directory beside its place that no other run may
-    use meanwhile.
+    """An unfinished report directory, in a hidden directory beside its place that it locks.
 
-    ``path`` becomes the report directory; beside it there are the pieces not yet joined, the journal a
-    later ``--resume`` reads, and while an earlier run is replaced, that run.
+    ``path`` becomes the report directory. Beside it there are the pieces not yet joined, the journal
+    that a later ``--resume`` reads, and while an earlier run is replaced, that run.
 
     ``parts`` is for pieces, a new one for every attempt: workers of an attempt that was killed may
     still write.

@@ -270,9 +270,10 @@ def _json_form(beginning: Beginning) -> str:
     """Describe the layout of the records in a text, with the keys of the first."""
     text = beginning.text
     if not beginning.records:
-        empty = " empty" * text.rstrip().endswith(b"]")
+        if beginning.is_list and text.rstrip().endswith(b"]"):
+            return "it is an empty JSON list"
         if beginning.is_list:
-            return f"it is an{empty} JSON list"
+            return "it is an JSON list"
         return "it has blank lines only"
     first, line = beginning.records[0]
     if first.problem is None:

@@ -300,8 +300,8 @@ class Resolver:
         written_options = reference.options.items()
         options = {name: value for name, value in written_options if name not in reserved}
         if function and options:
-            first = next(iter(options))
-            self.add_problem((*location, first), "unknown key; a function has no options")
+            option = next(iter(options))
+            self.add_problem((*location, option), "unknown key; a function has no options")
             return None
         fields = attrs.fields_dict(target)
         if "profile" in options and "profile" not in fields:
@@ -650,20 +650,20 @@ def stack_for(
     what = f"stack {name!r} of plugin {offer.plugin}"
     try:
         parameters = set(inspect.signature(make).parameters)
-        about = {"provides": provides, "samples": samples}
-        known = {key: about[key] for key in about if key in parameters}
-        takes_inputs = inputs is not None and parameters - known.keys()
-        fragment = make(inputs, **known) if takes_inputs else make(**known)
+        arguments = {"provides": provides, "samples": samples}
+        accepted = {key: arguments[key] for key in arguments if key in parameters}
+        takes_inputs = inputs is not None and parameters - accepted.keys()
+        fragment = make(inputs, **accepted) if takes_inputs else make(**accepted)
     except GradestackError:
         raise  # of what reads the samples
     except Exception as error:
         raise PluginError(f"{what} raised {error_text(error)}") from error
     if not isinstance(fragment, Mapping):
         raise PluginError(f"{what} is {type(fragment).__name__}, not a mapping")
-    other = fragment.get("stack", name)
-    if other == name:
+    base_name = fragment.get("stack", name)
+    if base_name == name:
         return fragment
-    return {**stack_for(registry, other, inputs, provides, samples), **fragment}
+    return {**stack_for(registry, base_name, inputs, provides, samples), **fragment}
 
 
 def samples_of(reader: Reader, inputs: Inputs, most: int | None = FIRST) -> Iterator[Sample]:

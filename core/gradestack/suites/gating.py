@@ -74,15 +74,15 @@ class FigurePaths:
         if metric:
             return grader, metric, rest
         if not grader:
-            first, _, _ = path.partition(".")
-            self.resolver.require_grader(first, self.known, location)
+            unknown_grader, _, _ = path.partition(".")
+            self.resolver.require_grader(unknown_grader, self.known, location)
             return None
         key, _, _ = path.removeprefix(f"{grader}.").partition(".")
         is_refused = self.resolver.has_problem(("metrics", key))
         if grader in self.graders and not is_refused:
             hint = hint_of(key, metrics[grader])
-            why = f"{grader} has no metric {key!r}{hint}"
-            self.resolver.add_problem(location, why)
+            problem = f"{grader} has no metric {key!r}{hint}"
+            self.resolver.add_problem(location, problem)
         return None
 
     def find_declared(self, path: str, location: Location) -> Path | None:
@@ -276,18 +276,18 @@ class GateReader:
         One on a number of a native file is of another class.
         """
         written = _path_of(gate.figure)
-        first, *steps = written.split(".")
-        is_native = first == NATIVE and first not in self.paths.known
+        first_step, *steps = written.split(".")
+        is_native = first_step == NATIVE and first_step not in self.paths.known
         if is_native and isinstance(gate, FigureGate):
             is_plain = gate.confidence is None and gate.per is None
             if is_plain and len(steps) > 1:
                 figure = ".".join(steps)
                 return NativeGate(op=gate.op, value=gate.value, figure=figure)
-            why = (
+            problem = (
                 "expected native.FILE.PATH, such as native.stability.metrics.stability_at_k, "
                 "without confidence and per: it has no interval and no groups"
             )
-            self.resolver.add_problem(location, why)
+            self.resolver.add_problem(location, problem)
             return None
         path = self.paths.find_declared(written, location)
         if path is None:

@@ -46,16 +46,16 @@ class HeadlineReader:
             reader: Its default stack declares for graders of the suite; None for samples in memory.
         """
         stacks = self._all_declared(reader)
-        first = stacks[0] if stacks else Declared()
-        kinds = [_entry(written).get("kind") for written in self.spec.graders.values()]
-        is_letta = first.letta or "tool" in kinds
+        first_stack = stacks[0] if stacks else Declared()
+        grader_kinds = [_entry(written).get("kind") for written in self.spec.graders.values()]
+        is_letta = first_stack.letta or "tool" in grader_kinds
         has_rule = is_letta and self.spec.gate is not None
         success = self._success(gates[:1] if has_rule else (), stacks)
         main = next(iter(self.graders), "")
         if success is not None:
             main = success.grader
         written = self.spec.headline
-        figures = first.figures
+        figures = first_stack.figures
         if written.figures is not None:
             figures = self._own_figures(written.figures)
         figures = figures or (self._average(main),)
@@ -171,9 +171,11 @@ class HeadlineReader:
         path, label, share = corrected or ("", "", "")
         metric, _, name = path.partition(".")
         for key in self._metrics_named(metric, main):
-            first = Figure(label=label, grader=main, metric=key, name=name, corrects=share)
-            others = [figure for figure in figures if figure.path != first.path]
-            return (first, *others)
+            corrected_figure = Figure(
+                label=label, grader=main, metric=key, name=name, corrects=share
+            )
+            other_figures = [figure for figure in figures if figure.path != corrected_figure.path]
+            return (corrected_figure, *other_figures)
         return figures
 
     def _own_figures(self, written: Mapping[str, str]) -> tuple[Figure, ...]:

@@ -326,11 +326,11 @@ class _Conversion:
             return float(value)
         if kind is Any or kind in _SCALARS or get_origin(kind) is Literal:
             return value
-        fields, before = fields_of(kind), len(self.problems)
+        fields, problems_before = fields_of(kind), len(self.problems)
         if fields is None:
             return msgspec.convert(value, kind)
         arguments = self.arguments(value, fields, location)
-        if len(self.problems) == before:
+        if len(self.problems) == problems_before:
             return kind(**arguments)
         return None
 
@@ -374,14 +374,14 @@ def structure(data: Any, kind: type[T], base: Folder | None = None) -> T:
     problems = list(find_problems(data, schema))
     conversion = _Conversion(base, problems)
     if not problems:
-        made: T = conversion.convert(data, kind, ())
+        instance: T = conversion.convert(data, kind, ())
         if not problems:
-            return made
-    wrong = {location[:1] for location, _ in problems}
-    if fields is None or () in wrong:
+            return instance
+    wrong_keys = {location[:1] for location, _ in problems}
+    if fields is None or () in wrong_keys:
         raise Problems(problems)
-    sound = {name: value for name, value in data.items() if (name,) not in wrong}
-    raise Problems(problems, conversion.arguments(sound, fields, ()))
+    sound_data = {name: value for name, value in data.items() if (name,) not in wrong_keys}
+    raise Problems(problems, conversion.arguments(sound_data, fields, ()))
 
 
 def preset_version(preset: str | None, versions: Mapping[str, str]) -> str | None:

@@ -318,26 +318,28 @@ def _mixed(
     read.
     """
     stages: list[Stage] = []
-    several: list[Recognised] = []
+    recognised_files: list[Recognised] = []
     first_numbers: dict[Path, int] = {}
     for number, (stage, files) in enumerate(parts):
         if stage is None or files is None:
             return None, None
         for file in files.paths:
-            first = first_numbers.setdefault(file.resolve(), number)
-            if first != number:
-                why = f"{file.name} is one of target.paths[{first}], too; name each file once"
+            first_number = first_numbers.setdefault(file.resolve(), number)
+            if first_number != number:
+                why = (
+                    f"{file.name} is one of target.paths[{first_number}], too; name each file once"
+                )
                 resolver.add_problem(("target", "paths", number), why)
         stages.append(stage)
-        several.append(files)
+        recognised_files.append(files)
     names = dict.fromkeys(stage.name for stage in stages)
     together = Recognised(" + ".join(names), [], [], [])
-    for files in several:
+    for files in recognised_files:
         together.paths.extend(files.paths)
         together.ignored.extend(files.ignored)
         together.remarks.extend(files.remarks)
     components = tuple(stage.component for stage in stages)
-    reader = Mixed(components, tuple(frozenset(files.paths) for files in several))
+    reader = Mixed(components, tuple(frozenset(files.paths) for files in recognised_files))
     mixed = made_stage("reader", "reader", reader, together.reader)
     return msgspec.structs.replace(mixed, options={}, parts=tuple(stages)), together
 
@@ -484,7 +486,7 @@ def _directory_refusal(path: Path, reader: str | None) -> DataError:
         why = f"{reader} recognises nothing in this directory; name the files it shall read"
     else:
         name = files[0].relative_to(path)
-        first = f"of {len(files)} files, the first is {name}"
+        listing = f"of {len(files)} files, the first is {name}"
         looks = describe(Beginning(files[0]))
-        why = f"the format is not recognised; {first}: {looks}; {OWN_FORM}"
+        why = f"the format is not recognised; {listing}: {looks}; {OWN_FORM}"
     return DataError(f"{path}: {why}")

@@ -68,7 +68,7 @@ def resolve(
             deferred.append(override)
     resolver = Resolver(document, options.registry, base, options.allow_code, options.allow_remote)
     resolver.load_plugins(data.get("plugins"))
-    made = _take_objects(data)
+    grader_objects = _take_objects(data)
     limits = _limits(resolver)
     with limited(limits):
         if samples is None:
@@ -81,11 +81,13 @@ def resolve(
             reader = made_stage("reader", "reader", samples)
             target = Target(Inputs(data=()), reader)
         apply_late_overrides(resolver, deferred)
-        return _resolve(resolver, options, made, target, limits, in_memory=samples is not None)
+        return _resolve(
+            resolver, options, grader_objects, target, limits, in_memory=samples is not None
+        )
 
 
 def _set_engine(document: Document, name: str | None) -> None:
-    """Have the engine of a command line; of the suite's own one the options stay."""
+    """Replace the suite's engine by that of the command line; keep its options if it is the same."""
     written = document.data.get("engine")
     known = written.get("kind") if isinstance(written, Mapping) else written
     if name is not None and name != known:
@@ -104,10 +106,10 @@ def _take_objects(data: dict[str, Any]) -> dict[str, Grader]:
     graders = data.get("graders")
     if not isinstance(graders, Mapping):
         return {}
-    made = {key: grader for key, grader in graders.items() if isinstance(grader, Grader)}
-    names: dict[str, Any] = {key: {} for key in made}
+    grader_objects = {key: grader for key, grader in graders.items() if isinstance(grader, Grader)}
+    names: dict[str, Any] = {key: {} for key in grader_objects}
     data["graders"] = {**graders, **names}
-    return made
+    return grader_objects
 
 
 def apply_late_overrides(resolver: Resolver, overrides: Sequence[str]) -> None:
@@ -149,7 +151,7 @@ class _Judgement(NamedTuple):
 def _resolve(
     resolver: Resolver,
     options: RunOptions,
-    made: Mapping[str, Grader],
+    grader_objects: Mapping[str, Grader],
     target: Target,
     limits: Limits,
     *,
@@ -159,7 +161,7 @@ def _resolve(
     document, reader = resolver.document, target.reader
     spec = resolver.structure(document.data, SuiteSpec, ()) or SuiteSpec()
     resolver.num_runs = spec.num_runs
-    graders = grader_stages(resolver, spec, made)
+    graders = grader_stages(resolver, spec, grader_objects)
     _check_there_is_work(resolver, spec, target, in_memory=in_memory)
     metrics = metric_stages(resolver, spec, graders)
     format_reader = None if in_memory else reader
@@ -266,7 +268,7 @@ def _config_in_memory(data: Mapping[str, Any], graders: Mapping[str, Stage]) -> 
 
 
 def _copies_of_runs(spec: SuiteSpec, reader: Stage) -> tuple[Duplicates, bool]:
-    """Return the policy for records of one (id, model, run), and whether copies are told apart.
+    """Return the policy for records of one (id, model, run), and whether all copies are kept.
 
     By ids of the caller's own, records of one id are runs, whatever the format. A format names its
     runs by its own ids: under others the same name may stand for several runs.

@@ -155,10 +155,10 @@ def _check_needs(grader: Grader, samples: Iterable[Sample]) -> None:
         all_have_it = all(getattr(sample, name) != bare for sample in graded)
         if name in grader.needs or not graded or not all_have_it:
             continue
-        without = [replace(sample, **{name: bare}) for sample in graded]
+        without_field = [replace(sample, **{name: bare}) for sample in graded]
         needs = ", ".join(map(repr, sorted({*grader.needs, name})))
         advice = f"write needs = frozenset({{{needs}}})"
-        is_optional = any(_is_graded(grader, sample) for sample in without)
+        is_optional = any(_is_graded(grader, sample) for sample in without_field)
         assert is_optional, f"grades nothing without Sample.{name}; {advice}"
 
 
@@ -233,10 +233,10 @@ def check_extractor(extractor: Extractor, samples: Iterable[Sample] = ()) -> Non
     for sample in [*samples, *nasty_samples()]:
         with _named(sample):
             copied, before = fresh(sample)
-            first, second = extractor.extract(copied), extractor.extract(copied)
-            kind = type(first).__name__
-            assert isinstance(first, str), f"gives {kind}, not text; empty for none"
-            assert first == second, "gives two texts for one sample"
+            text, repeated = extractor.extract(copied), extractor.extract(copied)
+            kind = type(text).__name__
+            assert isinstance(text, str), f"gives {kind}, not text; empty for none"
+            assert text == repeated, "gives two texts for one sample"
             is_changed = _has_changed(copied, before)
             assert not is_changed, "the extractor changed its sample; copy what you change"
 
@@ -306,10 +306,10 @@ def check_aggregator(
     assert problem is None, f"{type(aggregator).__name__} {problem}"
     pickle.dumps(aggregator)
     for _, grade in graded:
-        first = aggregator.contribution(grade)
-        second = aggregator.contribution(copy.deepcopy(grade))
-        problem = f"gives equal grades other numbers: {first} and {second}"
-        assert first == second, f"contribution() {problem}"
+        numbers = aggregator.contribution(grade)
+        numbers_of_copy = aggregator.contribution(copy.deepcopy(grade))
+        problem = f"gives equal grades other numbers: {numbers} and {numbers_of_copy}"
+        assert numbers == numbers_of_copy, f"contribution() {problem}"
     figures = _figures(aggregator, [graded])
     repeated = _figures(aggregator, [graded], WatchedTable)
     assert repeated == figures, "gives other figures the second time"
@@ -331,17 +331,17 @@ def _order_problem(aggregator: Aggregator, graded: GradedKeys) -> str | None:
     # runs of a task stay in order
     reordered = sorted(graded, key=lambda entry: entry[0].id, reverse=True)
     try:
-        figures, others = (
+        figures, reordered_figures = (
             dict(iterate_numbers(compute_figures(aggregator, make_grades(aggregator, [rows]))))
             for rows in (graded, reordered)
         )
     except Exception:  # noqa: BLE001 - of so few; of all it has figures
         return None
     for path, value in figures.items():
-        other = others.get(path)
-        is_close = value == other
-        if value is not None and other is not None:
-            is_close = math.isclose(value, other, rel_tol=1e-9)
+        reordered_value = reordered_figures.get(path)
+        is_close = value == reordered_value
+        if value is not None and reordered_value is not None:
+            is_close = math.isclose(value, reordered_value, rel_tol=1e-9)
         if not is_close:
             name = ".".join(path)
             figure = f"{name} of the first {len(graded)} samples"

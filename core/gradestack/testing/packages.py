@@ -157,26 +157,26 @@ def checks(
     for plugin in plugins:
         parts += [_make_part(component, plugin, examples) for component in plugin.components]
     context = _Context(registry, plugins, file, files, parts)
-    named: dict[str, Check] = {}
+    checks_by_name: dict[str, Check] = {}
     for part in parts:
         for law, steps in context.checks_of(part):
             name = f"{part.title}{law}"
-            named[name] = Check(name, steps, known.get(name), part.target)
+            checks_by_name[name] = Check(name, steps, known.get(name), part.target)
     for reader, path in files.items():
         name = f"run on {path.name}: same bytes on every engine"
         steps = partial(context.run_on, reader, path, str(package))
-        named[name] = Check(name, steps, known.get(name))
+        checks_by_name[name] = Check(name, steps, known.get(name))
     used = set[str]()
     for part in parts:
         if part.examples:
             used |= {part.component.name, part.title}
-    unknown = sorted([*(examples.keys() - used), *(known.keys() - named.keys())])
+    unknown = sorted([*(examples.keys() - used), *(known.keys() - checks_by_name.keys())])
     if unknown:
         what = f"nothing that is called {', '.join(unknown)}: there is nothing to check"
         raise ConfigError(f"{package} offers {what}")
-    if not named:
+    if not checks_by_name:
         raise _nothing_offered(package, registry, plugins)
-    return [*named.values()]
+    return [*checks_by_name.values()]
 
 
 def _nothing_offered(
@@ -245,13 +245,13 @@ def _make_part(
     of_kind = [
         example for example in of_name if getattr(example, "contract", None) == component.kind
     ]
-    own = [*examples.get(part.title, ()), *of_kind]
-    if own:
-        return attrs.evolve(part, examples=own, made=own)
+    own_examples = [*examples.get(part.title, ()), *of_kind]
+    if own_examples:
+        return attrs.evolve(part, examples=own_examples, made=own_examples)
     if component.kind in FUNCTIONS:
         return part
     try:
-        made = structure({}, Registry.loaded(component, plugin))
+        instance = structure({}, Registry.loaded(component, plugin))
     except Problems as problems:
         texts = []
         for location, text in problems.listed:
@@ -259,7 +259,7 @@ def _make_part(
         return attrs.evolve(part, made=_make_up(target), lacks="; ".join(texts))
     except (Exception, SystemExit):  # noqa: BLE001 - said by the check of the component
         return part
-    return attrs.evolve(part, made=[made])
+    return attrs.evolve(part, made=[instance])
 
 
 _MADE_UP = {"string": "x", "integer": 1, "number": 0.5, "boolean": True, "array": [], "object": {}}
@@ -371,9 +371,13 @@ class _Context:
                     contents[str(file.relative_to(scratch))] = file.read_bytes()
             written.append(contents)
         differing = set[str]()
-        first, *others = written
-        for other in others:
-            differing |= {name for name in first if first[name] != other.get(name)}
+        serial_contents, *other_contents = written
+        for engine_contents in other_contents:
+            differing |= {
+                name
+                for name in serial_contents
+                if serial_contents[name] != engine_contents.get(name)
+            }
         names = ", ".join(sorted(differing))
         assert not differing, f"serial and processes write other bytes: {names}"
 

@@ -108,8 +108,8 @@ class Shard(msgspec.Struct, frozen=True, kw_only=True):
 
     def absolute(self) -> Shard:
         """Return the shard with the absolute path of its input, for another working directory."""
-        given = self.input
-        return replace(self, input=replace(given, path=given.path.absolute()))
+        source = self.input
+        return replace(self, input=replace(source, path=source.path.absolute()))
 
 
 class Contract(abc.ABC):
@@ -407,8 +407,8 @@ class Figure(msgspec.Struct, frozen=True):
 
     def divisor_of(self, path: str) -> str:
         """Return the name of the number that the figure at a path is divided by."""
-        found = re.fullmatch(_pattern(self.name), path) if "{" in self.divisor else None
-        return self.divisor if found is None else self.divisor.format(**found.groupdict())
+        match = re.fullmatch(_pattern(self.name), path) if "{" in self.divisor else None
+        return self.divisor if match is None else self.divisor.format(**match.groupdict())
 
 
 class Ratio(Figure, frozen=True, kw_only=True):
@@ -443,13 +443,13 @@ def declared_figure(
     """
     names = (
         path,
-        *(f"{each}.{path}" if path else each for each in (aggregator, component) if each),
+        *(f"{prefix}.{path}" if path else prefix for prefix in (aggregator, component) if prefix),
     )
-    return next((each for name in names for each in figures if each.covers(name)), None)
+    return next((figure for name in names for figure in figures if figure.covers(name)), None)
 
 
 def direction_of(figure: Figure, component: str, grader: Direction) -> Direction:
-    """Return the direction of a figure: its own, of a mean score the grader's.
+    """Return the direction of a figure: the grader's for a mean score, else the declared one.
 
     Args:
         figure: The declaration.
@@ -461,6 +461,7 @@ def direction_of(figure: Figure, component: str, grader: Direction) -> Direction
 
 @lru_cache(maxsize=1024)
 def _pattern(name: str) -> str:
+    """Turn a figure name with placeholders such as ``pass_{k}`` into a regular expression."""
     parts = re.split(r"(\{\w+\})", name)
     some = {
         part: f"(?P<{part[1:-1]}>{r'[0-9]+' if part == '{k}' else '(?s:.*)'})"
@@ -630,11 +631,11 @@ class Aggregator(Contract):
 
         Reading a sum that no grade contributed is an error; where no grade counts, all are 0.
         """
-        found: dict[str, float | None] = {}
-        for each in self._ratios:
-            right, of = totals[each.right], totals[each.of]
-            found[each.name] = right / of if of else None
-        return found
+        values: dict[str, float | None] = {}
+        for ratio in self._ratios:
+            right, of = totals[ratio.right], totals[ratio.of]
+            values[ratio.name] = right / of if of else None
+        return values
 
     def compute(self, grades: Grades) -> Mapping[str, JSON]:
         """Return figures of all grades: JSON values, None where undefined."""

@@ -43,6 +43,7 @@ class ExactSums:
         self.contributions = [self._sums_of(contribution) for contribution in contributions]
 
     def _sums_of(self, numbers: Numbers | None) -> Sums:
+        """Turn a contribution into pairs (index of the name, whole number of units)."""
         if numbers is None:
             return ()
         pairs = [(0, 1)]
@@ -52,7 +53,7 @@ class ExactSums:
         return tuple(sorted(pairs))
 
     def add_by_cell(self, cells: Iterable[int], sums: Iterable[Sums], size: int) -> list[Sums]:
-        """Add up what belongs to each of so many cells."""
+        """Add up the sums of each cell; return the totals of cells 0 to ``size`` - 1."""
         totals: list[Sums] = [()] * size
         several: dict[int, dict[int, int]] = {}
         for cell, pairs in zip(cells, sums, strict=True):
@@ -69,7 +70,7 @@ class ExactSums:
         return totals
 
     def exact_totals(self, counts: Mapping[Sums, int]) -> dict[str, int | Fraction]:
-        """Add up sums, each so many times; return totals by name."""
+        """Add up sums, each multiplied by its count; return exact totals by name."""
         totals = Counter[int]()
         for sums, times in counts.items():
             for index, units in sums:

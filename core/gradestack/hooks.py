@@ -50,9 +50,9 @@ class Component(NamedTuple):
     target: str
     """``package.module:Class``.
 
-    For a stack it is ``package.module:FUNCTION``, which returns a suite mapping; for a command, that
-    of click; for a panel, a function under ``@panel``; for a table, a function of a report and the
-    table's name; for an address, a function that opens it.
+    For a stack it is ``package.module:FUNCTION``, which returns a suite mapping; for a command, a
+    command of click; for a panel, a function under ``@panel``; for a table, a function of a report
+    and the table's name; for an address, a function that opens it.
     """
     summary: str
     """One line for listings; of a command, what ``--help`` says of it."""

@@ -65,6 +65,7 @@ def _entries_of_distribution(folder: str) -> Iterator[EntryPoint]:
 
 
 def _entries_of_archive(path: str) -> Iterator[EntryPoint]:
+    """Yield the plugins that distributions inside a zip archive declare as entry points."""
     from importlib.metadata import distributions  # noqa: PLC0415 - takes long to import
 
     for distribution in distributions(path=[path]):

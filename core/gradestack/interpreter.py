@@ -36,7 +36,7 @@ _thresholds: list[Any] = []
 
 
 def _room(depth: int = 0) -> int:
-    """Return the number of frames that fit on top of this one.
+    """Return the number of further Python frames that the stack has room for.
 
     Counting those below is off by what is not Python's.
     """
@@ -128,7 +128,7 @@ POLLS = 8  # in the time a grade may take; so it takes an eighth longer at most
 
 @contextmanager
 def in_progress(made: list[Any]) -> Iterator[None]:
-    """Show what is being made to who keeps the time, unless it is a part of a grade."""
+    """Register the list of grades being made, by which the watchdog sees progress."""
     thread = threading.get_ident()
     outer = IN_PROGRESS.setdefault(thread, made)
     try:

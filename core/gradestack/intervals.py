@@ -109,7 +109,7 @@ def jackknife(
 
 
 def total(values: Sequence[float], times: Sequence[int]) -> float:
-    """Add up values, each so many times.
+    """Add up values, each multiplied by its count.
 
     A sum of floats is rounded once: order and grouping do not show.
     """
@@ -235,9 +235,9 @@ def _shape_of_amount(of: Estimate, value: float, stderr: float) -> Interval:
 def ends(
     value: float, stderr: float, clusters: int, *, confidence: float = 0.95, share: bool = True
 ) -> tuple[float, float, str]:
-    """Compute both ends of the interval of what is no amount, and name the method.
+    """Compute (low, high, name of the method) of the interval of a share or a score.
 
-    For two tasks and more.
+    There must be two tasks at least.
     """
     q = _two_sided_quantile(confidence, clusters - 1)
     if not share or not 0 <= value <= 1:
@@ -343,6 +343,7 @@ def _expit(x: float) -> float:
 
 
 def _wilson(share: float, n: int, z: float) -> tuple[float, float]:
+    """Compute both ends of Wilson's score interval of a share."""
     weight = z * z / n
     centre = (share + weight / 2) / (1 + weight)
     variance = share * (1 - share) / n + weight / (4 * n)
@@ -381,6 +382,7 @@ def t_quantile(probability: float, df: int) -> float:
 
 
 def _expanded_quantile(probability: float, df: int) -> float:
+    """Approximate a quantile of Student's t by an expansion around the normal quantile."""
     z = NormalDist().inv_cdf(min(probability, _SUREST))
     terms = []
     for order, (divisor, powers) in enumerate(_EXPANSION, 1):

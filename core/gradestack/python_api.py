@@ -114,7 +114,7 @@ def run_options(
     rows: Rows | bool | None = None,
     **more: Any,
 ) -> RunOptions:
-    """Return options of what callers may write in more than one way.
+    """Build the options of a run from arguments that callers may write in several ways.
 
     True for rows is ``full``, False ``none``.
     """
@@ -215,8 +215,9 @@ def read_suite(
     cached: str | Path | None = None,
     more_graders: Mapping[str, Any] | None = None,
 ) -> Suite:
-    """Return the suite of a YAML file or a mapping, or that of a report over its rows, ready to
-    run; that of a report with more graders, if there are any.
+    """Resolve a suite from a YAML file, a mapping or a report, ready to run.
+
+    For a report it is the report's suite over its rows, with more graders if there are any.
     """
     texts = typed_texts(options.overrides)
     is_open = options.allow_outside or options.allow_code
@@ -298,7 +299,8 @@ def grade_files(
     that is by default the format's own. ``columns`` says which column or path each field stands in,
     for the reader ``records``, which it stands for as well; ``{"id": PLACE}`` alone is for any
     reader, as ``ids`` is: the field or path of the task id, or ``input`` for those made of the
-    first question and the tools. ``records`` is the path to the list of records in one JSON document.
+    first question and the tools. ``records`` is the path to the list of records in one JSON
+    document.
     ``dataset`` is a file with expectations, joined by id; ``profile`` is ``documented`` (default)
     or ``upstream``. All other options are those of ``run``.
 

@@ -223,9 +223,9 @@ def _import_target(target: str) -> Any:
 
 
 def flaw(target: Any, kind: Kind) -> str | None:
-    """Return why something is not what a component of a kind names.
+    """Find why an object cannot be a component of a kind; None if it can.
 
-    A class of its contract, or a stack's function.
+    It has to be a class of the kind's contract or, for a stack, a function.
 
     A class without options need not be an attrs class: it is made one here.
     """
@@ -295,7 +295,7 @@ def _problem(component: object) -> str | None:
 def _components(
     manager: pluggy.PluginManager, name: str
 ) -> tuple[tuple[Component, ...], str | None]:
-    """Return the components of a plugin, and what is wrong with the rest of it."""
+    """Return the sound components of a plugin, and the problems of the others as one text."""
     hooks = manager.hook.gradestack_components.get_hookimpls()
     own_hooks: list[Any] = [hook for hook in hooks if hook.plugin_name == name]
     if not own_hooks:
@@ -314,9 +314,7 @@ def _components(
 
 
 def _hooks_of(target: str) -> Any:
-    """Return the hooks of the module that is named, without the rest, which pluggy takes long to
-    look through.
-    """
+    """Copy the hooks of a module into an empty one, in which pluggy finds them faster."""
     plugin = _import_target(target)
     if not isinstance(plugin, ModuleType):
         return plugin

@@ -159,7 +159,7 @@ class _DirectoryRun:
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, at: object) -> None:
-        """After a failure keep what can be continued, remove everything else, and say which."""
+        """After a failure, keep a run that can be resumed, remove any other, and add advice."""
         has_failed = error is not None and storage_failed(error)
         recorded = self._recorder.close(failed=has_failed)
         if error is None:

@@ -283,31 +283,31 @@ def pack_verdicts(grades: Sequence[Grade], parts: Sequence[str] = ()) -> list[by
 
 def _split_parts(parts: Iterable[str]) -> tuple[list[str], list[str]]:
     """Return the parts that are kept whole, and the names of kept metadata."""
-    whole = [part for part in parts if ":" not in part]
-    return whole, [part.partition(":")[2] for part in parts if ":" in part]
+    whole_parts = [part for part in parts if ":" not in part]
+    return whole_parts, [part.partition(":")[2] for part in parts if ":" in part]
 
 
 def _getter(parts: Sequence[str]) -> Callable[[Grade], tuple[Any, ...]]:
-    whole, metadata = _split_parts(parts)
-    get_members = attrgetter(*_VERDICT, *whole)
+    whole_parts, metadata = _split_parts(parts)
+    get_members = attrgetter(*_VERDICT, *whole_parts)
     if not metadata:
         return get_members
     return lambda grade: (*get_members(grade), *map(grade.metadata.get, metadata))
 
 
 @cache
-def _decoder(whole: tuple[str, ...], metadata: int) -> msgspec.msgpack.Decoder[Any]:
+def _decoder(whole_parts: tuple[str, ...], metadata: int) -> msgspec.msgpack.Decoder[Any]:
     """Return the decoder of verdicts with some parts, and so many members of metadata."""
     fields: list[Any] = [*_VERDICT.items()]
-    fields += [(f"whole_{part}", _KEPT.get(part, Any)) for part in whole]
+    fields += [(f"whole_{part}", _KEPT.get(part, Any)) for part in whole_parts]
     fields += [(f"metadata_{index}", Any) for index in range(metadata)]
     return msgspec.msgpack.Decoder(msgspec.defstruct("Verdict", fields, array_like=True))
 
 
 def _decode_verdicts(verdicts: Iterable[bytes], parts: Sequence[str]) -> Iterator[Grade]:
     """Yield the grade of each encoded verdict, with the parts of a grade that were kept."""
-    whole, names = _split_parts(parts)
-    decoder = _decoder(tuple(whole), len(names))
+    whole_parts, names = _split_parts(parts)
+    decoder = _decoder(tuple(whole_parts), len(names))
     for data in verdicts:
         verdict: Any
         if data.startswith(b"["):
@@ -317,7 +317,7 @@ def _decode_verdicts(verdicts: Iterable[bytes], parts: Sequence[str]) -> Iterato
         members = {name: getattr(verdict, name) for name in _VERDICT}
         for name in ("counts", "parts"):
             members[name] = MappingProxyType(members[name])
-        for part in whole:
+        for part in whole_parts:
             members[part] = getattr(verdict, f"whole_{part}")
         metadata = {name: getattr(verdict, f"metadata_{index}") for index, name in enumerate(names)}
         metadata = {name: value for name, value in metadata.items() if value is not None}

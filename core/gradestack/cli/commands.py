@@ -174,9 +174,9 @@ class _Commands(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return a command; one of a plugin is imported now."""
-        own = super().get_command(ctx, cmd_name)
-        if own is not None or cmd_name not in _plugin_commands(ctx):
-            return own
+        built_in = super().get_command(ctx, cmd_name)
+        if built_in is not None or cmd_name not in _plugin_commands(ctx):
+            return built_in
         command: click.Command = _find_plugins(ctx).load("command", cmd_name)
         return command
 

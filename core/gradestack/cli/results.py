@@ -89,7 +89,7 @@ def files(report: Report) -> str:
 
 
 def _headline_lines(report: Report) -> Iterator[str]:
-    """Yield the block of letta-evals' guide, or what the headline declares."""
+    """Yield the headline's figures as lines, or the summary that letta-evals prints."""
     headline = report.summary["headline"]
     if headline["letta"]:
         yield from _letta_lines(report)
@@ -213,7 +213,7 @@ def _table(rows: Mapping[str, str]) -> list[str]:
 
 
 def _first_models(lines: Sequence[str]) -> list[str]:
-    """Return the lines of the first models, and how many others there are."""
+    """Shorten the lines of models to the first ones and a line with the number left."""
     first = [*lines[:_MOST_MODELS]]
     others = len(lines) - len(first)
     if others:
@@ -224,7 +224,7 @@ def _first_models(lines: Sequence[str]) -> list[str]:
 
 
 def _estimate(figure: Mapping[str, Any], meaning: Figure | None) -> str:
-    """Return a figure with its interval, of a map of figures a row of them."""
+    """Write a figure with its interval; write a map of figures as a row."""
     value = figure["value"]
     interval = as_map(figure.get("interval"))
     if value is None:

@@ -97,7 +97,7 @@ class Row(msgspec.Struct, eq=False, kw_only=True):
 
 
 def decide_groups(groups: Sequence[Sequence[Row]], alpha: float) -> float:
-    """Decide groups of rows by Holm's rule; those of a group are one test, and share its p.
+    """Decide groups of rows by Holm's rule; the rows of a group are one test and share its p.
 
     Return the level of their intervals.
 

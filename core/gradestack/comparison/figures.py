@@ -97,7 +97,7 @@ def mean_pair(a: Side, b: Side, key: str, failed: Failed, *, rate: bool = False)
 
 
 def pair_means(before: Mapping[str, float], after: Mapping[str, float], *, is_share: bool) -> Pair:
-    """Return the means of tasks over those that both sides have.
+    """Compute the means of two sides over the tasks that both have, and the gaps between them.
 
     Args:
         before: Task -> mean on the first side.
@@ -190,7 +190,7 @@ def word_for_passed(report: Report) -> str:
 
 
 def headline_paths(report: Report) -> list[str]:
-    """Return the paths of the headline's figures in its order, of a map those of its figures."""
+    """Return the paths of the headline's figures in its order; for a map, those of its members."""
     paths = []
     for path, figure in _headline(report).items():
         value = figure.get("value")

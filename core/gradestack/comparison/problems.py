@@ -154,9 +154,9 @@ def _questions(a: Side, b: Side) -> dict[str, tuple[int, int]]:
 
 
 def _shifted(changed: Sequence[str], inputs: Mapping[str, tuple[int, int]]) -> list[str]:
-    """Return the tasks whose input on the other side stands under another task on this one.
+    """List the tasks whose input moved to another task id on the other side.
 
-    None unless they are a tenth of all: then it is the ids that shifted.
+    The list is empty unless a tenth of all tasks moved: then the ids have shifted.
 
     Args:
         changed: Tasks with another input.

@@ -60,7 +60,7 @@ def _unmatched_tasks(a: Side, b: Side, row: Fields) -> str:
 
 
 def _compared_tasks(a: Side, b: Side, row: Fields, *, has_unmatched: bool) -> str:
-    """Count the tasks and trials of a row; if some have no partner, say the figures without them."""
+    """Count the tasks and trials of a row; if some have no partner, name the figures without."""
     tasks = counted(row["tasks"], "task")
     if has_unmatched and row["difference"]:
         before, after = _value(row["a"], row), _value(row["b"], row)
@@ -75,7 +75,7 @@ def _compared_tasks(a: Side, b: Side, row: Fields, *, has_unmatched: bool) -> st
 
 
 def _evidence(row: Fields) -> str:
-    """Return the interval, that of a loss as it is said, or p where there is none."""
+    """Write the interval of a difference, negated for a loss, or p without an interval."""
     interval = row["interval"]
     ends = interval["ends"]
     if ends is None:

@@ -171,6 +171,7 @@ class Side(msgspec.Struct, frozen=True, eq=False, dict=True):
         return self._task_means([getattr(fact.usage, name, None) for fact in facts])
 
     def _task_means(self, values: Sequence[float | None]) -> dict[str, float]:
+        """Average the known values of the rows of each task."""
         means = {}
         for task, rows in self.tasks.items():
             of_task = [values[row] for row in rows]
@@ -312,6 +313,7 @@ def _read_samples(
 
 
 def _facts_of(first_byte: int, row: GradedRow, graders: Iterable[str]) -> SampleFacts:
+    """Collect the digests, causes and usage of a row by which two runs are compared."""
     expected = {name: value for name, value in row.expected.items() if value is not None}
     is_recorded = bool(expected) or row.status is Status.OK  # a run that broke may hold none
     expected_digest = _digest(expected) if is_recorded else 0

@@ -394,7 +394,7 @@ def _packed(file: BinaryIO) -> str | None:
 
 
 def _unpack(path: Path, file: BinaryIO, kind: str, copy: Path) -> FileState:
-    """Write what a packed file holds into a copy; return the state of the file."""
+    """Unpack a file into a copy; return the state (size, time) of the packed file."""
     state = FileState.of(os.fstat(file.fileno()))
     library = importlib.import_module("gzip" if kind == "gzip" else ZSTD)
     broken: tuple[type[Exception], ...] = (EOFError, ValueError)
@@ -491,7 +491,7 @@ def standard_input() -> Path:
 
 
 def fetched(address: str, known: dict[str, Path], registry: Registry) -> list[Path]:
-    """Return copies of what an address names, by the component ``address`` of its protocol.
+    """Copy the files that an address names, by its protocol's component ``address``.
 
     A file, a directory of a bucket, or files by a pattern. ``known`` has those made before.
     """

@@ -203,9 +203,9 @@ def _contribution(gate: ScoreGate, grade: Grade) -> Numbers | None:
 
 
 def _exact_sums(gate: ScoreGate, grades: Grades, unreadable: int) -> tuple[int, Fraction]:
-    """Return number and exact sum of what a gate counts of a grader's scores.
+    """Return the count and the exact sum of the scores that a gate takes the mean of.
 
-    Of a quantile 1 and the quantile; 0 and 0 without data.
+    For a quantile, return 1 and the quantile; without data, 0 and 0.
     """
     count = int(grades.totals.get(_COUNT, 0))
     if not count:

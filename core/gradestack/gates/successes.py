@@ -56,6 +56,7 @@ def successes(table: Table, success: Success, rows: Sequence[int] | None = None)
 
 
 def _counts(tasks: Mapping[Cell, int]) -> dict[str, JSON]:
+    """Add up tasks (runs, passed) into counts and the share that passed, with its interval."""
     runs = passed = 0
     for cell, times in tasks.items():
         runs += int(cell[0]) * times

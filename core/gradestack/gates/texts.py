@@ -39,7 +39,7 @@ def gate_lines(
 
 
 def gate_texts(gate: Mapping[str, Any], decimals: int = 2) -> tuple[str, list[str]]:
-    """Return the figure a gate of a summary compared, and what people should know of it.
+    """Write the figure that a gate compared, and a list of notes on it.
 
     Args:
         gate: The gate, by whomever the summary was written.
@@ -50,7 +50,7 @@ def gate_texts(gate: Mapping[str, Any], decimals: int = 2) -> tuple[str, list[st
 
 
 def actual_text(verdict: Verdict, decimals: int = 2) -> str:
-    """Return the figure a gate compared; those of its conditions where it compares none itself."""
+    """Write the figure that a gate compared; for a gate of conditions, the figures of these."""
     actual = verdict.actual
     if verdict.conditions:
         texts = []
@@ -139,8 +139,8 @@ def _lost_text(verdict: Verdict) -> str:
     """Write the count of runs without a verdict: failed, missing and unreadable ones."""
     unreadable = verdict.unreadable or 0
     counts = (verdict.failed, verdict.missing, unreadable)
-    lost = sum(filter(None, counts))
-    text = f"{lost} of {verdict.of} for {verdict.grader}"
+    ungraded = sum(filter(None, counts))
+    text = f"{ungraded} of {verdict.of} for {verdict.grader}"
     if unreadable:
         return f"{text}, {unreadable} of them unreadable"
     return text

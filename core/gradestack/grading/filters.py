@@ -40,7 +40,7 @@ class Fields(NamedTuple):
 
     @classmethod
     def of(cls, sample: Sample) -> Fields:
-        """Return those of a sample."""
+        """Collect the fields of a sample that a filter may name."""
         return cls(
             sample.id,
             sample.model,

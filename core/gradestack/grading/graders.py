@@ -175,9 +175,9 @@ class StageGrader:
     def grade(
         self, samples: Sequence[Sample], others: Mapping[str, Column], column: Column
     ) -> None:
-        """Add what the grader says about each sample, still unchecked.
+        """Append the grader's unchecked grade of each sample to a column.
 
-        A failed grade where it raises.
+        Where the grader raises, append a failed grade.
         """
         texts = self.texts = []
         method = self._method(samples, others, column)
@@ -229,7 +229,7 @@ class StageGrader:
             column.append(grade if flaw is None else self._unsound_grade(sample, flaw))
 
     def check(self, samples: Sequence[Sample], column: Column) -> list[bytes]:
-        """Put failed grades in place of those that break the contract; return all verdicts."""
+        """Replace grades that break the contract by failed ones; return all packed verdicts."""
         sound = self._sound
         try:
             verdicts, is_packed = verdicts_of(column, self._parts), True
@@ -271,7 +271,7 @@ class StageGrader:
         return self._explains and any(callable(grade.items) for grade in column)
 
     def explain(self, samples: Sequence[Sample], column: Column, explained_column: Column) -> None:
-        """Add grades with their items and reasons; without, saying so, where making them raises."""
+        """Append each grade with its items and reasons; where these raise, with the error."""
         for sample, grade in zip(samples, column, strict=False):
             try:
                 explained_column.append(explained(grade))

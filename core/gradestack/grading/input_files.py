@@ -30,7 +30,7 @@ class FileState(NamedTuple):
 
 
 def read_ends(path: Path, start: int = 0, end: int | None = None) -> tuple[bytes, bytes]:
-    """Return the first and the last 64 KiB of a range of a file, of a short one all of it twice."""
+    """Return the first and the last 64 KiB of a range of a file; they overlap in a short one."""
     with open_regular(path) as file:
         if end is None:
             end = os.fstat(file.fileno()).st_size
@@ -104,7 +104,7 @@ class InputFiles:
         return DataError(f"{self._shown(path)}: {problem}; {advice}")
 
     def _require_appended(self, paths: Iterable[Path], shards: Iterable[Shard]) -> None:
-        """Refuse files that have grown in another way than behind all that is read of them."""
+        """Refuse grown files unless they only grew behind the ranges that are read."""
         ends: dict[Path, list[int | None]] = {}
         for bundle in shards:
             for shard in shards_in(bundle):

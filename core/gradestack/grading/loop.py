@@ -108,9 +108,7 @@ class Loop:
         self.files.check(self.shards)
 
     def open(self, *, drop_copies: bool = False) -> Worker:
-        """Plan the shards, load those that an earlier attempt has on record, and return what grades
-        the others.
-        """
+        """Plan the shards, load the recorded ones, and return the worker that grades the others."""
         plan, reader = self.plan, self.plan.reader.component
         for stage in plan.graders:
             if getattr(stage.component, "judgements", None) is not None:

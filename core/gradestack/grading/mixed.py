@@ -81,8 +81,8 @@ class Mixed(Reader):
     def _part(self, shard: Shard, index: Any) -> tuple[Reader, Shard, Any]:
         """Return the reader of a shard, the shard as that one made it, and its index."""
         part, ordinal, extra = cast("Any", shard.extra)
-        own = msgspec.structs.replace(shard, ordinal=ordinal, extra=extra)
-        return self.readers[part], own, index[part]
+        numbered_shard = msgspec.structs.replace(shard, ordinal=ordinal, extra=extra)
+        return self.readers[part], numbered_shard, index[part]
 
     @override
     def read(self, shard: Shard, index: Any) -> Iterator[Sample | BadRecord]:

@@ -181,8 +181,8 @@ def needs_of_figures(
         names |= dict.fromkeys(aggregator.facets)
         if has_sums(aggregator):
             contributions[metric.name] = (metric.of, aggregator.contribution)
-    kept = {key: tuple(names_kept) for key, names_kept in parts.items()}
-    return Wanted(parts=kept, contributions=contributions, facets=tuple(names))
+    sorted_parts = {key: tuple(names_kept) for key, names_kept in parts.items()}
+    return Wanted(parts=sorted_parts, contributions=contributions, facets=tuple(names))
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):

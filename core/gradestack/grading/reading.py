@@ -45,7 +45,7 @@ _MOST_SHARDS, _MOST_BYTES = 64, 8 * 1024 * 1024
 
 
 def bundle_shards(shards: Sequence[Shard]) -> list[Shard]:
-    """Return shards with those beside each other put into bundles, where there are very many.
+    """Join neighbouring shards into bundles where there are very many.
 
     How many are in one, and how many bytes, depends on the shards alone.
     """

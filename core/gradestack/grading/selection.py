@@ -61,6 +61,7 @@ def tags_of(sample: Sample) -> set[str]:
 
 
 def _samples(reader: Reader, shards: Iterable[Shard], index: Any) -> Iterator[tuple[Place, Sample]]:
+    """Yield the place (shard, position) of each sample of the shards, and the sample."""
     for shard in shards:
         position = 0
         for record in records_of(reader, shard, index):

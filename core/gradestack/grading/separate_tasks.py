@@ -54,7 +54,7 @@ def disambiguate_ids(
 def _tasks_by_id(
     reader: Reader, shards: Sequence[Shard], index: Any
 ) -> dict[str, dict[str, Known]]:
-    """Return by id and name of the input what is known of the task there."""
+    """Read all samples; map id and name of the input to checksums of the task there."""
     tasks: dict[str, dict[str, Known]] = {}
     for shard in shards:
         name = shard.input.name

@@ -184,7 +184,7 @@ class ShardGrader:
             self._reported = self.result.samples
 
     def _take(self, record: Sample | BadRecord) -> None:
-        """Take a record that may be bad, left out, or lack what its dataset knows."""
+        """Join a record with its dataset and queue it for grading; count bad and left out ones."""
         if isinstance(record, BadRecord):
             self.grade()
             self._take_bad(record)
@@ -264,7 +264,7 @@ class ShardGrader:
             raise KeyboardInterrupt
 
     def _count(self, samples: Sequence[Sample], encoded: Any, graded: Graded) -> None:
-        """Write the rows of graded samples and count them; nothing interrupts this."""
+        """Write the rows of graded samples and count them, without interruption."""
         with self._interruption.deferred():
             self.partially_written = True
             columns = self._writer.save_rows(samples, encoded, graded.columns, graded.texts)

@@ -121,9 +121,9 @@ def line_ranges(path: Path, size: int = SHARD_BYTES) -> Iterator[tuple[int, int,
     """
     with open_regular(path) as file:
         require_text(file)
-        whole = os.fstat(file.fileno()).st_size
-        if 0 < whole <= size:  # whose lines need not be counted
-            yield 0, whole, 1
+        file_size = os.fstat(file.fileno()).st_size
+        if 0 < file_size <= size:  # whose lines need not be counted
+            yield 0, file_size, 1
             return
         start, line = 0, 1
         while True:
@@ -150,7 +150,7 @@ def _skip(file: IO[bytes]) -> bool:
 
 
 def _line_at(file: IO[bytes], start: int, *, with_end: bool = False) -> bytes:
-    """Return the line that begins at a place, what ``loads`` refuses for one above the limit.
+    """Return the line that begins at a place; for a line above the limit, a ``TooLong``.
 
     Pieces put together would take its size twice, and leave holes that what is made of it may or
     may not fit into: so its end is looked for first.
@@ -184,8 +184,10 @@ def line_blocks(
     end: int | None = None,
     first_line: int = 1,
 ) -> Iterator[tuple[int, list[bytes]]]:
-    """Yield (one-based number of the first, lines) of a byte range that starts at the beginning of
-    a line, of a file that ``open_lines`` has opened.
+    """Yield (number of the first line, lines) for the blocks of a byte range of a file.
+
+    ``open_lines`` has opened the file, and the range starts at the beginning of a line. Numbers
+    start at 1.
 
     Lines may come with their ends, blank ones too, about ``_BLOCK`` bytes together. A byte-order
     mark is removed. Lines added to the file behind the range are not looked at. In place of a line

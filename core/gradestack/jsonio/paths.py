@@ -56,8 +56,8 @@ class Query:
         try:
             self._find = library.JSONPathEnvironment(strict=True).compile(path).findall
         except (library.JSONPathError, RecursionError) as error:
-            said = str(error).partition("\n")[0]
-            raise ValueError(_refusal(place, f"is no JSONPath: {said}")) from error
+            message = str(error).partition("\n")[0]
+            raise ValueError(_refusal(place, f"is no JSONPath: {message}")) from error
 
     def found(self, value: Any) -> list[Any]:
         """Return the values at the places it leads to.

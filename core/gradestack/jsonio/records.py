@@ -412,13 +412,17 @@ def iter_members(
         while more and (key := _key(walk)) is not None:
             opening, start, line = walk.peek(), walk.place, walk.line
             ranges = _element_ranges(walk, size) if opening == b"[" else None
-            whole = not ranges or ranges[-1].end is not None
+            is_complete = not ranges or ranges[-1].end is not None
             if ranges is None:
-                whole = walk.take() is not None
+                is_complete = walk.take() is not None
             yield Member(
-                key=key, start=start, end=walk.place if whole else None, line=line, ranges=ranges
+                key=key,
+                start=start,
+                end=walk.place if is_complete else None,
+                line=line,
+                ranges=ranges,
             )
-            more = whole and walk.passes(b",")
+            more = is_complete and walk.passes(b",")
 
 
 def _key(walk: Walk) -> str | None:
@@ -507,6 +511,7 @@ def iter_records(
 
 
 def _element(number: int, line: bytes, decode: Callable[[bytes], Any]) -> Element:
+    """Decode a line of JSON Lines into an element, with the problem if it is broken."""
     try:
         return Element(number - 1, number, decode(line))
     except JsonProblem as problem:
@@ -544,6 +549,7 @@ def first_records(
 
 
 def _records_in(head: bytes) -> Iterator[tuple[Element, bytes]]:
+    """Yield the records at the beginning of a JSON list or JSON Lines, each with its text."""
     text = head.removeprefix(BOM_UTF8).lstrip()
     if text.startswith(b"["):
         yield from ((element, text) for element in elements(Walk(io.BytesIO(text[1:]))))
@@ -556,8 +562,8 @@ def whole_lines(text: bytes) -> tuple[bytes, bytes]:
     """Return the lines at the beginning of a longer file that end within it, and the beginning of
     one that does not.
     """
-    whole, _, cut = text.rpartition(b"\n")
-    return whole, cut
+    complete_lines, _, cut = text.rpartition(b"\n")
+    return complete_lines, cut
 
 
 def far_records(path: Path, head: bytes, count: int) -> list[tuple[Element, bytes]]:

@@ -34,7 +34,7 @@ _NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 
 
 def check_depth(text: str | bytes) -> None:
-    """Check that JSON is not nested more deeply than there is room for.
+    """Refuse JSON that is nested more deeply than the stack has room for.
 
     What follows a broken string is not looked at.
 

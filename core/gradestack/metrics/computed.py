@@ -115,7 +115,7 @@ def _hold_to_bounds(aggregator: Aggregator, figures: dict[str, Any]) -> None:
 def _interval_at(
     figures: dict[str, Any], figure: Figure, path: Path, value: float | None
 ) -> dict[str, Any] | None:
-    """Return the interval of a figure; None where there is none, and then say why beside it."""
+    """Return the interval of a figure; without one, note the reason there and return None."""
     *above, last = interval_path(figure, path)
     holder: Any = figures
     for name in above:

@@ -246,7 +246,7 @@ def _add_up(parts: Iterable[TaskNumbers]) -> TaskNumbers:
 
 
 def names_read(aggregator: Aggregator, grades: Grades) -> set[str]:
-    """Return the sums that a metric's figures are made of, and those they are divided by.
+    """Return the names of the sums that a metric's figures read or are divided by.
 
     A metric may contribute thousands of others for its ``compute``.
     """

@@ -131,8 +131,9 @@ def _rank(verdict: Verdict) -> tuple[bool, bool]:
 
 
 def _find_baseline(name: str, suite: Suite, out: Path | None) -> Report | None:
-    """Return the run a gate calls so, or for ``latest`` the newest one beside this one whose gates
-    passed, if any.
+    """Load the report that a gate names as its baseline.
+
+    For ``latest`` it is the newest run beside this one whose gates passed, if there is any.
     """
     if name in (LATEST, LATEST_ANY):
         return _find_latest(suite, out, also_failed=name == LATEST_ANY)
@@ -172,7 +173,7 @@ def _find_latest(suite: Suite, out: Path | None, *, also_failed: bool) -> Report
 
 
 def _pair_models(before: list[Side], now: list[Side]) -> list[tuple[Side, Side]]:
-    """Pair the models that are compared: the only ones, else those of one name."""
+    """Pair the models of two runs by name; a single model on each side needs no common name."""
     if len(before) == len(now) == 1:
         return [(before[0], now[0])]
     known = {side.model: side for side in before}
@@ -272,7 +273,7 @@ def _ends_at(row: Row, confidence: float) -> list[float] | None:
 
 
 def _write_interval(row: Row) -> dict[str, Any]:
-    """Return the 95 % interval of a difference, or why there is none."""
+    """Return the 95 % interval of a difference, or the reason for having none."""
     ends = _ends_at(row, 0.95)
     if ends is None:
         return {"reason": row.difference.reason or None}

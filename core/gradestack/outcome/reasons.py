@@ -73,7 +73,7 @@ def _place_of(row: Mapping[str, Any]) -> str:
 
 
 def reason_of(grade: Mapping[str, Any]) -> str:
-    """Return why a grade is what it is, in one line."""
+    """Describe in one line why a grade failed, was skipped or has its score."""
     fault = as_map(grade.get("fault"))
     reasons = as_list(grade.get("reasons"))
     reason = as_map(reasons[0]) if reasons else {}
@@ -123,7 +123,7 @@ def count_states(count: Count) -> str:
 def all_failed_text(
     suite: Suite, counts: Mapping[str, Count], merged: Merged, first: FirstUngraded
 ) -> str | None:
-    """Return that every grade failed, or that there is no result; None where neither is so."""
+    """Write that every grade failed, or that the outcome has no result; None for other runs."""
     if suite.allow_all_failed or merged.interrupted:
         return None
     graded = failed = 0

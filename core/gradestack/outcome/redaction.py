@@ -188,6 +188,7 @@ def _write_files(redactor: Redactor, report: Report, out: Path) -> None:
 
 
 def _redact_row(redactor: Redactor, row: Row) -> Any:
+    """Redact a row; refuse a pattern that changes the names of its fields."""
     redacted = redactor.redact(row)
     if redacted.keys() != row.keys() or redacted["grades"].keys() != row["grades"].keys():
         raise ConfigError(

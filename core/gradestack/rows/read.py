@@ -182,7 +182,7 @@ run.
 
 
 def decoder_of(kind: Any) -> Decode:
-    """Return a function that decodes of a row what a struct holds."""
+    """Return a function that decodes the fields of a struct from a row, and skips all others."""
     decode = msgspec.json.Decoder(kind).decode
 
     def decode_line(number: int, line: bytes, loads: Callable[[int, bytes], Any]) -> Any:

@@ -80,10 +80,9 @@ _PLAIN = frozenset({str, int, bool, type(None), msgspec.UnsetType})
 
 
 def _check(values: Sequence[Any]) -> None:
-    """Refuse what JSON lacks, and what msgspec would write in a form of its own (sets, bytes,
-    dates, ...).
+    """Refuse values that JSON lacks, also those that msgspec would write (sets, bytes, dates, ...).
 
-    To be asked after msgspec has written the values: then no value holds itself.
+    Call it after msgspec has written the values: then no value holds itself.
     """
     while not _PLAIN.issuperset(map(type, values)):
         members: list[Any] = []
@@ -148,6 +147,7 @@ def _call(call: ToolCall, values: list[Any], result: Any) -> Any:
 
 
 def _expected_call(call: ExpectedCall, values: list[Any]) -> Any:
+    """Turn an expected call into its JSON form; append its arguments and rules to ``values``."""
     arguments, rules = call.arguments, call.rules
     values += (rules, *arguments.values()) if isinstance(arguments, dict) else (rules, arguments)
     if arguments and call.name:
@@ -232,7 +232,7 @@ def _native(sample: Sample, values: list[Any], kinds: tuple[type[Any], ...]) -> 
 
 
 def _recorded(sample: Sample, values: list[Any], encoder: RowEncoder) -> Any:
-    """Return a sample's part of its row, and add what may be anything to a list."""
+    """Build a sample's part of its row; append its free-form values to ``values``."""
     expected, source = sample.expected, sample.source
     location, number = None, None
     if source is not None:
@@ -433,7 +433,7 @@ class RowEncoder(msgspec.Struct, frozen=True, kw_only=True):
     def _encode_column(
         self, key: str, column: list[Grade], samples: Sequence[Sample]
     ) -> tuple[list[bytes], list[Grade]]:
-        """Encode a grader's grades; return them as they stand in the rows, too."""
+        """Encode a grader's grades; return (encoded grades, grades as written in the rows)."""
         parts, written = [], column
         for number, grade in enumerate(column):
             try:

@@ -144,7 +144,7 @@ def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
 
 
 def range_mark(shard: Shard) -> str:
-    """Return a checksum of a shard: what it is, and both ends of its range."""
+    """Return a checksum of a shard's fields and of both ends of its byte range."""
     if isinstance(shard, Bundle):
         return _digest("".join(map(range_mark, shard.shards)).encode())
     ends: tuple[bytes, ...] = ()
@@ -274,6 +274,7 @@ def _judgements(suite: Suite, real_path: RealPath) -> Iterator[dict[str, Any]]:
 
 
 def _warnings(suite: Suite, loop: Loop) -> Iterator[str]:
+    """Yield warnings about grades that took too long and about input files that grew."""
     timed_out = loop.merged.timed_out
     if timed_out:  # figures with them are this machine's
         count = "1 grade or record" if timed_out == 1 else f"{timed_out} grades or records"

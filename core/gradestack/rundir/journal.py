@@ -173,7 +173,7 @@ class Journal:
         self._write(self._lines)
 
     def _write(self, lines: GrowingFile) -> None:
-        """Force rows and native pieces to the disk, then append the waiting lines that record them."""
+        """Force rows and native pieces to the disk, then append the lines that record them."""
         begun = time.monotonic()
         lines.size = self._size
         lines.trim()

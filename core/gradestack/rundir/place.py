@@ -361,7 +361,7 @@ class GrowingFile:
 class Staging:
     """An unfinished report directory, in a hidden directory beside its place that it locks.
 
-    ``path`` becomes the report directory. Beside it there are the pieces not yet joined, the journal
+    ``path`` becomes the report directory. Beside it are the pieces not yet joined, the journal
     that a later ``--resume`` reads, and while an earlier run is replaced, that run.
 
     ``parts`` is for pieces, a new one for every attempt: workers of an attempt that was killed may

@@ -189,9 +189,9 @@ def _working_command(
     reader: Callable[..., Reader],
     columns: Mapping[str, str] | None,
 ) -> str:
-    """Return a command with which a reader grades the file: without a mapping, or with this one.
+    """Return a command with which a reader grades the file, without a mapping or with ``columns``.
 
-    "" where neither reads all first records.
+    It is empty where neither reads all first records.
     """
     for mapping in () if columns is None else ({}, columns):
         make_reader = partial(reader, columns=mapping) if mapping else reader

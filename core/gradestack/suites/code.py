@@ -97,10 +97,7 @@ def _sha256(file: str) -> str:
 
 
 def _code_of(path: Path) -> dict[str, str]:
-    """Return the module a file is loaded as, and those imported from its folder as a script's are.
-
-    Name -> file.
-    """
+    """Map the module of a loaded file, and those imported from its folder, to their files."""
     text = str(path)
     digest = hashlib.blake2b(text.encode(), digest_size=6)
     files = {f"gradestack_user_code_{path.stem}_{digest.hexdigest()}": text}
@@ -265,7 +262,7 @@ def _line_of(component: Any, path: Path) -> str:
 
 
 def _lacks(reference: InFile, kind: Kind, file: str, module: ModuleType) -> str:
-    """Return that a file does not have what a reference names, and what it has."""
+    """Write that a file lacks the component that a reference names, and list the ones it has."""
     known = []
     for name, value in vars(module).items():
         is_own = getattr(value, "__module__", "") == module.__name__

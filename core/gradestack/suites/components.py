@@ -123,7 +123,7 @@ class Resolver:
         return location in starts
 
     def finish(self) -> None:
-        """Raise what was collected."""
+        """Raise the collected problems of the suite and of its plugins as one error."""
         origin = self.document.origin
         count = len(self.problems)
         if count:
@@ -409,7 +409,7 @@ def _code_reference(written: Any) -> Any:
 def _with_extractor(
     resolver: Resolver, stage: Stage, written: Mapping[str, Any], location: Location
 ) -> Stage | None:
-    """Return a grader with what finds the text it judges; of a whole sample it takes none."""
+    """Add the extractor of the judged text to a grader; one of whole samples takes none."""
     if not stage.component.takes_text:
         for option in ("extractor", "extractor_config"):
             if option in written:
@@ -506,7 +506,7 @@ def _metric(
 
 
 def _score_ends(grader: Stage, written: Any) -> dict[str, Any]:
-    """Return options for aggregators of scores that are no shares: the least and most of them."""
+    """Return options of aggregators for scores that are no shares: least and most score."""
     low, high = grader.component.bounds
     is_share = low >= 0 and high <= 1
     is_set = isinstance(written, Mapping) and "share" in written
@@ -551,8 +551,9 @@ def exporters_of(
     *,
     with_own: bool = True,
 ) -> tuple[Stage, ...]:
-    """Return the named exporters and, ``with_own``, those of the reader's own plugin whose
-    reader and graders are all in use.
+    """Return the named exporters and, ``with_own``, the fitting ones of the reader's plugin.
+
+    One fits if its reader and its graders are all in use.
     """
     used = _names_of(*graders)
     stages = dict[str, Stage]()
@@ -686,9 +687,9 @@ def samples_of(reader: Reader, inputs: Inputs, most: int | None = FIRST) -> Iter
 def graders_for(
     resolver: Resolver, graders: Mapping[str, Stage], used: Stage, inputs: Inputs
 ) -> tuple[dict[str, Stage], list[str]]:
-    """Return the graders as the recording asks for, and what the reader remarks.
+    """Return the graders adapted to the recording, and the remarks of the reader.
 
-    Refusals are problems.
+    A grader that refuses the recording becomes a problem of the suite.
     """
     stages = {}
     for key, stage in graders.items():
@@ -708,7 +709,7 @@ def graders_for(
 
 
 def _for_recording(stage: Stage, reader: Reader, inputs: Inputs) -> Stage:
-    """Return a grader with the options it chooses by what was recorded."""
+    """Let a grader choose its options by the recorded samples; return it with these."""
     before = stage.component
     decide = getattr(before, "for_recording", None)
     if decide is None:

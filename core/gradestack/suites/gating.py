@@ -226,7 +226,7 @@ class GateReader:
             self.resolver.add_problem(location, text)
 
     def _with_numbers(self, written: Mapping[str, Any], location: Location) -> dict[str, Any]:
-        """Return a gate with every threshold as a number in the unit of what it compares."""
+        """Return a gate with its thresholds as numbers in the unit of the compared figure."""
         name = "aggregation" if "aggregation" in written else "metric"
         metric = written.get(name)
         gate = dict(written)

@@ -166,7 +166,7 @@ class HeadlineReader:
         return declared.label
 
     def _with_corrected(self, main: str, figures: tuple[Figure, ...]) -> tuple[Figure, ...]:
-        """Return figures of a headline, before them that which corrects the outcome's share."""
+        """Put the figure that corrects the outcome's share before the figures of a headline."""
         corrected = self.graders[main].component.corrected
         path, label, share = corrected or ("", "", "")
         metric, _, name = path.partition(".")

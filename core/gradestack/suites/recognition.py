@@ -55,7 +55,7 @@ _LOOKED_INTO = 20
 def expand(
     texts: Iterable[str], base: Folder | None = None, registry: Registry | None = None
 ) -> list[Path]:
-    """Return the paths meant, those of copies of what is packed, remote or standard input.
+    """Return the files that path texts name; packed, remote or standard input as local copies.
 
     One may come twice.
     """
@@ -294,7 +294,7 @@ def _group(resolver: Resolver, key: str, entry: Any, location: Location) -> _Gro
 def _read_group(
     resolver: Resolver, group: _Group, remedy: str = ""
 ) -> tuple[Stage | None, Recognised | None]:
-    """Return the reader of paths, recognised where the options name none, and what they hold."""
+    """Return the reader of a group of paths, named or recognised, and the files of the group."""
     key, texts, options, location = group
     reader, is_named = None, "kind" in options
     if is_named:
@@ -369,8 +369,9 @@ def _dataset(
 def recognise(
     paths: Sequence[Path], registry: Registry, reader: str | None, remedy: str = ""
 ) -> Recognised:
-    """Return the reader of the given paths, directories replaced by their files unless the reader
-    takes them whole.
+    """Recognise the format of paths; return its reader and the files to read.
+
+    Directories are replaced by their files unless the reader takes them whole.
 
     Args:
         paths: What ``expand`` returns.

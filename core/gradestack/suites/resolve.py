@@ -87,7 +87,7 @@ def resolve(
 
 
 def _set_engine(document: Document, name: str | None) -> None:
-    """Replace the suite's engine by that of the command line; keep its options if it is the same."""
+    """Replace the suite's engine by that of the command line, unless they are the same."""
     written = document.data.get("engine")
     known = written.get("kind") if isinstance(written, Mapping) else written
     if name is not None and name != known:

@@ -224,6 +224,7 @@ def _compare_rows(
 
 
 def _compare(where: str, expected: Any, data: Any) -> Iterator[str]:
+    """Yield a text for each path at which data differs from the expected value."""
     if not isinstance(expected, Mapping):
         yield f"{where}: what is expected must be a mapping, got {expected!r}"
         return

@@ -168,7 +168,7 @@ def _is_graded(grader: Grader, sample: Sample) -> bool:
 
 @contextmanager
 def _named(sample: Sample) -> Iterator[None]:
-    """Name the sample in what is wrong with what was made of it."""
+    """Put the place of a sample before the message of an error in the ``with`` block."""
     try:
         yield
     except PluginError:  # names it
@@ -179,7 +179,7 @@ def _named(sample: Sample) -> Iterator[None]:
 
 
 def problem_text(error: BaseException) -> str:
-    """Return the message of an assertion or error of ours, else what was raised, with its place."""
+    """Return the message of an error of gradestack; describe any other error with its place."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next

@@ -101,7 +101,7 @@ def _process_settings() -> dict[str, Any]:
 
 @contextmanager
 def _undisturbed() -> Iterator[None]:
-    """Refuse what a component may not change of the process it runs in."""
+    """Fail if the ``with`` block prints, takes too long or changes settings of the process."""
     before, printed, process = _process_settings(), io.StringIO(), os.getpid()
     try:
         with (
@@ -193,7 +193,7 @@ def _nothing_offered(
 
 
 def _find_plugins(package: str | Path, file: Path | None) -> tuple[Registry, list[Plugin]]:
-    """Return all installed plugins, and those of a package or a file.
+    """Return the registry of all installed plugins, and the plugins of a package or a file.
 
     Raises:
         PluginError: One of the package's cannot be loaded.
@@ -383,11 +383,11 @@ class _Context:
 
     def _made(self, kind: str) -> dict[str, Any]:
         """Return the components of a kind that can be made without options."""
-        own = {}
+        instances = {}
         for part in self.parts:
             if part.component.kind == kind and part.made and not part.examples:
-                own[part.name] = part.made[0]
-        return own
+                instances[part.name] = part.made[0]
+        return instances
 
     def _names(self, kind: str) -> list[str]:
         lacking = {part.name for part in self.parts if part.lacks}

@@ -198,7 +198,7 @@ def _rename(start: int, end: int, new: str) -> Edit:
 
 
 def _has_plain_parameters(method: ast.FunctionDef) -> bool:
-    """Return whether there is a rule for the parameters: names alone, or ``**totals`` alone."""
+    """Return whether a rule can rename the parameters: only names, or only ``**totals``."""
     signature = method.args
     has_names = bool(signature.args[1:] or signature.kwonlyargs)
     has_defaults = bool(signature.defaults or any(signature.kw_defaults))

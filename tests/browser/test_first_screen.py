@@ -5,6 +5,7 @@ import json
 import os
 import re
 from collections import Counter
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -57,21 +58,14 @@ def test_it_prints_on_six_pages(opened):
 @pytest.fixture(scope="module")
 def two(tmp_path_factory):
     folder = tmp_path_factory.mktemp("two")
-    call = {"name": "f", "arguments": {"a": 1}}
-    rows = [
-        {
-            "id": f"t{task}",
-            "model": model,
-            "run": run,
-            "expected": [call],
-            "predicted": [call if good else {"name": "f", "arguments": {"a": 2}}],
-            "usage": {"cost_usd": 0.01},
-        }
-        for model, share in (("north", 9), ("south", 5))
-        for task in range(12)
-        for run in range(2)
-        for good in [(task * 2 + run * 5) % 12 < share]
-    ]
+    right_call = {"name": "f", "arguments": {"a": 1}}
+    wrong_call = {"name": "f", "arguments": {"a": 2}}
+    rows = []
+    for (model, share), task, run in product((("north", 9), ("south", 5)), range(12), range(2)):
+        is_right = (task * 2 + run * 5) % 12 < share
+        identity = {"id": f"t{task}", "model": model, "run": run}
+        calls = {"expected": [right_call], "predicted": [right_call if is_right else wrong_call]}
+        rows.append({**identity, **calls, "usage": {"cost_usd": 0.01}})
     (folder / "runs.jsonl").write_text(
         "".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8"
     )

@@ -41,29 +41,27 @@ def test_results_of_adk_are_adks(tmp_path):
             creation_timestamp=time.time(),
         )
 
-    cases = [
-        EvalCaseResult(
+    def case_result(number):
+        passed = EvalStatus.PASSED
+        metric = EvalMetricResult(
+            metric_name="calls", score=number / 4, threshold=0.5, eval_status=passed
+        )
+        invocation_results = [
+            EvalMetricResultPerInvocation(
+                actual_invocation=invocation(n), expected_invocation=invocation(number)
+            )
+            for n in range(number)
+        ]
+        return EvalCaseResult(
             eval_set_id="desk",
             eval_id=f"case-{number}",
-            final_eval_status=EvalStatus.PASSED,
-            overall_eval_metric_results=[
-                EvalMetricResult(
-                    metric_name="calls",
-                    score=number / 4,
-                    threshold=0.5,
-                    eval_status=EvalStatus.PASSED,
-                )
-            ],
-            eval_metric_result_per_invocation=[
-                EvalMetricResultPerInvocation(
-                    actual_invocation=invocation(n), expected_invocation=invocation(number)
-                )
-                for n in range(number)
-            ],
+            final_eval_status=passed,
+            overall_eval_metric_results=[metric],
+            eval_metric_result_per_invocation=invocation_results,
             session_id=f"s{number}",
         )
-        for number in range(1, 4)
-    ]
+
+    cases = [case_result(number) for number in range(1, 4)]
     manager = LocalEvalSetResultsManager(str(tmp_path))
     manager.save_eval_set_result("app", "desk", cases)
     (name,) = manager.list_eval_set_results("app")

@@ -12,10 +12,11 @@ from gradestack import BadRecord, Input, Inputs, discover, testing
 REGISTRY = discover()
 FOLDERS = ("sessions", "traces", "histories")
 OTHERS = (None, 1, "x", [], {})
+CASE_FILES = Path(__file__).parents[1] / "cases"
 CASES = [
     case
     for folder in FOLDERS
-    for case in testing.cases(Path(__file__).parents[1] / "cases" / folder)
+    for case in testing.cases(CASE_FILES / folder)
     if not case.file.startswith("damaged") and len(json.dumps(case.data["files"])) < 12_000
 ]
 

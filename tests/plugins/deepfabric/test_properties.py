@@ -78,10 +78,10 @@ def independent(expected, made, tools, *, program=False):
     elif program and not expected[1] and not given_arguments:
         fine = True
     elif schema is not None:
-        fine = all(key in given_arguments for key in schema["required"]) and all(
-            of_type(value, schema["properties"][key]["type"])
-            for key, value in given_arguments.items()
-            if key in schema["properties"]
+        is_complete = all(key in given_arguments for key in schema["required"])
+        types = {key: declared["type"] for key, declared in schema["properties"].items()}
+        fine = is_complete and all(
+            of_type(value, types[key]) for key, value in given_arguments.items() if key in types
         )
     elif not program:
         fine = False

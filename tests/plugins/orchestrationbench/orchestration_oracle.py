@@ -397,6 +397,14 @@ class Oracle:
         decision = round((f1("reject") + f1("fc")) / 2, 4)
         fc = round(((name or 0) + (key or 0) + (value or 0)) / 3, 4)
         plan = round(plans["with"] or 0, 4)
+        key_metrics = {
+            "Average": round((decision + fc + plan) / 3, 4),
+            "Call Rejection Classification Accuracy": decision,
+            "FC": fc,
+            "Plan": plan,
+        }
+        plan_failures = sum(figures["plans"]["failed"] for figures in sound)
+        plan_steps = sum(figures["plans"]["steps"] for figures in sound)
         return {
             "files": len(files),
             "successful": len(sound),
@@ -405,12 +413,7 @@ class Oracle:
             "key": key,
             "value": value,
             "plans": plans,
-            "plan_failures": sum(figures["plans"]["failed"] for figures in sound),
-            "plan_steps": sum(figures["plans"]["steps"] for figures in sound),
-            "keys": {
-                "Average": round((decision + fc + plan) / 3, 4),
-                "Call Rejection Classification Accuracy": decision,
-                "FC": fc,
-                "Plan": plan,
-            },
+            "plan_failures": plan_failures,
+            "plan_steps": plan_steps,
+            "keys": key_metrics,
         }

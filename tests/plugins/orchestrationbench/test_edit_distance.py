@@ -128,9 +128,9 @@ def test_symmetric_pairs_of_twelve_nodes_are_exact():
     Cycles, alternating rings, bipartite graphs, trees.
     """
     ring = numbered(12, [(i, (i + 1) % 12) if i % 2 else ((i + 1) % 12, i) for i in range(12)])
-    bipartite = numbered(
-        12, [(i, 6 + i) for i in range(6)] + [(i, 6 + i // 3 * 3 + (i + 1) % 3) for i in range(6)]
-    )
+    straight_edges = [(i, 6 + i) for i in range(6)]
+    crossed_edges = [(i, 6 + i // 3 * 3 + (i + 1) % 3) for i in range(6)]
+    bipartite = numbered(12, straight_edges + crossed_edges)
     matching = numbered(12, [(2 * i, 2 * i + 1) for i in range(6)])
     tree = numbered(12, [((i - 1) // 2, i) for i in range(1, 12)])
     for left, right in itertools.combinations(

@@ -42,15 +42,12 @@ def test_an_answer_in_pieces_is_one_answer(name):
 @pytest.mark.parametrize("name", TALKS)
 def test_a_later_state_of_an_answer_is_that_answer(name):
     conversation = TALKS[name]
-    growing = [
-        {**message, "content": message["content"][:number]}
-        for message in conversation
-        for number in (
-            range(1, len(message["content"]) + 1)
-            if message["role"] == "assistant" and isinstance(message["content"], list)
-            else [None]
-        )
-    ]
+    growing = []
+    for message in conversation:
+        content = message["content"]
+        is_in_parts = message["role"] == "assistant" and isinstance(content, list)
+        lengths = range(1, len(content) + 1) if is_in_parts else [None]
+        growing += [{**message, "content": content[:length]} for length in lengths]
     assert conversation_fields(growing) == conversation_fields(conversation)
 
 

@@ -99,24 +99,24 @@ def labelled(gold, label, **more):
 
 
 def hall(values):
-    """Hall's interval of a mean, with scipy-like moments written out.
+    """Return both ends of Hall's interval of a mean, with scipy-like moments written out.
 
-    Of values that are no less than 0.
+    The values are no less than 0.
     """
     n, mean, sd = len(values), statistics.fmean(values), statistics.stdev(values)
     third, fourth = (sum(((value - mean) / sd) ** power for value in values) for power in (3, 4))
     skewness = third * n / ((n - 1) * (n - 2))
-    kurtosis = fourth * n * (n + 1) / ((n - 1) * (n - 2) * (n - 3)) - 3 * (n - 1) ** 2 / (
-        (n - 2) * (n - 3)
-    )
+    scaled_fourth = fourth * n * (n + 1) / ((n - 1) * (n - 2) * (n - 3))
+    normal_kurtosis = 3 * (n - 1) ** 2 / ((n - 2) * (n - 3))
+    kurtosis = scaled_fourth - normal_kurtosis
     skewness = max(skewness, 2 * sd / mean * min(1, sd / mean))
     g = skewness / math.sqrt(n)
-    q = t_quantile(
-        (1 + CONFIDENCE) / 2, int(2 / (2 / (n - 1) + max(1.5 * skewness**2, kurtosis) / n) + 1e-9)
-    )
-    return [
-        mean - sd / math.sqrt(n) * 3 / g * (math.cbrt(1 + g * (x - g / 6)) - 1) for x in (q, -q)
-    ]
+    spread = max(1.5 * skewness**2, kurtosis)
+    degrees_of_freedom = int(2 / (2 / (n - 1) + spread / n) + 1e-9)
+    quantile = t_quantile((1 + CONFIDENCE) / 2, degrees_of_freedom)
+    scale = sd / math.sqrt(n) * 3 / g
+    roots = [math.cbrt(1 + g * (end - g / 6)) for end in (quantile, -quantile)]
+    return [mean - scale * (root - 1) for root in roots]
 
 
 def labelled_rows(seed, tasks=14, models=(None,)):

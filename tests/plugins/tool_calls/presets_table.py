@@ -50,16 +50,15 @@ def sample_of(expected: Calls, made: Calls) -> Sample:
         ToolSpec(name=name, parameters={"type": "dict", "properties": properties, "required": []})
         for name, properties in sorted(named.items())
     ]
+    expected_calls = [
+        ExpectedCall(name=name, arguments=call_arguments) for name, call_arguments in expected
+    ]
+    made_calls = [ToolCall(name=name, arguments=call_arguments) for name, call_arguments in made]
     return Sample(
         id="case",
         tools=tuple(tools),
-        expected=Expectation(
-            calls=tuple(
-                ExpectedCall(name=name, arguments=call_arguments)
-                for name, call_arguments in expected
-            )
-        ),
-        calls=tuple(ToolCall(name=name, arguments=call_arguments) for name, call_arguments in made),
+        expected=Expectation(calls=tuple(expected_calls)),
+        calls=tuple(made_calls),
     )
 
 

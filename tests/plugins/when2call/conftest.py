@@ -104,13 +104,15 @@ def run_program(write):
     """Run the evaluation suite's program on predictions joined with a dataset."""
 
     def _run(predictions, dataset=None, *, grader=None, limit=None, **options):
-        about = ProgramInput(
-            input=_input(write("predictions.jsonl", predictions)),
+        predictions_file = _input(write("predictions.jsonl", predictions))
+        dataset_file = None if dataset is None else _input(write("dataset.jsonl", dataset))
+        program_input = ProgramInput(
+            input=predictions_file,
             reader=When2CallReader(**options),
-            dataset=None if dataset is None else _input(write("dataset.jsonl", dataset)),
+            dataset=dataset_file,
             max_samples=limit,
             graders={"label": grader or When2Call()},
         )
-        return When2CallProgram().run(about)
+        return When2CallProgram().run(program_input)
 
     return _run

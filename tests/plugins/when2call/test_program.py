@@ -64,15 +64,18 @@ def slow_metrics(rows):
     for label in LABELS:
         hits, support = matrix[label][label], sum(matrix[label].values())
         predicted = sum(row[label] for row in matrix.values())
-        p = hits / predicted if predicted else 0.0
-        r = hits / support if support else 0.0
-        f1[label] = 2 * p * r / (p + r) if p + r else 0.0
+        precision = hits / predicted if predicted else 0.0
+        recall = hits / support if support else 0.0
+        total = precision + recall
+        f1[label] = 2 * precision * recall / total if total else 0.0
     n = len(rows)
+    n_right = sum(matrix[label][label] for label in LABELS)
+    f1_of_four = f1["direct"] + f1["tool_call"] + f1["request_for_info"] + f1["cannot_answer"]
+    f1_of_three = f1["tool_call"] + f1["request_for_info"] + f1["cannot_answer"]
     return {
-        "accuracy": sum(matrix[label][label] for label in LABELS) / n if n else 0.0,
-        "macro_f1": (f1["direct"] + f1["tool_call"] + f1["request_for_info"] + f1["cannot_answer"])
-        / 4,
-        "macro_f1_no_direct": (f1["tool_call"] + f1["request_for_info"] + f1["cannot_answer"]) / 3,
+        "accuracy": n_right / n if n else 0.0,
+        "macro_f1": f1_of_four / 4,
+        "macro_f1_no_direct": f1_of_three / 3,
         "per_class_f1": f1,
         "per_class_support": {label: sum(matrix[label].values()) for label in LABELS},
         "confusion_matrix": matrix,

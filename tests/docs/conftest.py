@@ -1,4 +1,4 @@
-"""What the documentation's examples are run with."""
+"""Fixtures that run the documentation's examples."""
 
 import os
 import subprocess
@@ -34,15 +34,15 @@ def environment_of(*first):
 @pytest.fixture(scope="session")
 def warm(tmp_path_factory):
     """Commands of the examples are run by one process that has everything loaded."""
-    place = tmp_path_factory.mktemp("warm")
+    folder = tmp_path_factory.mktemp("warm")
     if not hasattr(os, "fork"):
-        yield place
+        yield folder
         return
-    address, environment = place / "socket", environment_of()
-    install(place, address, environment)
+    address, environment = folder / "socket", environment_of()
+    install(folder, address, environment)
     command = [sys.executable, str(Path(__file__).with_name("warm.py")), str(address)]
     server = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL)
     until(address.exists)
-    yield place
+    yield folder
     server.kill()
     server.wait()

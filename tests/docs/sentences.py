@@ -128,7 +128,7 @@ def list_messages(source):
 
 
 def measure(sentences):
-    """Return how many words the sentences have on average, and those of more than 30."""
+    """Return the mean number of words of sentences, and the sentences of more than 30."""
     lengths = [count_words(sentence) for sentence in sentences]
     long = [one for one, length in zip(sentences, lengths, strict=True) if length > 30]
     return sum(lengths) / max(1, len(lengths)), long

@@ -1,4 +1,4 @@
-"""What goes with what: every reader with every grader."""
+"""Every reader goes with every grader, or says why not."""
 
 import json
 import sys
@@ -93,7 +93,7 @@ def files(tmp_path):
             {"version": 2, "eval": {"task": "t", "model": "m"}, "samples": [EVALUATED]},
         ),
     }
-    found = {
+    written_files = {
         "tau_bench": EXAMPLES / "airline/results.json",
         "deepfabric": EXAMPLES / "deepfabric/replies.jsonl",
         "jsonl": EXAMPLES / "quickstart/runs.jsonl",
@@ -104,12 +104,12 @@ def files(tmp_path):
         "when2call": EXAMPLES / "when2call/judge_decisions.jsonl",
     }
     written |= {name: (f"{name}.jsonl", record) for name, record in DATA["records"].items()}
-    for name, (place, record) in written.items():
-        found[name] = tmp_path / place
-        found[name].parent.mkdir(parents=True, exist_ok=True)
-        found[name].write_text(json.dumps(record) + "\n")
+    for name, (folder, record) in written.items():
+        written_files[name] = tmp_path / folder
+        written_files[name].parent.mkdir(parents=True, exist_ok=True)
+        written_files[name].write_text(json.dumps(record) + "\n")
     (tmp_path / "count.py").write_text("def count(sample, submission):\n    return 1.0\n")
-    return found
+    return written_files
 
 
 def test_every_reader_goes_with_every_grader_or_says_why_not(files, tmp_path, registry):
@@ -121,13 +121,15 @@ def test_every_reader_goes_with_every_grader_or_says_why_not(files, tmp_path, re
     assert set(files) == set(readers)
     graded = set()
     for name, reader in readers.items():
-        lacking = {each: grader.needs - reader.provides for each, grader in graders.items()}
-        refused = {each: fields for each, fields in lacking.items() if fields}
+        lacking = {
+            grader_name: grader.needs - reader.provides for grader_name, grader in graders.items()
+        }
+        refused = {grader_name: fields for grader_name, fields in lacking.items() if fields}
         if refused:
-            said = _problems(tmp_path, files[name], name, refused)
+            problems = _problems(tmp_path, files[name], name, refused)
             for grader, fields in refused.items():
                 wanted = f"{grader} needs {', '.join(sorted(fields))}; the format {name!r} provides"
-                assert any(wanted in line for line in said), (name, grader, said)
+                assert any(wanted in line for line in problems), (name, grader, problems)
         for grade_of, row in _rows(
             tmp_path, files[name], name, set(graders) - set(refused) - APART
         ):
@@ -143,7 +145,7 @@ def test_every_reader_goes_with_every_grader_or_says_why_not(files, tmp_path, re
 
 def _suite(folder, path, reader, graders):
     options = {**OPTIONS, "recorded": {"metric": "quality" if reader == "letta" else "reward"}}
-    entries = {each: {"kind": each, **options.get(each, {})} for each in sorted(graders)}
+    entries = {kind: {"kind": kind, **options.get(kind, {})} for kind in sorted(graders)}
     suite = {
         "name": "all",
         "target": {"paths": [str(path)], "reader": {"kind": reader}},

@@ -67,11 +67,11 @@ class Block(NamedTuple):
 
 
 def _blocks(page):
-    found = []
-    for info, text in FENCE.findall(page.read_text(encoding="utf-8")):
-        language, _, word = info.strip().partition(" ")
-        found.append(Block(language, word.strip(), text))
-    return found
+    blocks = []
+    for fence_words, text in FENCE.findall(page.read_text(encoding="utf-8")):
+        language, _, word = fence_words.strip().partition(" ")
+        blocks.append(Block(language, word.strip(), text))
+    return blocks
 
 
 def _checked(block):
@@ -119,7 +119,7 @@ def _matches(expected, printed):
     return re.fullmatch(pattern, _tidy(printed), re.DOTALL) is not None
 
 
-def _run_console(block, place, environment):
+def _run_console(block, folder, environment):
     commands, outputs = [], []
     for line in block.text.splitlines():
         if line.startswith("$ "):
@@ -131,12 +131,13 @@ def _run_console(block, place, environment):
             assert commands, f"a console block starts with a command, not with {line!r}"
             outputs[-1].append(line)
     script = "exec 2>&1\n" + "".join(
-        f"{each}\n_code=$?; echo; echo '{MARK}'; (exit $_code)\n" for each in commands
+        f"{shell_command}\n_code=$?; echo; echo '{MARK}'; (exit $_code)\n"
+        for shell_command in commands
     )
     done = subprocess.run(
         ["bash", "-c", script],
         check=False,
-        cwd=place,
+        cwd=folder,
         env=environment,
         capture_output=True,
         text=True,
@@ -150,18 +151,18 @@ def _run_console(block, place, environment):
         )
 
 
-def _run_python(block, place, environment):
+def _run_python(block, folder, environment):
     expected = [
         line.partition("# =>")[2].strip() for line in block.text.splitlines() if "# =>" in line
     ]
-    script = place / "example.py"
+    script = folder / "example.py"
     script.write_text(block.text, encoding="utf-8")
-    paths = os.pathsep.join([str(place), *filter(None, [environment.get("PYTHONPATH")])])
+    paths = os.pathsep.join([str(folder), *filter(None, [environment.get("PYTHONPATH")])])
     environment = {**environment, "PYTHONPATH": paths}
     done = subprocess.run(
         ["python", script.name],
         check=False,
-        cwd=place,
+        cwd=folder,
         env=environment,
         capture_output=True,
         text=True,
@@ -176,8 +177,8 @@ def _validator(registry):
     return jsonschema.Draft202012Validator(suite_schema(registry))
 
 
-def _check_suite(block, place, registry):
-    path = place / "checked-suite.yaml"
+def _check_suite(block, folder, registry):
+    path = folder / "checked-suite.yaml"
     path.write_text(block.text, encoding="utf-8")
     gradestack.load_suite(path, registry=registry)
     _validator(registry).validate(yaml.safe_load(block.text))
@@ -190,18 +191,18 @@ def test_examples_do_what_their_page_says(page, stage, registry, warm):
     run_page(page, stage, registry, environment_of(warm))
 
 
-def run_page(page, place, registry, environment):
+def run_page(page, folder, registry, environment):
     """Every command prints what stands below it, every script runs, every suite is valid."""
     for block in _blocks(page):
         if block.file:
-            (place / block.file).parent.mkdir(parents=True, exist_ok=True)
-            (place / block.file).write_text(block.text, encoding="utf-8")
+            (folder / block.file).parent.mkdir(parents=True, exist_ok=True)
+            (folder / block.file).write_text(block.text, encoding="utf-8")
         if block.language == "console":
-            _run_console(block, place, environment)
+            _run_console(block, folder, environment)
         elif (block.language, block.word) == ("python", "run"):
-            _run_python(block, place, environment)
+            _run_python(block, folder, environment)
         elif block.language == "yaml" and block.text.startswith("# suite\n"):
-            _check_suite(block, place, registry)
+            _check_suite(block, folder, registry)
 
 
 def test_examples_are_checked_at_all():
@@ -277,9 +278,11 @@ def test_every_option_of_a_component_is_described(registry):
     classes = [
         registry.load(component.kind, component.name) for component, _ in registry.components()
     ]
-    for found in filter(attrs.has, classes):
-        options = {field.name for field in attrs.fields(found) if field.init}
-        assert sorted(options - words - set(re.findall(r"\w+", found.__doc__))) == [], found
+    for described_class in filter(attrs.has, classes):
+        options = {field.name for field in attrs.fields(described_class) if field.init}
+        assert sorted(options - words - set(re.findall(r"\w+", described_class.__doc__))) == [], (
+            described_class
+        )
 
 
 def test_readme_table_lists_every_reader_and_stack(registry):
@@ -353,9 +356,10 @@ def test_every_key_of_a_run_directory_is_described(tmp_path):
     assert set(summary["metrics"]["by_metric"]["calls"]) <= words
     assert {key for gate in report.gates for key in gate} <= words
     assert (
-        set(report.header) | {key for each in report.header["components"] for key in each} <= words
+        set(report.header) | {key for component in report.header["components"] for key in component}
+        <= words
     )
-    assert {key for each in report.header["inputs"] for key in each} <= words
+    assert {key for component in report.header["inputs"] for key in component} <= words
     rows = list(report.rows())
     assert {*gradestack.Row.__annotations__, *gradestack.GradeRow.__annotations__} <= words
     grades = [grade for row in rows for grade in row["grades"].values()]

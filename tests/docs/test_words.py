@@ -54,10 +54,10 @@ def _commands(command, name="gradestack"):
     yield name, command
     if isinstance(command, click.Group):
         context = click.Context(command, info_name=name)
-        for each in command.list_commands(context):
-            found = command.get_command(context, each)
-            if found is not None:
-                yield from _commands(found, f"{name} {each}")
+        for command_name in command.list_commands(context):
+            subcommand = command.get_command(context, command_name)
+            if subcommand is not None:
+                yield from _commands(subcommand, f"{name} {command_name}")
 
 
 def _check(sentences):
@@ -108,31 +108,31 @@ def _allowed(pattern, name):
 
 
 def _find_words(name, text):
-    found = []
+    words_found = []
     for entry in _words()["words"]:
         match = re.search(entry["words"], text, re.IGNORECASE)
         if match and not _allowed(entry["words"], name):
-            found.append(f"{name}: {match.group(0)!r}; say: {entry['instead']}")
-    return found
+            words_found.append(f"{name}: {match.group(0)!r}; say: {entry['instead']}")
+    return words_found
 
 
 def test_no_page_uses_a_word_of_the_list():
-    found = []
+    words_found = []
     for page in [*_written_pages(), *sorted(ROOT / name for name in GENERATED)]:
         text = " ".join(FENCE.sub("", _text_of(page)).split())
-        found += _find_words(_name(page), text)
-    assert found == []
+        words_found += _find_words(_name(page), text)
+    assert words_found == []
 
 
 def test_no_source_uses_a_word_of_the_list():
     """In texts of the program and in templates; the reference holds the docstrings of users."""
-    found = []
+    words_found = []
     for path in _source_files(".py", ".html", ".js", ".md", ".txt"):
         source = path.read_text(encoding="utf-8")
         texts = list_texts(source) if path.suffix == ".py" else [" ".join(source.split())]
         for text in texts:
-            found += _find_words(_name(path), text)
-    assert found == []
+            words_found += _find_words(_name(path), text)
+    assert words_found == []
 
 
 def test_each_exception_is_needed_and_has_a_reason():

@@ -29,9 +29,9 @@ os._exit(int(server.recv(8) or 70))
 """
 
 
-def install(place, address, environment):
+def install(folder, address, environment):
     """Write a ``gradestack`` into a directory that has the server do what it is told."""
-    program = place / "gradestack"
+    program = folder / "gradestack"
     values = {
         "python": sys.executable,
         "pythonpath": environment["PYTHONPATH"],
@@ -53,14 +53,14 @@ def _main(arguments):
 
 
 def _answer(server):
-    said, files, _, _ = socket.recv_fds(server, 65_536, 3)
-    while not said.endswith(b"\n"):
-        said += server.recv(65_536)
-    arguments, place, environment = json.loads(said)
+    received, files, _, _ = socket.recv_fds(server, 65_536, 3)
+    while not received.endswith(b"\n"):
+        received += server.recv(65_536)
+    arguments, folder, environment = json.loads(received)
     for number, file in enumerate(files):
         os.dup2(file, number)
         os.close(file)
-    os.chdir(place)
+    os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)
     code = _main(arguments)
@@ -77,8 +77,8 @@ def serve(address):
     listening.listen()
     Path(f"{address}.new").rename(address)
     recording = Path(__file__).parents[2] / "examples/airline/results.json"
-    with tempfile.TemporaryDirectory() as place:
-        _main(["grade", str(recording), "--quiet", "-o", f"{place}/out"])
+    with tempfile.TemporaryDirectory() as folder:
+        _main(["grade", str(recording), "--quiet", "-o", f"{folder}/out"])
     while True:
         server, _ = listening.accept()
         with contextlib.suppress(ChildProcessError):

@@ -77,12 +77,12 @@ def _item(
     if "legs" in arguments:
         old, new = arguments["legs"][1]["day"], "2025-03-30"
         arguments["legs"][1]["day"] = new
-        pointer, lost = "/legs/1/day", 0.6 / 5 / 4
+        pointer, score_lost = "/legs/1/day", 0.6 / 5 / 4
     else:
         key = max(arguments)
         old, new = arguments[key], "something else"
         arguments[key] = new
-        pointer, lost = f"/{key}", 0.6 / len(arguments)
+        pointer, score_lost = f"/{key}", 0.6 / len(arguments)
     reason = {
         "code": "wrong_argument",
         "pointer": pointer,
@@ -90,24 +90,24 @@ def _item(
         "expected": old,
         "actual": new,
     }
-    return {**item, "score": round(1 - lost, 6), "reasons": [reason]}, call
+    return {**item, "score": round(1 - score_lost, 6), "reasons": [reason]}, call
 
 
 def _talk(wanted: list[Row], made: list[Row], rng: random.Random) -> list[Row]:
-    said: list[Row] = [{"role": "system", "content": POLICY}]
-    said.append(
+    messages: list[Row] = [{"role": "system", "content": POLICY}]
+    messages.append(
         {
             "role": "user",
             "content": "Hello, my plans have changed. Can you help me with my journey?",
         }
     )
-    said.append(
+    messages.append(
         {
             "role": "assistant",
             "content": "Gladly. What is your traveller number, and which journey is it?",
         }
     )
-    said.append(
+    messages.append(
         {
             "role": "user",
             "content": f"Traveller {rng.randint(1000, 9999)}, the one to {rng.choice(STATIONS)}.",
@@ -116,38 +116,38 @@ def _talk(wanted: list[Row], made: list[Row], rng: random.Random) -> list[Row]:
     for number, call in enumerate(made):
         arguments = json.dumps(call["arguments"], ensure_ascii=False)
         function = {"name": call["name"], "arguments": arguments}
-        said.append(
+        messages.append(
             {
                 "role": "assistant",
                 "content": None,
                 "tool_calls": [{"id": f"c{number}", "type": "function", "function": function}],
             }
         )
-        answer: Row = {
+        reply: Row = {
             "ok": True,
             "journey": call["arguments"].get("journey_id"),
             "price": round(rng.random() * 90, 2),
         }
-        answer["stops"] = [
+        reply["stops"] = [
             {"station": name, "minute": rng.randint(0, 600)} for name in rng.sample(STATIONS, 5)
         ]
-        answer["notes"] = "Second class, quiet car. " * rng.randint(1, 30)
-        said.append(
+        reply["notes"] = "Second class, quiet car. " * rng.randint(1, 30)
+        messages.append(
             {
                 "role": "tool",
                 "name": call["name"],
                 "tool_call_id": f"c{number}",
-                "content": json.dumps(answer),
+                "content": json.dumps(reply),
             }
         )
-        said.append(
+        messages.append(
             {
                 "role": "assistant",
                 "content": f"Done: {call['name'].replace('_', ' ')}. Anything else?",
             }
         )
-    said.append({"role": "user", "content": "No, thank you. Goodbye!"})
-    return said
+    messages.append({"role": "user", "content": "No, thank you. Goodbye!"})
+    return messages
 
 
 def _gather(items: list[Row], wanted: list[Row], made: list[Row]) -> tuple[float, list[Row]]:
@@ -173,10 +173,10 @@ def graded_row(task: int, run: int, model: str, seed: int = 7, threshold: float 
     )
     items = []
     for number, call in enumerate(wanted):
-        item, answer = _item(number, call, made, rng, 0.75 if model == "north-2" else 0.5)
+        item, reply = _item(number, call, made, rng, 0.75 if model == "north-2" else 0.5)
         items.append(item)
-        if answer is not None:
-            made.append(answer)
+        if reply is not None:
+            made.append(reply)
     score, reasons = _gather(items, wanted, made)
     partial = {
         "score": score,
@@ -281,12 +281,12 @@ def _states(rows: list[Row], key: str) -> Row:
 
 
 def _model(rows: list[Row], name: str, threshold: float) -> Row:
-    own = [row for row in rows if row["model_name"] == name]
-    figures = _figures(own, "partial", threshold)
+    rows_of_model = [row for row in rows if row["model_name"] == name]
+    figures = _figures(rows_of_model, "partial", threshold)
     return {
         "model_name": name,
-        "total": len(own),
-        "total_attempted": _states(own, "partial")["graded"],
+        "total": len(rows_of_model),
+        "total_attempted": _states(rows_of_model, "partial")["graded"],
         "avg_score_attempted": figures["avg_score_attempted"],
         "avg_score_total": figures["avg_score_total"],
         "passed_samples": figures["passed_attempts"],
@@ -296,11 +296,11 @@ def _model(rows: list[Row], name: str, threshold: float) -> Row:
 
 
 def _outcome(rows: list[Row], models: list[str]) -> Row:
-    def counts(own: list[Row]) -> Row:
-        verdicts = [row["passed"] for row in own]
+    def counts(rows_counted: list[Row]) -> Row:
+        verdicts = [row["passed"] for row in rows_counted]
         return {"passed": verdicts.count(True), "failed": verdicts.count(False)}
 
-    found = [
+    gates = [
         {"model_name": name, **counts([row for row in rows if row["model_name"] == name])}
         for name in models
     ]
@@ -309,7 +309,7 @@ def _outcome(rows: list[Row], models: list[str]) -> Row:
         "rule": "passed by grader partial",
         "words": {"passed": "solved", "failed": "not solved"},
         **counts(rows),
-        "per_model": found or None,
+        "per_model": gates or None,
     }
 
 
@@ -317,9 +317,9 @@ def _aggregates(rows: list[Row]) -> Row:
     scores = [row["grade"]["score"] for row in rows if row["state"] == "graded"]
     mean = math.fsum(scores) / len(scores) if scores else None
     edges = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
-    place = [max(n for n, low in enumerate(edges) if score >= low) for score in scores]
+    bins = [max(n for n, low in enumerate(edges) if score >= low) for score in scores]
     names = ("[0.0-0.2)", "[0.2-0.4)", "[0.4-0.6)", "[0.6-0.8)", "[0.8-1.0)", "[1.0]")
-    histogram = [{"bin": name, "count": place.count(number)} for number, name in enumerate(names)]
+    histogram = [{"bin": name, "count": bins.count(number)} for number, name in enumerate(names)]
     error = None if mean is None else 0.031
     return {
         "partial": {

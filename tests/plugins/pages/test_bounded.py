@@ -1,4 +1,4 @@
-"""What pages show of many: the first calls and reasons of a sample, the first models of a run."""
+"""Pages show the first calls and reasons of a sample, and the first models of a run."""
 
 import json
 from collections import Counter
@@ -49,25 +49,25 @@ def test_what_is_shown_of_a_sample_is_bounded(made):
     if made == "one name":
         expected = [{**call, "name": "t"} for call in expected]
         actual = [{**call, "name": "t"} for call in actual]
-    found = calls_of({"expected": {"calls": expected}, "predicted": {"calls": actual}})
-    assert len(found.pairs) == MOST_CALLS
-    assert found.others == []
-    assert found.more == MANY - MOST_CALLS
-    numbers = [pair.number for pair in found.pairs]
+    view = calls_of({"expected": {"calls": expected}, "predicted": {"calls": actual}})
+    assert len(view.pairs) == MOST_CALLS
+    assert view.others == []
+    assert view.more == MANY - MOST_CALLS
+    numbers = [pair.number for pair in view.pairs]
     first = range(MANY, MANY - MOST_CALLS, -1) if made == "same" else range(1, MOST_CALLS + 1)
     assert numbers == [*first]
 
 
 def test_calls_beside_those_expected_are_bounded():
-    found = calls_of({"expected": {"calls": []}, "predicted": {"calls": calls(MANY, "a")}})
-    assert [number for number, _ in found.others] == [*range(1, MOST_CALLS + 1)]
-    assert found.more == MANY - MOST_CALLS
+    view = calls_of({"expected": {"calls": []}, "predicted": {"calls": calls(MANY, "a")}})
+    assert [number for number, _ in view.others] == [*range(1, MOST_CALLS + 1)]
+    assert view.more == MANY - MOST_CALLS
 
 
 def test_reasons_are_bounded():
     reasons = [{"code": "wrong", "subject": f"call {n}"} for n in range(MANY)]
-    found = grade_view("g", {"score": 0.0, "reasons": reasons})
-    assert (len(found.reasons), found.more_reasons) == (MOST_REASONS, MANY - MOST_REASONS)
+    view = grade_view("g", {"score": 0.0, "reasons": reasons})
+    assert (len(view.reasons), view.more_reasons) == (MOST_REASONS, MANY - MOST_REASONS)
 
 
 @pytest.mark.parametrize("left", VALUES, ids=repr)
@@ -101,7 +101,7 @@ def graded(tmp_path_factory):
 
 
 def _lines_shown(report, folder):
-    """Return how many pages are written, from how many lines of figures and how many models."""
+    """Return the numbers of pages written, of lines of figures, and of models on them."""
     pages = [*HtmlReporter().write(report, folder), *MarkdownReporter().write(report, folder)]
     short = with_first_models(report)
     return len(pages), len(lines_of(short)), len(page_of(short).success.models)
@@ -117,10 +117,10 @@ def test_pages_show_the_figures_of_as_many_models_however_many_there_are(graded,
 def test_pages_say_how_many_models_are_left_out(graded, tmp_path):
     HtmlReporter().write(graded(60), tmp_path)
     MarkdownReporter().write(graded(60), tmp_path)
-    said = "the figures of the first 50 of 60 models; those of 10 other models are in"
+    notice = "the figures of the first 50 of 60 models; those of 10 other models are in"
     for name in ("report.html", "report.md"):
         page = (tmp_path / name).read_text().replace("\\", "")
-        assert said in page
+        assert notice in page
         assert ", 54 more models" in page
 
 

@@ -22,12 +22,12 @@ def record(number):
     """Return a record that fails, of a tool of its own as long as there are any."""
     tool, way = f"tool_{number % TOOLS}", number // 7 % 3
     wanted = {"name": tool, "arguments": {"city": "Rome"}}
-    given = [
+    expected_calls = [
         [],
         [{"name": tool, "arguments": {"city": "Oslo"}}],
         [{"name": tool, "arguments": {"city": "Rome"}}, {"name": "wait", "arguments": {}}],
     ][way]
-    return {"id": f"t{number}", "input": "x", "expected": [wanted], "predicted": given}
+    return {"id": f"t{number}", "input": "x", "expected": [wanted], "predicted": expected_calls}
 
 
 def graded(path, number):
@@ -35,7 +35,9 @@ def graded(path, number):
     crashed = {"id": "crashed", "input": "x", "expected": [], "error": "TypeError: no 'x' in 7"}
     records = [*map(record, range(number - 1)), {**right, "id": "right"}, crashed]
     source = path / "runs.jsonl"
-    source.write_text("".join(f"{json.dumps(each)}\n" for each in records), encoding="utf-8")
+    source.write_text(
+        "".join(f"{json.dumps(written_record)}\n" for written_record in records), encoding="utf-8"
+    )
     return grade_files([source], output=path / "out")
 
 
@@ -67,11 +69,11 @@ def test_the_console_prints_the_three_largest_and_the_rest(run):
 
 
 def page_causes(report):
-    return [(each.name, each.samples) for each in page_of(report).failures.causes[:MOST_CAUSES]]
+    return [(cause.name, cause.samples) for cause in page_of(report).failures.causes[:MOST_CAUSES]]
 
 
 def numbers(text):
-    return [int(each.replace(",", "")) for each in re.findall(r"[\d,]*\d", text)]
+    return [int(number_text.replace(",", "")) for number_text in re.findall(r"[\d,]*\d", text)]
 
 
 def test_the_page_adds_up(run):
@@ -84,9 +86,9 @@ def test_the_page_adds_up(run):
         r'class="leaf top-cause".*?<span class="n">([\d,]+)</span>', section, re.DOTALL
     )
     rest = re.findall(r"all other causes: ([\d,]+)", section)
-    assert sum(sum(numbers(each)) for each in (*tops, *rest)) == number
+    assert sum(sum(numbers(text)) for text in (*tops, *rest)) == number
     for line in page_of(report).failures.lines:
-        parts = sum(each.samples for each in line.parts)
+        parts = sum(text.samples for text in line.parts)
         if line.parts:
             assert parts + line.rest == line.samples
             assert not line.rest or f"all other tools: {line.rest:,}" in Page(section).text
@@ -112,13 +114,13 @@ def test_every_failed_sample_is_in_one_cause(run):
     report, number = run
     index, failures = index_of(report), page_of(report).failures
     kinds = list(index.given.kinds)
-    found = Counter()
-    for entry, given in zip(index.entries, index.given.given, strict=True):
+    samples_by_cause = Counter()
+    for entry, grades in zip(index.entries, index.given.given, strict=True):
         if entry.passed is False or entry.state in ("failed", "missing"):
-            main = failures.main.get(given)
-            found["no_reason" if main is None else kinds[main][1]] += 1
-    assert found.total() == number
-    assert dict(found.most_common(MOST_CAUSES)) == dict(page_causes(report))
+            main = failures.main.get(grades)
+            samples_by_cause["no_reason" if main is None else kinds[main][1]] += 1
+    assert samples_by_cause.total() == number
+    assert dict(samples_by_cause.most_common(MOST_CAUSES)) == dict(page_causes(report))
 
 
 @pytest.mark.parametrize(
@@ -140,10 +142,10 @@ def test_every_failed_sample_is_in_one_cause(run):
 def test_what_a_cause_is_mostly_about(reasons, often):
     """Half is not most, and of two that are as frequent neither is named."""
     kinds = [("g", "wrong", *about) for about in reasons]
-    sets = {(place,): samples for place, samples in enumerate(reasons.values())}
+    sets = {(number,): samples for number, samples in enumerate(reasons.values())}
     (cause,) = find_causes(kinds, sets).tree
-    found = most_often(cause)
-    assert (found and (found[0], ".".join(found[1]), found[2])) == often
+    subject = most_often(cause)
+    assert (subject and (subject[0], ".".join(subject[1]), subject[2])) == often
 
 
 @pytest.mark.parametrize("case", data(__file__, "errors.yaml"), ids=lambda case: case["text"][:40])

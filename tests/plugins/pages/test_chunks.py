@@ -26,18 +26,18 @@ def written(report, out, **options):
     (path,) = HtmlReporter(**options).write(report, out)
     page = path.read_text(encoding="utf-8")
     files = {
-        each.name: each.read_text(encoding="ascii")
-        for each in sorted((out / "report_data").glob("*"))
+        chunk_path.name: chunk_path.read_text(encoding="ascii")
+        for chunk_path in sorted((out / "report_data").glob("*"))
     }
     assert all(FILE.fullmatch(text) for text in files.values())
     return page, json.loads(carried(page, "rows")), files
 
 
 def texts(files, listed):
-    found = [
+    texts_read = [
         unpacked(FILE.fullmatch(files[f"chunk-{number}.js"])[1]) for number in range(1, len(files))
     ]
-    return [text.split("\n") for text in found[: len(listed["first"])]]
+    return [text.split("\n") for text in texts_read[: len(listed["first"])]]
 
 
 def test_a_small_run_is_one_file(fake, tmp_path):
@@ -60,15 +60,17 @@ def test_a_large_run_has_every_row_beside_its_page(fake, tmp_path, monkeypatch):
     rows = texts(files, listed["chunks"])
     assert len(rows) > 3
     assert [json.loads(line) for chunk in rows for line in chunk] == list(report.rows())
-    assert listed["chunks"]["first"] == [sum(map(len, rows[:place])) for place in range(len(rows))]
+    assert listed["chunks"]["first"] == [
+        sum(map(len, rows[:number])) for number in range(len(rows))
+    ]
     sums = [
-        hashlib.sha256(base64.b64decode(FILE.fullmatch(files[f"chunk-{place}.js"])[1])).hexdigest()
-        for place in range(1, len(files))
+        hashlib.sha256(base64.b64decode(FILE.fullmatch(files[f"chunk-{number}.js"])[1])).hexdigest()
+        for number in range(1, len(files))
     ]
     assert listed["chunks"]["sums"][:-1] == sums
-    (kept,) = listed["chunks"]["picked"]
+    (picked_chunk,) = listed["chunks"]["picked"]
     every = [line for chunk in rows for line in chunk]
-    assert carried(page).split("\n") == [every[position] for position in kept]
+    assert carried(page).split("\n") == [every[position] for position in picked_chunk]
     assert 30_000 < len(carried(page)) <= 60_000
     assert "'strict-dynamic'" in page.replace("&#39;", "'")
     assert "70 of 120 runs, failures first" in page
@@ -88,22 +90,22 @@ def rewritten(report, out, **options):
 @pytest.mark.slow
 def test_chunks_of_an_earlier_page_are_replaced(fake, tmp_path):
     many, few = (fake.make_report(fake.realistic_rows(tasks=tasks, trials=2)) for tasks in (9, 2))
-    beside = tmp_path / "report_data"
+    data_folder = tmp_path / "report_data"
     assert rewritten(many, tmp_path, max_bytes=0, max_samples=500) == [
         "chunk-1.js",
         "chunk-text.js",
     ]
-    before = (beside / "chunk-1.js").read_bytes()
-    (beside / "chunk-99.js").write_bytes(before)
-    (beside / "index.js").write_bytes(before)
+    before = (data_folder / "chunk-1.js").read_bytes()
+    (data_folder / "chunk-99.js").write_bytes(before)
+    (data_folder / "index.js").write_bytes(before)
     assert rewritten(few, tmp_path, max_bytes=0, max_samples=0) == ["chunk-1.js", "chunk-text.js"]
-    assert (beside / "chunk-1.js").read_bytes() != before
-    (beside / "mine.txt").write_text("mine", encoding="ascii")
+    assert (data_folder / "chunk-1.js").read_bytes() != before
+    (data_folder / "mine.txt").write_text("mine", encoding="ascii")
     assert rewritten(few, tmp_path) == ["mine.txt"]
-    (beside / "mine.txt").unlink()
+    (data_folder / "mine.txt").unlink()
     rewritten(many, tmp_path, max_bytes=0)
     rewritten(fake.make_report([]), tmp_path)
-    assert [each.name for each in tmp_path.iterdir()] == ["report.html"]
+    assert [entry.name for entry in tmp_path.iterdir()] == ["report.html"]
 
 
 def test_chunks_somewhere_else_are_nobodys_to_remove(fake, tmp_path):
@@ -115,7 +117,9 @@ def test_chunks_somewhere_else_are_nobodys_to_remove(fake, tmp_path):
     assert (tmp_path / "report_data").is_symlink()
     assert "chunk-1.js" in rewritten(report, tmp_path, max_bytes=0)
     assert not (tmp_path / "report_data").is_symlink()
-    assert [each.read_text(encoding="ascii") for each in (tmp_path / "mine").iterdir()] == ["mine"]
+    assert [entry.read_text(encoding="ascii") for entry in (tmp_path / "mine").iterdir()] == [
+        "mine"
+    ]
 
 
 def test_a_page_that_cannot_be_written_leaves_the_one_before(fake, tmp_path, monkeypatch):

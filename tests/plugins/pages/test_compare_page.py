@@ -67,9 +67,9 @@ def compared(request, tmp_path_factory):
         gradestack.grade_files(folder / f"{name}.jsonl", output=folder / name)
         lines = (folder / name / "results.jsonl").read_text().splitlines()
         rows[name] = [json.loads(line) for line in lines]
-    found = gradestack.compare(folder / "before", folder / "after", output=folder / "out")
+    comparison = gradestack.compare(folder / "before", folder / "after", output=folder / "out")
     page = (folder / "out" / "comparison.html").read_text()
-    return rows["before"], rows["after"], page, found
+    return rows["before"], rows["after"], page, comparison
 
 
 def text_of(page, section):
@@ -155,10 +155,10 @@ def test_the_tasks_that_changed_and_those_that_did_not(compared):
 
 
 def test_new_causes_are_in_failed_trials_of_the_second_run_alone(compared):
-    before, after, page, found = compared
+    before, after, page, comparison = compared
 
     def causes(rows, task):
-        held = Counter()
+        counts = Counter()
         for row in rows:
             if row["sample"]["id"] == task:
                 reasons = [
@@ -167,10 +167,10 @@ def test_new_causes_are_in_failed_trials_of_the_second_run_alone(compared):
                     for reason in item.get("reasons", ())
                 ]
                 codes = {reason["code"] for reason in [*row["grade"].get("reasons", ()), *reasons]}
-                held.update(codes if row["passed"] is False else ())
-        return held
+                counts.update(codes if row["passed"] is False else ())
+        return counts
 
-    for task in found.data["flips"]["worse"]["tasks"]:
+    for task in comparison.data["flips"]["worse"]["tasks"]:
         old, new = causes(before, task["task"]), causes(after, task["task"])
         only = {code: times for code, times in new.items() if code not in old}
         if task["cause"] is None:
@@ -213,13 +213,13 @@ def test_reasons_before_and_after(compared):
     before, after, page, _ = compared
 
     def counts(rows):
-        held = Counter()
+        cause_counts = Counter()
         for row in rows:
             reasons = [*row["grade"].get("reasons", ())]
             for item in row["grade"].get("items", ()):
                 reasons += item.get("reasons", ())
-            held.update({reason["code"] for reason in reasons})
-        return held
+            cause_counts.update({reason["code"] for reason in reasons})
+        return cause_counts
 
     a, b = counts(before), counts(after)
     shown = text_of(page, "why")
@@ -230,13 +230,13 @@ def test_reasons_before_and_after(compared):
 
 
 def test_side_by_side_are_the_first_that_passed_and_the_first_that_failed(compared):
-    before, after, _, found = compared
-    with joined(found, None) as report:
-        sections = ComparisonPage(found.data, report).below()
+    before, after, _, comparison = compared
+    with joined(comparison, None) as report:
+        sections = ComparisonPage(comparison.data, report).below()
         blocks = [block for section in sections for block in section.blocks]
     a, b = passes(before), passes(after)
     diffs = [block for block in blocks if type(block).__name__ == "CallDiff"]
-    worse = [task["task"] for task in found.data["flips"]["worse"]["tasks"]]
+    worse = [task["task"] for task in comparison.data["flips"]["worse"]["tasks"]]
     usable = [task for task in worse if any(a[task]) and not all(b[task])]
     assert len(diffs) == min(6, len(usable))
     for task, diff in zip(usable, diffs, strict=False):
@@ -252,7 +252,7 @@ def test_side_by_side_are_the_first_that_passed_and_the_first_that_failed(compar
 
 
 def test_runs_of_any_number_are_compared_on_the_page_of_their_evaluation(tmp_path, monkeypatch):
-    """Of many runs the question alone, without figures that are no means."""
+    """Many runs are compared by the question alone, without figures that are no means."""
     samples = [
         {
             "id": f"t{task}",

@@ -49,10 +49,10 @@ def test_code_that_is_not_of_this_text_is_made_anew(fresh, damage):
 
 def test_only_ours_are_kept_and_only_where_python_writes(fresh, tmp_path, monkeypatch):
     new, folder = fresh
-    own = tmp_path / "own"
-    own.mkdir()
-    (own / "mine.html").write_text("{{ 1 + 1 }}")
-    assert new(own).get_template("mine.html").render() == "2"
+    own_folder = tmp_path / "own"
+    own_folder.mkdir()
+    (own_folder / "mine.html").write_text("{{ 1 + 1 }}")
+    assert new(own_folder).get_template("mine.html").render() == "2"
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     new().get_template("_begin.html")
     assert not folder.exists()

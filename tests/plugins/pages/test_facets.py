@@ -4,16 +4,19 @@ from gradestack_plugins.pages.index import index_of
 
 
 def rows(fake, facets):
-    found = []
-    for number, each in enumerate(facets):
+    made_rows = []
+    for number, facet in enumerate(facets):
         row = fake.graded_row(number, 0, "m")
-        found.append({**row, "passed": number % 2 == 0, "facets": each})
-    return found
+        made_rows.append({**row, "passed": number % 2 == 0, "facets": facet})
+    return made_rows
 
 
 def counted(report):
     return {
-        name: {value: (each.total(), each[True], each[False]) for value, each in values.items()}
+        name: {
+            value: (outcomes.total(), outcomes[True], outcomes[False])
+            for value, outcomes in values.items()
+        }
         for name, values in index_of(report).facets.counts().items()
     }
 

@@ -15,8 +15,8 @@ SCREENS = data(__file__, "first_screens.yaml")
 
 
 def report_of_rows(rows, summary, header):
-    held = io.BytesIO("".join(f"{dumps(row)}\n" for row in rows).encode())
-    return Report(path=None, header=header, summary=summary, held=held)
+    buffer = io.BytesIO("".join(f"{dumps(row)}\n" for row in rows).encode())
+    return Report(path=None, header=header, summary=summary, held=buffer)
 
 
 def declare_figure(path, better, unit):

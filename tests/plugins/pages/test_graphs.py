@@ -11,14 +11,15 @@ def node(*before, steps=("a",)):
 
 
 def nodes(graph):
-    return None if graph is None else [blocks.Node(name, *held) for name, held in graph.items()]
+    return None if graph is None else [blocks.Node(name, *fields) for name, fields in graph.items()]
 
 
 def sides_of(gold, made=None):
-    (found,) = drawn(blocks.Graph(nodes(gold), made=nodes(made)))
+    (drawn_graph,) = drawn(blocks.Graph(nodes(gold), made=nodes(made)))
     return [
-        [[each.name for each in layer] for layer in side.layers] for side in found.sides
-    ], found.sides
+        [[shown_node.name for shown_node in layer] for layer in side.layers]
+        for side in drawn_graph.sides
+    ], drawn_graph.sides
 
 
 def test_both_sides_say_what_differs():
@@ -26,11 +27,17 @@ def test_both_sides_say_what_differs():
     made = {"w1": node(), "w2": node(steps=("b",)), "w4": node("w1")}
     names, (expected, actual) = sides_of(gold, made)
     assert names == [[["w1"], ["≠ w2", "✗ w3"]], [["w1", "≠ w2"], ["+ w4"]]]
-    assert [(each.status, each.after, each.lines) for each in expected.layers[1]] == [
+    assert [
+        (shown_node.status, shown_node.after, shown_node.lines) for shown_node in expected.layers[1]
+    ] == [
         ("differs", ["✗ w1"], ["b", "c"]),
         ("missing", ["✗ w1"], ["a"]),
     ]
-    assert [each.after for layer in actual.layers for each in layer] == [[], [], ["+ w1"]]
+    assert [shown_node.after for layer in actual.layers for shown_node in layer] == [
+        [],
+        [],
+        ["+ w1"],
+    ]
 
 
 def test_nodes_stand_behind_what_they_depend_on():
@@ -49,9 +56,9 @@ def test_nodes_stand_behind_what_they_depend_on():
     ],
 )
 def test_any_graph_has_a_layout(gold):
-    (names,), (found,) = sides_of(gold)
+    (names,), (sides,) = sides_of(gold)
     shown = [name for layer in names for name in layer]
-    assert len(set(shown)) + found.left_out == len(gold)
+    assert len(set(shown)) + sides.left_out == len(gold)
     assert len(shown) <= 30
 
 
@@ -61,7 +68,7 @@ def test_a_graph_that_could_not_be_read_has_no_picture():
 
 
 def test_names_are_cut_and_cleaned():
-    held = node(steps=["\u202ex", *(f"step {number}" for number in range(9))])
-    shown = sides_of({"n" * 90: held})[1][0].layers[0][0]
+    made_node = node(steps=["\u202ex", *(f"step {number}" for number in range(9))])
+    shown = sides_of({"n" * 90: made_node})[1][0].layers[0][0]
     assert len(shown.name) <= 82
     assert (shown.lines[0], shown.lines[-1], len(shown.lines)) == ("⟨U+202E⟩x", "… 5 more", 6)

@@ -56,8 +56,8 @@ def test_spreading_keeps_tokens_as_written():
 
 @pytest.mark.parametrize("text", ["{'a': 1}", "{", "plain", "", "[1,]", "[" * 5000 + "]" * 5000])
 def test_texts_that_are_not_json_are_left_alone(text):
-    found = spread(text)
-    assert found is None or json.loads(found) == json.loads(text)
+    spread_text = spread(text)
+    assert spread_text is None or json.loads(spread_text) == json.loads(text)
 
 
 @pytest.mark.slow

@@ -21,7 +21,7 @@ def success(passed, of, **models):
     return Success(passed=passed, of=of, grader="reward", models=models)
 
 
-def told(parts):
+def shown_texts(parts):
     return "".join(part if isinstance(part, str) else part.text for part in parts)
 
 
@@ -42,29 +42,29 @@ SUMMARY = {
 }
 
 
-def found(index, outcome):
-    return [told(caveat.text) for caveat in caveats_of(SUMMARY, index, outcome, "reward")]
+def findings_of(index, outcome):
+    return [shown_texts(caveat.text) for caveat in caveats_of(SUMMARY, index, outcome, "reward")]
 
 
 def test_a_score_that_tells_nothing_is_said():
     rows = [row(str(n % 10), n // 10, n % 2 == 0, [0.0, 0.5, 1.0][n % 3]) for n in range(60)]
-    for each in rows[:10]:
-        each["expected"] = {"calls": []}
+    for failed_row in rows[:10]:
+        failed_row["expected"] = {"calls": []}
     (caveat,) = caveats_of(SUMMARY, index_of(rows), success(30, 60), "reward")
-    assert told(caveat.text) == (
+    assert shown_texts(caveat.text) == (
         "Credit says nothing here: solved and not solved runs get the same (50% and 50%)."
     )
-    assert told(caveat.more) == (
+    assert shown_texts(caveat.more) == (
         "In 10 tasks (10 runs) nothing should be called. 4 runs did call something and score 0, "
         "yet 2 of them are solved. Show them"
     )
 
 
 def test_a_score_that_tells_something_is_not_a_finding():
-    apart = [row(str(n), 0, n % 2 == 0, 0.9 if n % 2 == 0 else 0.2) for n in range(60)]
+    telling_rows = [row(str(n), 0, n % 2 == 0, 0.9 if n % 2 == 0 else 0.2) for n in range(60)]
     few = [row(str(n), 0, n % 2 == 0, 0.5) for n in range(18)]
-    assert found(index_of(apart), success(30, 60)) == []
-    assert found(index_of(few), success(9, 18)) == []
+    assert findings_of(index_of(telling_rows), success(30, 60)) == []
+    assert findings_of(index_of(few), success(9, 18)) == []
 
 
 def call(tool, score, made, *pointers):
@@ -96,11 +96,11 @@ def test_tools_are_ranked_by_calls_lost():
 
 
 def test_calls_that_nothing_was_expected_for_are_extra_ones(tmp_path):
-    said = [{"name": "find", "arguments": {}}, {"name": "book", "arguments": {"day": 1}}]
+    calls_made = [{"name": "find", "arguments": {}}, {"name": "book", "arguments": {"day": 1}}]
     record = {
         "id": "a",
-        "expected": said,
-        "predicted": [*said, said[1], {"name": "pay", "arguments": {}}],
+        "expected": calls_made,
+        "predicted": [*calls_made, calls_made[1], {"name": "pay", "arguments": {}}],
     }
     report = gradestack.grade([record], reports=["html"], output=str(tmp_path / "out"))
     section = calls_section(index_of(report.rows()))
@@ -120,7 +120,7 @@ def test_scores_without_an_aggregator_are_counted_here(fake):
     report = fake.make_report(rows)
     metrics = {**report.summary["metrics"], "aggregates": {}}
     page = page_of(attrs.evolve(report, summary={**report.summary, "metrics": metrics}))
-    (scores,) = [each for each in (*page.left, *page.right) if each.id == "scores"]
+    (scores,) = [section for section in (*page.left, *page.right) if section.id == "scores"]
     (counts,) = scores.blocks
     assert list(counts.counts)[-2:] == ["[0.8,\u00a01)", "1"]
     assert sum(counts.counts.values()) == 6

@@ -25,18 +25,18 @@ def read(text):
 def test_hidden_characters_are_visible_in_the_list(fake):
     row = fake.graded_row(1, 0, "m\u202e")
     row["sample"]["id"] = "\x1bid"
-    held = read(listing(index_of(fake, [row]), words_of({}), {}, {}))
-    assert (held["ids"], held["models"]) == (["␛id"], ["m⟨U+202E⟩"])
+    read_list = read(listing(index_of(fake, [row]), words_of({}), {}, {}))
+    assert (read_list["ids"], read_list["models"]) == (["␛id"], ["m⟨U+202E⟩"])
 
 
 def test_clusters_are_no_ids_of_the_list(fake):
     rows = [fake.graded_row(number, 0, "m") for number in (3, 1, 3)]
-    for each in rows:
-        each["cluster"] = "all"
-    lines = ((0, 0, dumps(each).encode()) for each in rows)
+    for listed_row in rows:
+        listed_row["cluster"] = "all"
+    lines = ((0, 0, dumps(listed_row).encode()) for listed_row in rows)
     index = RowIndex.of(lines, lambda _, line: loads(line), "partial", ["partial", "x"])
-    held = read(listing(index, words_of({}), {}, {}))
-    assert (held["ids"], held["i"]) == (
+    read_list = read(listing(index, words_of({}), {}, {}))
+    assert (read_list["ids"], read_list["i"]) == (
         [str(rows[0]["sample"]["id"]), str(rows[1]["sample"]["id"])],
         [0, 1, 0],
     )

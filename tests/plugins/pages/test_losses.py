@@ -14,19 +14,21 @@ def rows_of(fake, samples):
     rows = []
     for number, (state, reasons, *labels) in enumerate(samples):
         passed = {"passed": True, "lost": False}.get(state)
-        told = [dict(zip(("code", "subject", "pointer"), each, strict=False)) for each in reasons]
-        kept = "graded" if passed is not None else state
+        reason_records = [
+            dict(zip(("code", "subject", "pointer"), reason, strict=False)) for reason in reasons
+        ]
+        row_state = "graded" if passed is not None else state
         named = dict(zip(("gold", "label"), labels, strict=False))
         grade = {
-            "state": kept,
+            "state": row_state,
             "score": float(bool(passed)),
             "passed": passed,
-            "reasons": told,
+            "reasons": reason_records,
             **named,
         }
         row = {
             "sample": {"id": f"t{number}"},
-            "state": kept,
+            "state": row_state,
             "passed": passed,
             "model_name": "north",
         }
@@ -34,9 +36,12 @@ def rows_of(fake, samples):
     return rows
 
 
-def said(lines):
+def lines_by_cause(lines):
     """Return the lines of causes as the cases have them."""
-    return {path_of(each)[-1]: [each.samples, passed_of(each), said(each.parts)] for each in lines}
+    return {
+        path_of(line)[-1]: [line.samples, passed_of(line), lines_by_cause(line.parts)]
+        for line in lines
+    }
 
 
 def path_of(line):
@@ -50,23 +55,28 @@ def passed_of(line):
 @pytest.mark.parametrize("case", DATA["causes"].values(), ids=DATA["causes"])
 def test_lost_samples_by_cause(fake, case):
     index = index_of(fake.make_report(rows_of(fake, case["samples"])))
-    found = failures_of(index, case.get("aside", ()))
-    assert said(found.lines) == case["causes"]
-    assert found.failed == case["failed"] == sum(each.samples for each in found.lines)
-    assert [list(each) for each in found.others] == case.get("others", [])
+    failures = failures_of(index, case.get("aside", ()))
+    assert lines_by_cause(failures.lines) == case["causes"]
+    assert failures.failed == case["failed"] == sum(line.samples for line in failures.lines)
+    assert [list(line) for line in failures.others] == case.get("others", [])
 
 
 def test_every_level_sums_to_what_it_is_part_of(fake):
     index = index_of(fake.make_report(fake.realistic_rows(tasks=14, trials=4)))
-    found = failures_of(index)
+    failures = failures_of(index)
     states = [
         entry.state
         for entry in index.entries
         if entry.passed is False or entry.state in ("failed", "missing")
     ]
-    assert sum(each.samples for each in found.lines) == found.failed == len(states) > 9
-    for line in found.lines:
-        parts = sum(each.samples for each in line.parts) + line.rest
+    assert (
+        sum(cause_line.samples for cause_line in failures.lines)
+        == failures.failed
+        == len(states)
+        > 9
+    )
+    for line in failures.lines:
+        parts = sum(cause_line.samples for cause_line in line.parts) + line.rest
         assert not line.parts or parts == line.samples
     assert failures_of(RowIndex()).lines == ()
 

@@ -61,8 +61,8 @@ def test_code_spans_show_the_text_itself(text):
 
 @pytest.mark.parametrize("text", DATA["prose_shows_the_text_itself"])
 def test_prose_shows_the_text_itself(text):
-    for place, cell in (("| h |\n| --- |\n| {} |\n", "td"), ("{}\n", "p"), ("a\n{}\n", "p")):
-        html = rendered(place.format(prose(text)))
+    for template, cell in (("| h |\n| --- |\n| {} |\n", "td"), ("{}\n", "p"), ("a\n{}\n", "p")):
+        html = rendered(template.format(prose(text)))
         shown = re.sub("</?code>", "", re.search(f"<{cell}>(?:a\n)?(.*?)</{cell}>", html)[1])
         for entity, char in (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&amp;", "&")):
             shown = shown.replace(entity, char)
@@ -106,13 +106,13 @@ def test_the_page_stays_a_comment(fake, markdown, most):
     assert most / 3 < len(page) <= most
     html = rendered(page)
     assert html.count("<details>") == html.count("</details>") > 0
-    told = [
+    lines_shown = [
         int(number)
         for number in re.findall(r"^(\d+) more (?:tasks|runs|warnings) are in ", page, re.MULTILINE)
     ]
-    tasks, lost = page.count("\n| journey-"), page.count("\n### `journey-")
-    assert tasks == 100 or 100 - tasks in told
-    assert any(count + lost >= 100 for count in told)
+    tasks, failed_tasks = page.count("\n| journey-"), page.count("\n### `journey-")
+    assert tasks == 100 or 100 - tasks in lines_shown
+    assert any(count + failed_tasks >= 100 for count in lines_shown)
 
 
 def test_room_left_by_one_section_goes_to_the_next():

@@ -22,8 +22,8 @@ HOSTILE = "<b>&\"'"
 
 
 def _one(block):
-    (found,) = drawn(block)
-    return found
+    (drawn_block,) = drawn(block)
+    return drawn_block
 
 
 def _marks():
@@ -65,7 +65,7 @@ def _marks():
         "opposed": [(opposed,), (opposed, True)],
         "parts": [([("fill-good", 0, 40), ("fill-bad", 40, 35.5), ("fill-absent", 75.5, 0)],)],
         "bar": [(40.5,)],
-        "graph": [(each,) for each in pair],
+        "graph": [(arguments,) for arguments in pair],
         "trend": [
             (
                 Of(
@@ -80,7 +80,9 @@ def _marks():
 
 def _picture(env, name):
     marks = env.get_template("_marks.html").module
-    drawings = "\n".join(f"<div>\n{getattr(marks, name)(*each)}\n</div>" for each in _marks()[name])
+    drawings = "\n".join(
+        f"<div>\n{getattr(marks, name)(*arguments)}\n</div>" for arguments in _marks()[name]
+    )
     return (
         '<!doctype html>\n<meta charset="utf-8">\n<link rel="stylesheet" '
         f'href="{STYLE}">\n{drawings}\n'

@@ -1,4 +1,4 @@
-"""What notebooks show.
+"""Reports in notebooks.
 
 A report in one line and as a cell, progress, the executed notebook of the documentation.
 """
@@ -55,6 +55,6 @@ def test_the_notebook_shows_what_running_it_shows(tmp_path):
     for was, now in zip(
         written["cells"], json.loads(nbformat.writes(notebook))["cells"], strict=True
     ):
-        assert [each.get("data") for each in now.get("outputs", ())] == [
-            each.get("data") for each in was.get("outputs", ())
+        assert [output.get("data") for output in now.get("outputs", ())] == [
+            output.get("data") for output in was.get("outputs", ())
         ]

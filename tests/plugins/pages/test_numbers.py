@@ -31,7 +31,7 @@ def first_screen(report):
 
 def shares_of(report):
     """Return the figures of the results by label and model: percent with one decimal."""
-    (section,) = [each for each in page_of(report).left if each.id == "estimates"]
+    (section,) = [panel for panel in page_of(report).left if panel.id == "estimates"]
     return {
         (figure.label, figure.model): f"{100 * figure.value:.1f}%"
         for block in section.blocks
@@ -65,11 +65,11 @@ def test_numbers_of_tau(tmp_path):
     assert shares[f"Solved in at least one of {k}", ""] == percent(len(tasks) - none, len(tasks))
     partial = math.fsum(row["grades"]["partial"]["score"] for row in rows)
     assert shares["Partial credit", ""] == percent(partial, runs)
-    quiet = [row for row in rows if row["expected"]["calls"] == []]
-    called = [row for row in quiet if row["grades"]["partial"]["score"] == 0]
-    quiet_tasks = len({row["sample"]["id"] for row in quiet})
+    rows_without_calls = [row for row in rows if row["expected"]["calls"] == []]
+    called = [row for row in rows_without_calls if row["grades"]["partial"]["score"] == 0]
+    quiet_tasks = len({row["sample"]["id"] for row in rows_without_calls})
     assert (
-        f"In {quiet_tasks} tasks ({len(quiet)} runs) nothing should be called. {len(called)}"
+        f"In {quiet_tasks} tasks ({len(rows_without_calls)} runs) nothing should be called. {len(called)}"
         in text
     )
     assert f"yet {sum(row['passed'] for row in called)} of them are solved" in text
@@ -96,8 +96,10 @@ def test_numbers_of_tau(tmp_path):
 def _share_of(passed, of, k, *, every):
     """Return the share of samples of k trials that are all, or at least once, passed."""
     trials = [True] * passed + [False] * (of - passed)
-    drawn = list(combinations(trials, k))
-    return sum(all(each) if every else any(each) for each in drawn) / len(drawn)
+    samples_of_trials = list(combinations(trials, k))
+    return sum(all(outcomes) if every else any(outcomes) for outcomes in samples_of_trials) / len(
+        samples_of_trials
+    )
 
 
 def questions_of(category):
@@ -113,10 +115,10 @@ def written_answers(folder):
     (folder / name).write_text(
         "\n".join(json.dumps(question) for question in questions), encoding="utf-8"
     )
-    for place, model in enumerate(("north-FC", "south-FC")):
+    for model_number, model in enumerate(("north-FC", "south-FC")):
         results = []
         for number, question in enumerate(questions):
-            calls = number % (5 - 2 * place) == 0
+            calls = number % (5 - 2 * model_number) == 0
             right[model, question["id"]] = not calls
             tool = question["function"][0]["name"]
             results.append({"id": question["id"], "result": [{tool: "{}"}] if calls else "None."})
@@ -135,29 +137,29 @@ def test_numbers_of_bfcl(tmp_path):
         assert row["passed"] is right[row["model_name"], row["sample"]["id"]]
     shares = shares_of(report)
     passed = Counter(model for (model, _), is_right in right.items() if is_right)
-    each = len(right) // 2
+    half = len(right) // 2
     for model in ("north-FC", "south-FC"):
-        assert shares["Valid", model] == percent(passed[model], each)
+        assert shares["Valid", model] == percent(passed[model], half)
     named = ", ".join(
-        f"{model} {percent(passed[model], each)}" for model in ("north-FC", "south-FC")
+        f"{model} {percent(passed[model], half)}" for model in ("north-FC", "south-FC")
     )
     assert f"Valid: {named}" in text
-    points = 100 * (passed["south-FC"] - passed["north-FC"]) / each
+    points = 100 * (passed["south-FC"] - passed["north-FC"]) / half
     assert f"by {abs(points):.1f} points" in text
     (line,) = page_of(report).failures.block_of_two(6).lines
-    assert (line.samples, line.samples_b) == (each - passed["north-FC"], each - passed["south-FC"])
+    assert (line.samples, line.samples_b) == (half - passed["north-FC"], half - passed["south-FC"])
 
 
 def test_numbers_of_when2call(tmp_path):
     gold = Path(DATA) / "when2call" / "when2call_test_llm_judge.jsonl"
     items = [json.loads(line) for line in gold.read_text(encoding="utf-8").splitlines()]
-    labels, given = ("tool_call", "request_for_info", "cannot_answer"), {}
+    labels, labels_given = ("tool_call", "request_for_info", "cannot_answer"), {}
     lines = []
     for number, item in enumerate(items):
         if number % 50 == 7:
             continue
         chosen = item["correct_answer"] if number % 3 else labels[number % 9 // 3]
-        given[item["uuid"]] = (item["correct_answer"], chosen)
+        labels_given[item["uuid"]] = (item["correct_answer"], chosen)
         parsed = {"judge_raw": json.dumps({"classification": chosen}), "target_model": "m"}
         flags = ("parse_failed_first", "parse_failed_second", "used_retry")
         parsed |= {f"judge_{flag}": False for flag in flags}
@@ -168,11 +170,14 @@ def test_numbers_of_when2call(tmp_path):
         tmp_path / "judged.jsonl", dataset=gold, output=tmp_path / "out"
     )
     text, _ = first_screen(report)
-    counts = Counter(given.values())
+    counts = Counter(labels_given.values())
     right = sum(count for (expected, chosen), count in counts.items() if expected == chosen)
-    assert f"Right label in {percent(right, len(given))}" in text
-    assert f"{len(items)} runs; {len(given)} graded, {len(items) - len(given)} not recorded" in text
-    assert shares_of(report)["Correct", ""] == percent(right, len(given))
+    assert f"Right label in {percent(right, len(labels_given))}" in text
+    assert (
+        f"{len(items)} runs; {len(labels_given)} graded, {len(items) - len(labels_given)} not recorded"
+        in text
+    )
+    assert shares_of(report)["Correct", ""] == percent(right, len(labels_given))
     wrong = {pair: count for pair, count in counts.items() if pair[0] != pair[1]}
     assert f"({max(wrong.values())} runs)" in text
     panels = page_of(report).panels.panels

@@ -19,7 +19,7 @@ def grade(score, **more):
     return {"state": "graded", "score": score, **more}
 
 
-def lost(score, *codes):
+def failed_grade(score, *codes):
     return grade(score, reasons=[{"code": code} for code in codes])
 
 
@@ -27,18 +27,18 @@ MISSING = {"state": "failed", "score": 0.0, "fault": {"code": "no_calls", "type"
 ROWS = [
     {"own": grade(1.0), "soft": grade(1.0), "same": grade(1.0), "broken": grade(0.5)},
     {
-        "own": lost(0.5, "extra_call"),
+        "own": failed_grade(0.5, "extra_call"),
         "soft": grade(1.0),
         "same": grade(0.6, passed=True),
         "broken": grade(0.5),
     },
     {
-        "own": lost(0.2, "extra_call", "odd_thing"),
+        "own": failed_grade(0.2, "extra_call", "odd_thing"),
         "soft": grade(1.0),
         "same": grade(1.0),
         "broken": MISSING,
     },
-    {"own": lost(0.0), "soft": grade(0.9), "same": grade(0.9), "broken": grade(1.0)},
+    {"own": failed_grade(0.0), "soft": grade(0.9), "same": grade(0.9), "broken": grade(1.0)},
 ]
 
 
@@ -61,20 +61,20 @@ def report_of(rows=ROWS, presets=PRESETS, outcome="own", **more):
     summary |= {"suite": "s", "gates": [], "gates_passed": None, "config": {}, **more}
     lines = []
     for number, grades in enumerate(rows):
-        own = grades["own"]
-        passed = own["score"] == 1
+        own_grader = grades["own"]
+        passed = own_grader["score"] == 1
         row = {
             "sample": {"id": f"s{number}"},
             "passed": passed,
             "state": "graded",
-            "grade": own,
+            "grade": own_grader,
             "grades": grades,
         }
         lines.append(json.dumps(row).encode() + b"\n")
-    held = io.BytesIO(b"".join(lines))
+    buffer = io.BytesIO(b"".join(lines))
     panel = Placed("other_tools", "tool_calls", other_tools)
     return with_panels(
-        Report(path=None, header={"components": components}, summary=summary, held=held), panel
+        Report(path=None, header={"components": components}, summary=summary, held=buffer), panel
     )
 
 
@@ -111,6 +111,6 @@ def test_a_run_without_rows_has_no_such_section():
 
 def test_reasons_of_presets_that_are_only_compared_are_no_causes(html):
     page = html(report_of())
-    links = [each.get("href", "") for tag, each in page.tags if tag == "a"]
+    links = [attributes.get("href", "") for tag, attributes in page.tags if tag == "a"]
     causes = [unquote_plus(link).partition("cause:")[2] for link in links if "cause" in link]
     assert set(filter(None, causes)) == {'"extra_call"', '"no_reason"'}

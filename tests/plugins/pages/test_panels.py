@@ -82,7 +82,7 @@ def broken(_):
 
 
 class Bare(BaseException):
-    """What is no Exception, and no wish of the user to stop either."""
+    """A raised object that is no Exception, and no wish of the user to stop either."""
 
 
 def bare(_):
@@ -94,7 +94,7 @@ def stopped(_):
 
 
 def meddling(report):
-    """Change what was given, and say what the index is."""
+    """Change the report that was passed, its summary, header and messages."""
     report.summary["metrics"]["total"] = 10**6
     report.header["version"] = "changed"
     report.told.append("changed")
@@ -159,8 +159,8 @@ def test_a_panel_that_cannot_be_loaded_costs_only_itself(report, html):
     offered = (Component(kind="panel", name="x", target="no_such_module:Panel", summary=""),)
     missing = attrs.evolve(report(), shared={}, registry=Registry([plugin_of(*offered)]))
     html(missing)
-    said = "panel 'x' of plugin mine is left out: PluginError: panel 'x' of plugin mine"
-    assert missing.told[0].startswith(said)
+    notice = "panel 'x' of plugin mine is left out: PluginError: panel 'x' of plugin mine"
+    assert missing.told[0].startswith(notice)
     assert "cannot be loaded: ModuleNotFoundError" in missing.told[0]
 
 
@@ -225,9 +225,9 @@ def test_pages_written_again_say_the_same(report, panel, tmp_path):
     assert pages[0] == pages[1]
 
 
-@pytest.mark.parametrize(("wrong", "said"), DATA["a_wrong_panel_is_refused_where_it_is_written"])
-def test_a_wrong_panel_is_refused_where_it_is_written(wrong, said):
-    with pytest.raises(PluginError, match=said):
+@pytest.mark.parametrize(("wrong", "message"), DATA["a_wrong_panel_is_refused_where_it_is_written"])
+def test_a_wrong_panel_is_refused_where_it_is_written(wrong, message):
+    with pytest.raises(PluginError, match=message):
         panel_of(nothing, **wrong)
 
 
@@ -291,15 +291,17 @@ def test_templates_of_a_suite_run_no_code(report, tmp_path, template):
     assert not (tmp_path / "report.html").exists()
 
 
-@pytest.mark.parametrize(("file", "template", "said"), DATA["wrong_templates_of_a_suite"])
-def test_a_wrong_template_of_a_suite_is_told_with_its_line(report, tmp_path, file, template, said):
+@pytest.mark.parametrize(("file", "template", "message"), DATA["wrong_templates_of_a_suite"])
+def test_a_wrong_template_of_a_suite_is_told_with_its_line(
+    report, tmp_path, file, template, message
+):
     folder = tmp_path / "house"
     folder.mkdir()
     (folder / file).write_text(template)
     kind = MarkdownReporter if file.endswith(".md") else HtmlReporter
     with pytest.raises(ConfigError) as caught:
         list(kind(templates=folder).write(report(), tmp_path))
-    assert str(caught.value).startswith(f"templates: house/{file}:{said}")
+    assert str(caught.value).startswith(f"templates: house/{file}:{message}")
 
 
 def test_a_folder_cannot_begin_the_page_in_another_way(report, tmp_path):
@@ -358,9 +360,9 @@ def changing(report):
     return [blocks.Words("w")]
 
 
-@pytest.mark.parametrize(("function", "said"), DATA["the_kit_finds_what_is_wrong"])
-def test_the_kit_finds_what_is_wrong(report, panel, function, said):
-    with pytest.raises((AssertionError, KeyError), match=said):
+@pytest.mark.parametrize(("function", "message"), DATA["the_kit_finds_what_is_wrong"])
+def test_the_kit_finds_what_is_wrong(report, panel, function, message):
+    with pytest.raises((AssertionError, KeyError), match=message):
         testing.check_panel(panel(function).panel, report())
 
 
@@ -373,5 +375,5 @@ def test_a_panel_of_an_earlier_contract_is_refused_with_todays_words():
 
 @pytest.mark.parametrize(("strict", "broken"), [(True, {"panels": "left out"}), (False, None)])
 def test_a_panel_that_is_left_out_breaks_a_strict_run(strict, broken):
-    found = with_broken_pages({"warnings": []}, Pages(told=["left out"]), strict=strict)
-    assert (found.get("broken"), found["warnings"]) == (broken, ["left out"])
+    checked = with_broken_pages({"warnings": []}, Pages(told=["left out"]), strict=strict)
+    assert (checked.get("broken"), checked["warnings"]) == (broken, ["left out"])

@@ -65,10 +65,10 @@ class Mutation:
 
 def assert_pages(report, folder):
     """Both pages are written, and nothing is left out of them."""
-    told = []
-    pages = rewrite_pages(report, gradestack.discover(limit=""), PAGES, folder, told.append)
+    messages = []
+    pages = rewrite_pages(report, gradestack.discover(limit=""), PAGES, folder, messages.append)
     assert {page.name for page in pages} >= {"report.html", "report.md"}
-    assert told == []
+    assert messages == []
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""What terminal and Markdown show of a sample."""
+"""A sample in the terminal and in Markdown."""
 
 import io
 import json
@@ -14,8 +14,10 @@ from tests.golden.pages import check_golden_file
 
 
 def report_of(*rows):
-    held = io.BytesIO("".join(f"{json.dumps(row)}\n" for row in rows).encode())
-    return Report(path=None, header={}, summary={"suite": "rail", "gates_passed": None}, held=held)
+    buffer = io.BytesIO("".join(f"{json.dumps(row)}\n" for row in rows).encode())
+    return Report(
+        path=None, header={}, summary={"suite": "rail", "gates_passed": None}, held=buffer
+    )
 
 
 def text_of(row, max_text=1000):
@@ -45,8 +47,8 @@ def test_golden_page_of_samples_in_markdown(tmp_path):
 
 def test_long_conversations_are_cut_and_counted():
     message = {"role": "user", "content": "a"}
-    found = text_of({"trajectory": [[message] * 150, [message] * 150]})
-    assert (found.count("user\n"), "100 more messages" in found) == (200, True)
+    sample_text = text_of({"trajectory": [[message] * 150, [message] * 150]})
+    assert (sample_text.count("user\n"), "100 more messages" in sample_text) == (200, True)
     long = {"role": "user", "content": "x" * 5000}
     assert "… 4,000 more characters" in text_of({"trajectory": [[long]]})
 

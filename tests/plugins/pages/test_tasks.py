@@ -55,11 +55,11 @@ def test_the_state_of_a_sample_is_that_of_its_outcome():
 def test_index_and_tables_of_very_many_tasks_keep_little_of_each():
     rows = [(0, 0, dumps(row(f"t{number}", 0, 1.0)).encode()) for number in range(4000)]
     tracemalloc.start()
-    held = RowIndex.of(rows, lambda _, line: loads(line), "x", ("x", "y"))
+    row_index = RowIndex.of(rows, lambda _, line: loads(line), "x", ("x", "y"))
     assert tracemalloc.get_traced_memory()[0] < 260 * 4000
     tracemalloc.stop()
     tracemalloc.start()
-    tasks_of(held, 10)
-    kept, most = tracemalloc.get_traced_memory()
+    tasks_of(row_index, 10)
+    bytes_kept, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert (kept < 60 * 4000, most < 200 * 4000, len(held.entries)) == (True, True, 4000)
+    assert (bytes_kept < 60 * 4000, most < 200 * 4000, len(row_index.entries)) == (True, True, 4000)

@@ -21,16 +21,16 @@ COLOUR = re.compile(r"\x1b\[[\d;]*m")
 def hostile(value):
     if isinstance(value, dict):
         fixed = {"state", "status", "role", "score", "passed", "outcome", "pointer"}
-        return {key: each if key in fixed else hostile(each) for key, each in value.items()}
+        return {key: entry if key in fixed else hostile(entry) for key, entry in value.items()}
     if isinstance(value, list):
-        return [hostile(each) for each in value]
+        return [hostile(entry) for entry in value]
     return f"{value} {HOSTILE}" if isinstance(value, str) else value
 
 
 def only_sample(fake, row, width=80, colour=False):
     report = fake.make_report([row])
-    ((entry,), (found,)) = index_of(report).entries, rows_at(report, [0])
-    return next(sample_texts(report, [(entry, found)], Style(width, colour, 1000)))
+    ((entry,), (row_found,)) = index_of(report).entries, rows_at(report, [0])
+    return next(sample_texts(report, [(entry, row_found)], Style(width, colour, 1000)))
 
 
 @pytest.mark.parametrize("width", [20, 33, 80])

@@ -92,7 +92,7 @@ class Held:
     """
 
     def __init__(self, folder, *, files=12, records=20, free=8):
-        self.place, self.free, self.count = folder, free * records, files * records
+        self.folder, self.free, self.count = folder, free * records, files * records
         self._running = []
         (folder / "grader.py").write_text(GRADER)
         for file in range(files):
@@ -115,10 +115,10 @@ class Held:
 
     def open(self):
         """Let runs through, those that stand still and those to come."""
-        (self.place / "open").touch()
+        (self.folder / "open").touch()
 
     def shut(self):
-        for path in (*self.place.glob("held-*"), self.place / "open"):
+        for path in (*self.folder.glob("held-*"), self.folder / "open"):
             path.unlink(missing_ok=True)
 
     def start(self, *options, program=("-m", "gradestack.cli")):
@@ -133,16 +133,16 @@ class Held:
             *map(str, options),
         ]
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        run = subprocess.Popen(command, cwd=self.place, start_new_session=True, text=True, **pipes)
+        run = subprocess.Popen(command, cwd=self.folder, start_new_session=True, text=True, **pipes)
         self._running.append(run)
         return run
 
     def stand_still(self, run, out, workers=1, least=None):
         """Wait until so many workers stand still and the rows before them are on record."""
-        rows = self.place / f".{out}.unfinished/run/results.jsonl"
+        rows = self.folder / f".{out}.unfinished/run/results.jsonl"
 
         def true():
-            still = len(list(self.place.glob("held-*"))) >= workers
+            still = len(list(self.folder.glob("held-*"))) >= workers
             return run.poll() is not None or (
                 still and rows.read_bytes().count(b"\n") >= (least or self.free)
             )

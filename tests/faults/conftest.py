@@ -23,7 +23,7 @@ class Recording:
     files, records = 10, 30
 
     def __init__(self, folder):
-        self.place = folder
+        self.folder = folder
         (folder / "grader.py").write_text(FUNCTION)
         self.count = self.files * self.records
         self.do({})
@@ -36,14 +36,18 @@ class Recording:
                 {"id": f"t{n}", "predicted": str((n % 5) / 4), "facets": {"do": what.get(n)}}
                 for n in numbers
             ]
-            (self.place / f"{file:02}.jsonl").write_text(
+            (self.folder / f"{file:02}.jsonl").write_text(
                 "".join(json.dumps(row) + "\n" for row in rows)
             )
 
     def suite(self, engine, **more):
         """Return a suite over the files of the folder, for an engine."""
-        grader = {"kind": "python_function", "file": str(self.place / "grader.py"), "name": "grade"}
-        target = {"paths": [str(self.place / "*.jsonl")]}
+        grader = {
+            "kind": "python_function",
+            "file": str(self.folder / "grader.py"),
+            "name": "grade",
+        }
+        target = {"paths": [str(self.folder / "*.jsonl")]}
         base = {
             "name": "faults",
             "target": target,
@@ -55,7 +59,7 @@ class Recording:
 
     def run(self, engine, **more):
         return gradestack.run(
-            self.suite(engine), output=self.place / "out", allow_code=True, **more
+            self.suite(engine), output=self.folder / "out", allow_code=True, **more
         )
 
 

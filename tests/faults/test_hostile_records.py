@@ -108,7 +108,7 @@ def test_a_grader_that_never_gives_memory_back(recording):
 def _nested(recording, engine, depths):
     """Grade records nested to these depths, and return the depths that were read."""
     call = '{{"name": "f", "arguments": {{"a": {0}}}}}'
-    for path in recording.place.glob("*.jsonl"):
+    for path in recording.folder.glob("*.jsonl"):
         path.unlink()
     for number in range(2):
         rows = []
@@ -118,9 +118,9 @@ def _nested(recording, engine, depths):
                 f'{{"id": "{depth}", "run": {number}, "expected": [{text}], "predicted": '
                 f"[{text}]}}\n"
             )
-        (recording.place / f"{number}.jsonl").write_text("".join(rows))
+        (recording.folder / f"{number}.jsonl").write_text("".join(rows))
     suite = recording.suite(engine, graders={"g": "tau_partial"}, reader="jsonl")
-    report = gradestack.run(suite, output=recording.place / "out")
+    report = gradestack.run(suite, output=recording.folder / "out")
     read = [
         int(sample_id)
         for sample_id in re.findall(

@@ -45,7 +45,7 @@ class Laboratory:
     """A recording of ten ranges, and runs over it that put each on record at once."""
 
     def __init__(self, folder):
-        self.place = folder
+        self.folder = folder
         (folder / "grader.py").write_text(GRADER)
         for file in range(FILES):
             rows = [
@@ -76,7 +76,7 @@ class Laboratory:
         ]
         command += ["-o", str(output), *ENGINES[engine], *options]
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-        return subprocess.Popen(command, cwd=self.place, start_new_session=True, **pipes, **more)
+        return subprocess.Popen(command, cwd=self.folder, start_new_session=True, **pipes, **more)
 
     def run(self, output, engine, *options, **more):
         process = self.start(output, engine, *options, **more)
@@ -85,7 +85,7 @@ class Laboratory:
 
     def on_record(self, output="out"):
         try:
-            return (self.place / f".{output}.unfinished/journal.jsonl").read_bytes().count(
+            return (self.folder / f".{output}.unfinished/journal.jsonl").read_bytes().count(
                 b"\n"
             ) - 1
         except OSError:
@@ -146,13 +146,13 @@ def test_a_signal_at_a_random_moment_changes_nothing(laboratory, expected, scrat
     assert run.returncode in allowed, what
     until(lambda: marked() == [])  # workers of a run that was killed follow it
     if run.returncode != 0:
-        assert laboratory.on_record() >= after or files_of(laboratory.place / "out") == expected, (
+        assert laboratory.on_record() >= after or files_of(laboratory.folder / "out") == expected, (
             what
         )
         done = laboratory.run("out", engine, "--resume")
         assert (done.returncode, done.stdout, done.stderr) == (0, "", ""), what
-    assert files_of(laboratory.place / "out") == expected, what
-    assert [path.name for path in laboratory.place.iterdir() if path.name.startswith(".out")] == []
+    assert files_of(laboratory.folder / "out") == expected, what
+    assert [path.name for path in laboratory.folder.iterdir() if path.name.startswith(".out")] == []
     assert marked() == []
     assert list(scratch.iterdir()) == [], what
 
@@ -190,7 +190,7 @@ def test_a_full_disk_under_a_comparison(laboratory, small_disk, kib):
 
     No page is left half written.
     """
-    assert laboratory.run(laboratory.place / "out", "serial").returncode == 0
+    assert laboratory.run(laboratory.folder / "out", "serial").returncode == 0
     folder = small_disk(f"size={kib}k")
     command = [
         sys.executable,
@@ -204,7 +204,7 @@ def test_a_full_disk_under_a_comparison(laboratory, small_disk, kib):
     ]
     done = subprocess.run(
         command,
-        cwd=laboratory.place,
+        cwd=laboratory.folder,
         capture_output=True,
         text=True,
         check=False,

@@ -90,7 +90,7 @@ def changed(records, edits):
     """Apply edits of values to a copy of JSON data."""
     records = json.loads(json.dumps(records))
     for kind, position, number in edits:
-        holder, step = _place([records], position)
+        holder, step = _choose_value([records], position)
         value = copy.deepcopy(VALUES[number % len(VALUES)])  # what is put in may be edited itself
         if kind == "record" and isinstance(records, list) and records:
             records.insert(number % len(records), copy.deepcopy(records[position % len(records)]))
@@ -103,7 +103,7 @@ def changed(records, edits):
         elif kind == "rename" and isinstance(holder, dict):
             holder[str(value)[:50]] = holder.pop(step)
         elif kind == "copy":
-            other, key = _place([records], number)
+            other, key = _choose_value([records], number)
             holder[step] = copy.deepcopy(other[key])
         elif kind == "wrap":
             holder[step] = [holder[step]] if number % 2 else {"x": holder[step]}
@@ -122,7 +122,7 @@ def _root(records, holder):
     )
 
 
-def _place(top, number):
+def _choose_value(top, number):
     """Choose a value below the top by a number; return its container and the key in it."""
     holder, step = top, 0
     number += 1

@@ -140,11 +140,11 @@ def test_schemas_are_printed(command, here):
 def test_no_plugins_limits_what_is_found(here, monkeypatch, capsys):
     limits_asked, discover = [], gradestack.discover
 
-    def found(limit=None):
+    def discovered(limit=None):
         limits_asked.append(limit)
         return discover(limit="")
 
-    monkeypatch.setattr("gradestack.registry.discover", found)
+    monkeypatch.setattr("gradestack.registry.discover", discovered)
     for options in ([], ["--no-plugins"]):
         with pytest.raises(SystemExit):
             commands.main(

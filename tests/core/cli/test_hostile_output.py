@@ -220,11 +220,11 @@ class Tags(HTMLParser):
 
     def __init__(self, page):
         super().__init__()
-        self.found, self.text = set(), ""
+        self.tags, self.text = set(), ""
         self.feed(page)
 
     def handle_starttag(self, tag, attrs):
-        self.found |= {(tag, name) for name, _ in attrs} | {tag}
+        self.tags |= {(tag, name) for name, _ in attrs} | {tag}
 
     def handle_data(self, data):
         self.text += data
@@ -234,6 +234,6 @@ class Tags(HTMLParser):
 def test_the_html_page_has_the_tags_of_plain_texts(written):
     plain = Tags(written(hostile=False)["report.html"].decode())
     page = written(hostile=True)["report.html"].decode()
-    assert Tags(page).found <= plain.found | {"br"}
+    assert Tags(page).tags <= plain.tags | {"br"}
     assert "<script>1</script>" in Tags(page).text
     assert all(char.isprintable() or char in "\n\t\xa0" for char in page)

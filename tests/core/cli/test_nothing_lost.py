@@ -15,4 +15,4 @@ def test_workers_leave_with_their_parent(stalled_run, until):
     process.kill()
     process.communicate()
     until(lambda: not any(Path("/proc", worker).exists() for worker in workers))
-    assert not (stalled_run.place / "out").exists()
+    assert not (stalled_run.folder / "out").exists()

@@ -32,7 +32,7 @@ def hanging(stalled_run):
 
     def start(grader=None):
         if grader is not None:
-            (stalled_run.place / "grader.py").write_text(grader)
+            (stalled_run.folder / "grader.py").write_text(grader)
         run = stalled_run.start("-o", "out", "--engine", "serial", program=("-c", ON_RECORD))
         stalled_run.stand_still(run, "out")
         return run
@@ -50,7 +50,7 @@ def test_the_first_sigterm_ends_the_grade_at_hand(stalled_run, hanging, grader):
     run.send_signal(signal.SIGTERM)
     assert run.communicate() == ("", KEPT)
     assert run.returncode == 130
-    report = gradestack.load_report(stalled_run.place / "out")
+    report = gradestack.load_report(stalled_run.folder / "out")
     assert report.metrics["total"] == stalled_run.free
     assert report.states["g"]["failed"] == 0
 
@@ -76,7 +76,9 @@ def test_a_grader_that_takes_no_notice(stalled_run, hanging):
     assert printed.startswith(
         "interrupted: the run did not come to its end within 5 s and was ended"
     )
-    (stalled_run.place / "grader.py").write_text("def grade(sample, submission):\n    return 1.0\n")
+    (stalled_run.folder / "grader.py").write_text(
+        "def grade(sample, submission):\n    return 1.0\n"
+    )
     stalled_run.open()
     second_run = stalled_run.start("-o", "out", "--engine", "serial", program=("-c", ON_RECORD))
     assert second_run.communicate() == (

@@ -108,7 +108,7 @@ def test_blocks_do_not_show(monkeypatch):
         for more, grade in zip(changed, grades, strict=True)
     ]
 
-    def found():
+    def all_content():
         lines = ((number, 0, line) for number, line in enumerate(rows, start=1))
         index = RowIndex.of(lines, lambda _, line: json.loads(line), "a", ("a", "b"), ordered=True)
         index_content = index.given.kinds, index.given.samples, index.given.given, index.calls.tools
@@ -128,12 +128,12 @@ def test_blocks_do_not_show(monkeypatch):
             index.tasks,
         )
 
-    uncut = found()
+    uncut = all_content()
     assert uncut[1][1][uncut[1][0]["a", "c2", "", ""]] == 20
     for block, skipped_rows in ((1, 1), (1, 3), (1000, 2)):
         monkeypatch.setattr(index_module, "_BLOCK", block)
         monkeypatch.setattr(tallies, "_MOST_HELD", skipped_rows)
-        assert found() == uncut
+        assert all_content() == uncut
 
 
 def test_rows_are_read_at_their_place(run_lines, record):

@@ -330,7 +330,7 @@ def test_partial_results_can_be_completed(stalled_run, number, engine):
     ]
     assert process.communicate() == ("", "".join(f"{line}\n" for line in messages))
     assert process.returncode == 130
-    partial = gradestack.load_report(stalled_run.place / "out")
+    partial = gradestack.load_report(stalled_run.folder / "out")
     assert "incomplete" in partial.summary
     assert (
         partial.metrics["total"]
@@ -342,8 +342,8 @@ def test_partial_results_can_be_completed(stalled_run, number, engine):
         process = run(*options)
         assert process.communicate() == ("", "")
         assert process.returncode == 0
-    assert files_of(stalled_run.place / "out") == files_of(stalled_run.place / "whole")
-    assert not list(stalled_run.place.glob(".out*"))
+    assert files_of(stalled_run.folder / "out") == files_of(stalled_run.folder / "whole")
+    assert not list(stalled_run.folder.glob(".out*"))
 
 
 @pytest.mark.parametrize("engine", ["serial", "processes"])
@@ -357,11 +357,11 @@ def test_a_hidden_directory_that_was_removed(stalled_run, engine):
         program=("-c", ON_RECORD),
     )
     stalled_run.stand_still(run, "out")
-    shutil.rmtree(stalled_run.place / ".out.unfinished")
+    shutil.rmtree(stalled_run.folder / ".out.unfinished")
     stalled_run.open()
     out, err = run.communicate()
     assert (run.returncode, out) == (3, "")
-    folder = stalled_run.place / ".out.unfinished"
+    folder = stalled_run.folder / ".out.unfinished"
     assert (
         err
         == f"error: {folder}: was removed while the run was writing there; nothing is left of it\n"

@@ -40,13 +40,13 @@ class Web:
     """
 
     def __init__(self):
-        self.pages, self.seen, self.users = {"/log.jsonl": LINES}, [], []
+        self.pages, self.requests, self.users = {"/log.jsonl": LINES}, [], []
         self.over = threading.Event()
         web = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
             def do_GET(self):
-                web.seen.append(self.path)
+                web.requests.append(self.path)
                 web.users.append(self.headers["Authorization"])
                 requested = urlsplit(self.path)
                 if requested.path == "/silent":
@@ -79,8 +79,8 @@ class Web:
                 """Print no line of a request."""
 
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.place = f"127.0.0.1:{self.server.server_port}"
-        self.address = f"http://{self.place}"
+        self.host = f"127.0.0.1:{self.server.server_port}"
+        self.address = f"http://{self.host}"
         threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.01}).start()
 
     def end(self):

@@ -78,7 +78,7 @@ def test_no_library_sees_an_address_of_another_kind(
     without its password.
     """
     evil(web, suite_folder)
-    real_address = address.replace("WEB", web.address).replace("PLACE", web.place)
+    real_address = address.replace("WEB", web.address).replace("PLACE", web.host)
     file = suite(suite_folder, target={"paths": [real_address]})
     for arguments in (
         ["grade", real_address],
@@ -94,7 +94,7 @@ def test_no_library_sees_an_address_of_another_kind(
         assert not result.out
         if arguments[0] == "grade":
             assert result.err.count("\n") == 1
-    assert not web.seen
+    assert not web.requests
     assert "fsspec" not in imported
     assert not list(temporary.iterdir())
     assert [path.name for path in suite_folder.iterdir()] == ["suite.yaml"]
@@ -126,7 +126,7 @@ def test_an_address_that_a_suite_names_is_opened_only_when_that_is_allowed(
         assert result.err.count("\n") == 2
     with pytest.raises(ConfigError, match="suite"):
         gradestack.run(content, registry=REGISTRY)
-    assert not web.seen
+    assert not web.requests
     assert "fsspec" not in imported
     web.pages["/"] = f'<a href="{web.address}/log.jsonl">log</a>'.encode()
     assert command("validate", file, "--allow-remote").code == 0
@@ -137,7 +137,7 @@ def test_an_address_that_a_suite_names_is_opened_only_when_that_is_allowed(
         ]
         >= 3
     )
-    assert "/log.jsonl" in web.seen
+    assert "/log.jsonl" in web.requests
 
 
 def test_an_address_on_the_command_line_is_opened(command, web, suite_folder):
@@ -158,12 +158,12 @@ def test_an_address_on_the_command_line_is_opened(command, web, suite_folder):
         mine, dataset=mine, overrides=["reports=[]"], output="out", registry=REGISTRY
     )
     assert len(list(gradestack.stream(mine, "tau_partial", registry=REGISTRY))) == 3
-    assert set(web.seen) == {"/log.jsonl"}
+    assert set(web.requests) == {"/log.jsonl"}
     file = suite(suite_folder, target={"paths": ["x", f"{web.address}/theirs"], "reader": "jsonl"})
     for assignment in (f"target.paths.0={mine}", "target.reader=jsonl", "name=x"):
         result = command("validate", file, "--set", assignment)
         assert (result.code, "--allow-remote" in result.err) == (2, True)
-    assert "/theirs" not in web.seen
+    assert "/theirs" not in web.requests
 
 
 ELSEWHERE = DATA["elsewhere"]
@@ -173,14 +173,14 @@ ELSEWHERE = DATA["elsewhere"]
 def test_no_other_file_of_a_suite_is_fetched(command, web, suite_folder, imported, name):
     """Whatever is allowed: they are local, and an address is refused without its password."""
     (suite_folder / "here.jsonl").write_bytes(LINES)
-    address = f"http://user:s3cret@{web.place}"
+    address = f"http://user:s3cret@{web.host}"
     content = json.loads(json.dumps(ELSEWHERE[name]).replace("WEB", address))
     file = suite(suite_folder, target={"paths": ["here.jsonl"]}, **content)
     result = command("run", file, "-o", "out", "--allow-remote", "--allow-code")
     assert result.code == 2, result
     assert "s3cret" not in result.err
     assert "is an address; here a local file is wanted" in result.err
-    assert not web.seen
+    assert not web.requests
     assert "fsspec" not in imported
 
 
@@ -210,7 +210,7 @@ def test_what_lets_readers_in_is_used_and_never_written(command, web, suite_fold
     """
     web.pages["/log.jsonl.gz"] = gzip.compress(LINES + b"no JSON\n")
     web.pages["/gold"] = LINES
-    place_of_it = f"us3r:pa55@{web.place}"
+    place_of_it = f"us3r:pa55@{web.host}"
     for name, more in {
         "log.jsonl.gz": (),
         "log.jsonl": ("--dataset", f"http://{place_of_it}/gold?{SECRET}"),
@@ -222,7 +222,7 @@ def test_what_lets_readers_in_is_used_and_never_written(command, web, suite_fold
         assert f"{web.address}/{name}" in text
         for secret in ("s3cret", "AKIA", "pa55", "fragm3nt", "us3r"):
             assert secret not in text
-    assert f"/log.jsonl.gz?{SECRET}" in web.seen
+    assert f"/log.jsonl.gz?{SECRET}" in web.requests
     assert web.users[0] == "Basic dXMzcjpwYTU1"
     assert (suite_folder / "gradestack-runs/log").is_dir()
     web.pages["/"] = LINES
@@ -238,7 +238,7 @@ def test_what_lets_readers_in_is_used_and_never_written(command, web, suite_fold
 def test_errors_do_not_say_what_lets_readers_in(command, web, suite_folder, monkeypatch, path):
     monkeypatch.setattr(fetch, "SILENCE", 0.2)
     web.pages["/odd"] = b"odd"
-    address = f"http://user:pa55@{web.place}{path}{'&' if '?' in path else '?'}{SECRET}#fragm3nt"
+    address = f"http://user:pa55@{web.host}{path}{'&' if '?' in path else '?'}{SECRET}#fragm3nt"
     for more in ((), ("--debug",)):
         result = command("grade", address, *more)
         assert result.code == 3
@@ -248,7 +248,7 @@ def test_errors_do_not_say_what_lets_readers_in(command, web, suite_folder, monk
             f"error: {web.address}{path.partition('?')[0]}: "
         )
         assert more or result.err.count("\n") == 1
-    assert "/etc/passwd" not in web.seen
+    assert "/etc/passwd" not in web.requests
 
 
 @pytest.mark.parametrize("path", ["/silent", "/half"])

@@ -226,7 +226,7 @@ class ComparisonPage:
             (unchanged["never"], "both fail", "both-fail"),
         ):
             if count:
-                chips += [Link(f"{name} {number(count)}", href=f"#{id_}"), " "]
+                chips += [Link(f"{name} {number(count)}", href=f"#{id_}"), " · "]
         rest = unchanged_text(unchanged)
         block = Dumbbells(groups, self._a, self._b, "trials passed", rest, has_ids=self._is_first)
         return Section("Tasks that changed", [block], id="changed-tasks", note=chips[:-1])

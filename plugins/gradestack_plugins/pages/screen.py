@@ -220,11 +220,11 @@ def about_of(report: Report, index: RowIndex) -> list[Part]:
     """Return what was graded: model, name, files and, where it was recorded, the day."""
     header, summary = as_map(report.header), as_map(report.summary)
     models = list(dict.fromkeys(entry.model for entry in index.entries if entry.model))
-    parts = [Part(name_of(models[0]), "strong")] if len(models) == 1 else []
+    parts = [_name_models(models, side_of(summary))]
     files = [_file_name(as_map(entry)) for entry in as_list(header.get("inputs"))]
     name = brief(report.name, 200)
     if name and not any(file == name or file.startswith(f"{name}.") for file in files):
-        parts.append(Part(name, "" if parts else "strong"))
+        parts.append(Part(name))
     stack = brief(as_text(as_map(summary.get("config")).get("stack")), 60)
     if stack and stack != "auto":
         parts.append(Part(stack))
@@ -237,6 +237,13 @@ def about_of(report: Report, index: RowIndex) -> list[Part]:
     if days:
         parts.append(Part(" to ".join(dict.fromkeys((min(days), max(days))))))
     return parts
+
+
+def _name_models(models: Sequence[str], side: str) -> Part:
+    """Return the model's name, how many there are, or that none is recorded."""
+    if not models:
+        return Part("model not recorded")
+    return Part(name_of(models[0]) if len(models) == 1 else f"{len(models)} {side}s", "strong")
 
 
 def _file_name(entry: Mapping[str, Any]) -> str:

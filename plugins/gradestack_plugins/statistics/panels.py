@@ -46,12 +46,13 @@ def _confusion(names: Sequence[str], matrix: Mapping[str, Any]) -> Iterable[bloc
     total = right + sum(wrong.values())
     if not total:
         return
-    expected, chosen = max(wrong, key=lambda pair: wrong[pair]) if any(wrong.values()) else ("", "")
     sentence: list[str | blocks.Part] = ["Right label in ", _share(right, total)]
-    if expected:
-        most = wrong[expected, chosen]
+    most = max(wrong.values(), default=0)
+    most_frequent = [pair for pair, number in wrong.items() if number == most]
+    if most and len(most_frequent) == 1:
+        expected, chosen = most_frequent[0]
         sentence += ["; most often wrong: ", blocks.Part(f"{chosen} instead of {expected}", "bad")]
-        sentence.append(f" ({most:,} runs)")
+        sentence.append(f" ({most:,} runs)" if most > 1 else " (1 run)")
     yield blocks.Head(sentence)
     yield blocks.Matrix(
         shown,

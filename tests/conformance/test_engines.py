@@ -64,7 +64,7 @@ def test_a_cluster_that_loses_a_worker_gives_the_same(suite, tmp_path, serial_ru
     """On two dask workers, one of them killed at the first result."""
     expected = serial_run(suite)
     monkeypatch.setattr(SIZE, 300)
-    answer_of_cluster, killed = dask_cluster.Cluster.answer, []
+    answer_of_cluster, killed = dask_cluster.Cluster.result_of, []
 
     def answer_and_kill(self, future):
         received = answer_of_cluster(self, future)
@@ -74,7 +74,7 @@ def test_a_cluster_that_loses_a_worker_gives_the_same(suite, tmp_path, serial_ru
             killed[0].wait(LIVES)
         return received
 
-    monkeypatch.setattr(dask_cluster.Cluster, "answer", answer_and_kill)
+    monkeypatch.setattr(dask_cluster.Cluster, "result_of", answer_and_kill)
     assert _results(suite, "{kind: dask, workers: 2}", tmp_path / "cluster") == expected
     assert killed
 

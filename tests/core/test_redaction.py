@@ -85,11 +85,23 @@ def test_equal_texts_have_one_number_and_states_stay():
         (["field:"], "expected the name of a field"),
         (["field:grades"], "pages need this field"),
         (["calls"], "matches names that rows need"),
+        (["email"], "did you mean 'emails'"),
     ],
 )
 def test_rules_that_cannot_be_followed_are_refused(graded, rules, problem):
     with pytest.raises(ConfigError, match=problem):
         write_redacted(load_report("out"), rules, graded / "copy")
+
+
+def test_a_rule_that_replaces_nothing_is_named(graded, capsys):
+    """A rule that was mistyped would leave every secret where it is."""
+    rules = ["--redact", "emails", "--redact", "field:to", "--redact", "keys,emails"]
+    assert _run("report", "out", "-o", "copy", *rules, "--redact", "field:nosuch") == 0
+    warnings = [line for line in capsys.readouterr().err.splitlines() if "--redact" in line]
+    assert [line.partition("--redact ")[2].partition(": ")[0] for line in warnings] == [
+        "keys,emails",
+        "field:nosuch",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -461,7 +462,7 @@ def _add_graders(
     """Add graders to a finished run, in its directory unless another is named."""
     from gradestack.python_add import extended_suite  # noqa: PLC0415 - not needed for --help
 
-    if len(files) > 1:
+    if len(files) > 1 or os.path.isfile(files[0]):
         raise click.UsageError("--add-grader is for one finished run: name its directory alone")
     others = [name for name, value in inputs.items() if value]
     others += [name for name in ("tasks", "limit", "profile", "num_runs") if shared[name]]
@@ -563,7 +564,8 @@ def _write_redacted(
     if has_part:
         what = "--redact copies a whole run"
         raise click.UsageError(f"{what}; leave out --filter, --tasks and --limit")
-    write_redacted(finished, rules, Path(output))
+    for rule in write_redacted(finished, rules, Path(output)):
+        _print_error(f"warning: --redact {rule}: nothing was replaced by this rule")
     return load_report(Path(output))
 
 

@@ -55,8 +55,8 @@ def find_previous(path: Path) -> tuple[Path, Path]:
         with suppress(DataError):  # damaged: no run to compare with
             if is_baseline(load_report(run), suite, also_failed=False):
                 return run, latest
-    what = f"no earlier complete run of {suite} whose gates passed"
-    raise DataError(f"{latest}: {what} in {folder}")
+    what = f"no earlier complete run of the suite {suite!r} whose gates passed"
+    raise DataError(f"{latest}: {what} in {folder}; name both runs: compare BEFORE AFTER")
 
 
 def _runs_below(folder: Path) -> Iterator[Path]:

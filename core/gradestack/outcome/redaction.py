@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from gradestack.errors import ConfigError, writing
+from gradestack.errors import ConfigError, suggest, writing
 from gradestack.jsonio.values import JsonProblem, as_list, as_map, as_text, dumps, loads
 from gradestack.model import JSON
 from gradestack.report import HEADER, SUMMARY, Report
@@ -57,14 +57,32 @@ class Redactor:
         patterns = []
         self.fields: set[str] = set()
         self._numbers: dict[str, int] = {}
+        self._unused: dict[str, re.Pattern[str] | str] = {}
+        """Rules that nothing was replaced by yet, each with its pattern or field."""
         for rule in rules:
             if rule.startswith(FIELD):
-                self.fields.add(_check_field(rule))
+                field = _check_field(rule)
+                self.fields.add(field)
+                self._unused[rule] = field
             else:
-                patterns.append(_check_pattern(rule))
+                pattern = _check_pattern(rule)
+                patterns.append(pattern)
+                self._unused[rule] = re.compile(pattern)
         self._pattern = (
             re.compile("|".join(f"(?:{text})" for text in patterns)) if patterns else None
         )
+
+    @property
+    def unused_rules(self) -> list[str]:
+        """The rules by which nothing was replaced so far."""
+        return list(self._unused)
+
+    def _note_use(self, text: str) -> None:
+        """Strike the rules that a text or the name of a hidden field fits."""
+        for rule, pattern in list(self._unused.items()):
+            is_field = isinstance(pattern, str)
+            if pattern == text if is_field else pattern.search(text):
+                del self._unused[rule]
 
     def redact_text(self, text: str) -> str:
         """Return a text with its matches replaced; fields of JSON in it, too."""
@@ -72,7 +90,10 @@ class Redactor:
             text = self._redact_json(text)
         if self._pattern is None or text in _WORDS:
             return text
-        return self._pattern.sub(lambda match: self._mark(match[0]), text)
+        redacted = self._pattern.sub(lambda match: self._mark(match[0]), text)
+        if self._unused and redacted != text:
+            self._note_use(text)
+        return redacted
 
     def redact(self, value: JSON, kept: frozenset[str] = frozenset()) -> Any:
         """Return a value with its texts, keys included, redacted.
@@ -91,6 +112,7 @@ class Redactor:
                     redacted[key] = item
                 elif key in hidden and item is not None:
                     redacted[key] = self._mark(dumps(item))
+                    self._note_use(key.casefold())
                 else:
                     redacted[self.redact_text(key)] = self.redact(item, kept)
             return redacted
@@ -114,6 +136,7 @@ class Redactor:
             return text
         fields_only = Redactor(())
         fields_only.fields, fields_only._numbers = self.fields, self._numbers
+        fields_only._unused = self._unused
         redacted = fields_only.redact(value)
         return text if redacted == value else encode(redacted).decode()
 
@@ -133,6 +156,9 @@ def _check_field(rule: str) -> str:
 def _check_pattern(rule: str) -> str:
     """Return the regular expression of a rule or named pattern; refuse one that matches ""."""
     pattern = PATTERNS.get(rule, rule)
+    if rule.isalpha() and rule not in PATTERNS and (hint := suggest(rule, PATTERNS)):
+        what = f"no pattern of this name{hint}; to redact this very text, write (?:{rule})"
+        raise ConfigError(f"--redact {rule}: {what}")
     try:
         matches_nothing = re.compile(pattern).match("") is not None
     except re.error as error:
@@ -144,7 +170,7 @@ def _check_pattern(rule: str) -> str:
     return pattern
 
 
-def write_redacted(report: Report, rules: Iterable[str], out: Path) -> None:
+def write_redacted(report: Report, rules: Iterable[str], out: Path) -> list[str]:
     """Write the rows, summary and header of a run without secrets into a new directory.
 
     Native files, tables and pages are not copied. Pages are written from the redacted rows.
@@ -153,6 +179,9 @@ def write_redacted(report: Report, rules: Iterable[str], out: Path) -> None:
         report: The finished run.
         rules: Rules of ``--redact``.
         out: The directory; it may not exist yet, or be empty.
+
+    Returns:
+        The rules by which nothing was replaced.
 
     Raises:
         ConfigError: A rule is wrong, the directory is not empty, or a pattern matches names that
@@ -172,6 +201,7 @@ def write_redacted(report: Report, rules: Iterable[str], out: Path) -> None:
         for name in _FILES:
             (out / name).unlink(missing_ok=True)
         raise
+    return redactor.unused_rules
 
 
 def _write_files(redactor: Redactor, report: Report, out: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -460,9 +459,11 @@ def _add_graders(
     files: Sequence[str], graders: Sequence[str], inputs: dict[str, Any], shared: dict[str, Any]
 ) -> None:
     """Add graders to a finished run, in its directory unless another is named."""
-    from gradestack.python_add import extended_suite  # noqa: PLC0415 - not needed for --help
+    from pathlib import Path  # noqa: PLC0415 - not needed for --help
 
-    if len(files) > 1 or os.path.isfile(files[0]):
+    from gradestack.python_add import extended_suite  # noqa: PLC0415
+
+    if len(files) > 1 or Path(files[0]).is_file():
         raise click.UsageError("--add-grader is for one finished run: name its directory alone")
     others = [name for name, value in inputs.items() if value]
     others += [name for name in ("tasks", "limit", "profile", "num_runs") if shared[name]]

@@ -80,8 +80,11 @@ class Redactor:
     def _note_use(self, text: str) -> None:
         """Strike the rules that a text or the name of a hidden field fits."""
         for rule, pattern in list(self._unused.items()):
-            is_field = isinstance(pattern, str)
-            if pattern == text if is_field else pattern.search(text):
+            if isinstance(pattern, str):
+                is_used = pattern == text
+            else:
+                is_used = pattern.search(text) is not None
+            if is_used:
                 del self._unused[rule]
 
     def redact_text(self, text: str) -> str:

@@ -46,6 +46,7 @@ def find_problems(a: Side, b: Side, only: str | None = None) -> Iterator[Problem
         b: The second side.
         only: Key of the one grader that matters. Default: all.
     """
+    yield from _unfinished_runs(a, b)
     yield from _different_graders(a, b, only)
     for side in (a, b) if a.match == "ordinal" else ():
         yield from _mixed_places(side)
@@ -62,6 +63,16 @@ def find_problems(a: Side, b: Side, only: str | None = None) -> Iterator[Problem
         other = f"{len(changed):,} of {tasks} {has} other expectations"
         yield Problem(f"{other} in {a.name} than in {b.name}, the first: {changed[0]}")
     yield from _other_questions(a, b, expected_a)
+
+
+def _unfinished_runs(a: Side, b: Side) -> Iterator[Problem]:
+    """Yield a warning for each run that ended before all of it was graded."""
+    reports = [a.report] if a.report is b.report else [a.report, b.report]
+    for report in reports:
+        reason = report.summary.get("incomplete")
+        if reason:
+            name = (a if report is a.report else b).name
+            yield Problem(f"{name} is not complete: {reason}", refuses=False)
 
 
 def _different_graders(a: Side, b: Side, only: str | None) -> Iterator[Problem]:

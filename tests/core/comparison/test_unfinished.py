@@ -2,8 +2,6 @@
 
 import json
 
-import pytest
-
 import gradestack
 from gradestack.cli import main
 
@@ -20,7 +18,6 @@ def test_a_run_that_is_not_complete_is_named(tmp_path, capsys):
     path = tmp_path / "part/summary.json"
     summary = json.loads(path.read_text(encoding="utf-8"))
     path.write_text(json.dumps({**summary, "incomplete": REASON}), encoding="utf-8")
-    with pytest.raises(SystemExit, match="0"):
-        main(["compare", str(tmp_path / "whole"), str(tmp_path / "part")])
+    main(["compare", str(tmp_path / "whole"), str(tmp_path / "part")])
     written = capsys.readouterr()
     assert f"warning: part is not complete: {REASON}" in written.out + written.err

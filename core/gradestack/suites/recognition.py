@@ -33,7 +33,7 @@ from gradestack.jsonio.files import encoding_problem
 from gradestack.jsonio.values import compact
 from gradestack.registry import Registry, discover
 from gradestack.regular_files import files_below, real_paths
-from gradestack.report import header_of
+from gradestack.report import HEADER, header_of
 from gradestack.rows.packed import ROWS
 from gradestack.suites.beginnings import (
     OWN_FORM,
@@ -433,8 +433,16 @@ def _recognitions(
     recognition = recognise_file(Beginning(path), readers, explain=is_file)
     if is_file or recognition.format is not None:
         return {path: recognition}
-    below = files_below(path, hidden=False)
+    below = _outside_reports(path, files_below(path, hidden=False))
     return {file: recognise_file(Beginning(file), readers) for file in below}
+
+
+def _outside_reports(folder: Path, files: list[Path]) -> list[Path]:
+    """Leave out what earlier evaluations wrote below a folder, unless nothing else is there."""
+    folders = {file.parent for file in files if file.name == HEADER} - {folder}
+    reports = {path for path in folders if header_of(path)}
+    others = [file for file in files if reports.isdisjoint(file.parents)]
+    return others or files
 
 
 def _several_formats(files: Mapping[str, Sequence[Path]]) -> ConfigError:

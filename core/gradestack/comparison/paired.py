@@ -86,7 +86,7 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         return [low, high]
 
     def _end_next_to_zero(self, level: float) -> float:
-        """Return how far the interval end nearest to 0 is from 0, for a test with p < level."""
+        """Return the distance from 0 of the interval end nearest to it, for a test with p < level."""
         least = ulp(0.0)
         if self.signs is None:  # p and the ends of t differ by rounding
             return least

@@ -273,7 +273,7 @@ def _json_form(beginning: Beginning) -> str:
         if beginning.is_list and text.rstrip().endswith(b"]"):
             return "it is an empty JSON list"
         if beginning.is_list:
-            return "it is an JSON list"
+            return "it is a JSON list"
         return "it has blank lines only"
     first, line = beginning.records[0]
     if first.problem is None:

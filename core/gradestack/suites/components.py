@@ -330,7 +330,7 @@ class Resolver:
         )
 
     def _refuse_profile(self, location: Location) -> None:
-        """Say what has replaced the option ``profile`` of components."""
+        """Refuse the option ``profile`` of components, and name its replacement."""
         program = "`profile: upstream` runs the original program of the format"
         component = "a component computes what the family's document defines"
         why = f"stands at the top of a suite: {program}; {component}"

@@ -62,7 +62,9 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     limit: float = 1.0
 
     def interval(self, level: float, p: float | None) -> list[float] | None:
-        """Return both ends of D ± t(1 − level/2, T − 1) · stderr; they leave out 0 where p < level.
+        """Return both ends of D ± t(1 − level/2, T − 1) · stderr.
+
+        Where p < level, 0 lies outside them.
 
         Where the test finds nothing and they leave out 0, the end next to 0 becomes 0. Where it
         finds something and they hold 0, that end is the one of the mid-p interval of the share of
@@ -86,7 +88,7 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         return [low, high]
 
     def _end_next_to_zero(self, level: float) -> float:
-        """Return the distance from 0 of the interval end nearest to it, for a test with p < level."""
+        """Return how far the interval keeps from 0, for a test with p < level."""
         least = ulp(0.0)
         if self.signs is None:  # p and the ends of t differ by rounding
             return least

@@ -123,8 +123,10 @@ def blocks_of(reader: Reader, shard: Shard, index: Any) -> Generator[list[Sample
         for block in reader.blocks(shard, index):
             _check_block(block, reader)
             if ids:
-                block = [_with_id(record, shard.input.name, ids) for record in block]  # noqa: PLW2901
-            yield block
+                name = shard.input.name
+                yield [_with_id(record, name, ids) for record in block]
+            else:
+                yield block
     except (GradestackError, OSError):
         raise
     except (Exception, SystemExit) as error:

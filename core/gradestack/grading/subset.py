@@ -42,8 +42,12 @@ class Subset(msgspec.Struct, frozen=True, kw_only=True):
         return ", ".join(parts)
 
     @classmethod
-    # as it is called
-    def read(cls, filter: str | None, tasks: str | Path | None, limit: int | None) -> Subset:  # noqa: A002
+    def read(
+        cls,
+        filter: str | None,  # noqa: A002 (as the option is called)
+        tasks: str | Path | None,
+        limit: int | None,
+    ) -> Subset:
         """Return the subset that callers ask for."""
         if limit is not None and limit < 1:
             raise ConfigError(f"limit: expected at least 1 task, got {limit}")

@@ -50,7 +50,9 @@ def result_to_json(result: ShardResult, base: Path) -> dict[str, Any]:
     Native pieces are named relative to a folder.
     """
     native = {name: path.relative_to(base).as_posix() for name, path in result.parts.native.items()}
-    return msgspec.to_builtins(replace(result, parts=native, tracebacks={}))  # type: ignore[no-any-return]
+    recorded = replace(result, parts=native, tracebacks={})
+    as_json: dict[str, Any] = msgspec.to_builtins(recorded)
+    return as_json
 
 
 def result_from_json(data: Mapping[str, Any], base: Path) -> ShardResult:

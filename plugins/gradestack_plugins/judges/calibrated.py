@@ -38,9 +38,10 @@ Labels = Mapping[tuple[Any, ...], str]
 
 CELLS = ("both_pass", "judge_alone", "people_alone", "both_fail")
 """Of the table of judge and people: who passes."""
-_NOTHING = dict.fromkeys(
-    (*CELLS, "labelled", "people_pass", "people_fail", "repeated", "agreeing", "unlike"), 0
-)
+_VERDICT_PAIRS = tuple(product((True, False), repeat=2))  # of the judge, of people
+_CELL_OF = dict(zip(_VERDICT_PAIRS, CELLS, strict=True))
+_OTHER_COUNTS = ("labelled", "people_pass", "people_fail", "repeated", "agreeing", "unlike")
+_NO_COUNTS = dict.fromkeys((*CELLS, *_OTHER_COUNTS), 0)
 _EMPTY = "people labelled no sample that the judge passes, or none that it fails"
 _ONE_VOTE = "one vote a sample"
 _RATE = "p n11 / (n11 + n10) + (1 - p) n01 / (n01 + n00)"
@@ -60,11 +61,10 @@ def read_verdicts(path: Path | None, criteria: Collection[str] | None = None) ->
         if label not in ("pass", "fail"):
             raise ConfigError(f"{at}: a label is pass or fail, found {label[:60]!r}")
         criterion = key[-1]
-        if criteria is not None and criterion is not None and criterion not in criteria:
+        if criteria is not None and criterion not in (None, *criteria):
             known = ", ".join(criteria)
-            raise ConfigError(
-                f"{at}: the rubric has no criterion {criterion[:60]!r}; it has {known}"
-            )
+            problem = f"the rubric has no criterion {criterion[:60]!r}"
+            raise ConfigError(f"{at}: {problem}; it has {known}")
         labels[key] = label
     return labels
 
@@ -100,18 +100,16 @@ def table_figures(both: float, judge: float, people: float, none: float) -> dict
     pairs = product(("pass", "fail"), repeat=2)
     numbers = zip(pairs, (both, judge, people, none), strict=True)
     table: Any = {pair: number for pair, number in numbers if number}
-    sensitivity, specificity = ratio(both, both + people), ratio(none, none + judge)
+    sensitivity = ratio(both, both + people)
+    specificity = ratio(none, none + judge)
     youden = None
     if sensitivity is not None and specificity is not None:
         youden = sensitivity + specificity - 1
-    return {
-        "sensitivity": sensitivity,
-        "specificity": specificity,
-        "youden": youden,
-        "percent_agreement": percent_agreement(table),
-        "kappa": kappa(table),
-        "ac1": ac1(table),
-    }
+    figures = {"sensitivity": sensitivity, "specificity": specificity, "youden": youden}
+    figures["percent_agreement"] = percent_agreement(table)
+    figures["kappa"] = kappa(table)
+    figures["ac1"] = ac1(table)
+    return figures
 
 
 def _score(name: str, label: str, about: str, undefined: str) -> Figure:
@@ -223,60 +221,67 @@ class Calibrated(IntervalAggregator):
     def contribution(self, grade: Grade) -> Mapping[str, float] | None:
         if grade.outcome is not Outcome.GRADED:
             return None
-        passed = bool((grade.score or 0) >= 1 if grade.passed is None else grade.passed)
-        numbers: dict[str, float] = {**_NOTHING, "judged": 1, "passed": passed}
+        passed = grade.passed
+        if passed is None:
+            passed = (grade.score or 0) >= 1
+        numbers: dict[str, float] = {**_NO_COUNTS, "judged": 1, "passed": bool(passed)}
         if grade.gold is not None:
             by_people = grade.gold == "pass"
-            cell = CELLS[2 * (not passed) + (not by_people)]
-            numbers[cell] = numbers["labelled"] = 1
+            cell = _CELL_OF[passed, by_people]
+            numbers[cell] = 1
+            numbers["labelled"] = 1
             numbers["people_pass" if by_people else "people_fail"] = 1
-        votes, passes = grade.counts.get("votes", 1), grade.counts.get("votes_passed", 0)
+        votes = grade.counts.get("votes", 1)
+        passes = grade.counts.get("votes_passed", 0)
         if votes > 1:
-            unlike = passes * (votes - passes) / (votes * (votes - 1))
-            numbers |= {"repeated": 1, "agreeing": 1 - 2 * unlike, "unlike": unlike}
+            ordered_pairs = votes * (votes - 1)
+            unlike = passes * (votes - passes) / ordered_pairs
+            numbers["repeated"] = 1
+            numbers["agreeing"] = 1 - 2 * unlike
+            numbers["unlike"] = unlike
         return numbers
 
     @override
     def figures_of(self, totals: Mapping[str, float]) -> Mapping[str, Any]:
         both, judge, people, none = (totals[name] for name in CELLS)
         raw = ratio(totals["passed"], totals["judged"])
-        of_passes, of_fails = ratio(both, both + judge), ratio(people, people + none)
+        of_passes = ratio(both, both + judge)
+        of_fails = ratio(people, people + none)
         rate = None
         if raw is not None and of_passes is not None and of_fails is not None:
             rate = raw * of_passes + (1 - raw) * of_fails
-        repeated, unlike = totals["repeated"], max(0.0, totals["unlike"])
-        return {
-            "rate": rate,
-            "raw": raw,
-            **table_figures(both, judge, people, none),
-            "self_consistency": ratio(totals["agreeing"], repeated),
-            "noise": math.sqrt(unlike) / repeated if repeated else None,
-        }
+        figures = {"rate": rate, "raw": raw, **table_figures(both, judge, people, none)}
+        repeated = totals["repeated"]
+        figures["self_consistency"] = ratio(totals["agreeing"], repeated)
+        unlike = max(0.0, totals["unlike"])
+        figures["noise"] = ratio(math.sqrt(unlike), repeated)
+        return figures
 
     @override
     def compute(self, grades: Grades) -> Mapping[str, JSON]:
         sums = grades.sums("judged", "passed", *CELLS)[0]  # of a task -> how many tasks
-        n, passed, *cells = (
-            sum(int(numbers[index]) * times for numbers, times in sums.items())
-            for index in range(2 + len(CELLS))
-        )
+        totals = [0] * (2 + len(CELLS))
         labelled = Counter[tuple[float, ...]]()
+        tasks = 0
         for numbers, times in sums.items():
-            if any(numbers[2:]):
-                labelled[numbers[2:]] += times
-        youden, elsewhere = self._youden(labelled), dict[str, JSON]()
+            totals = [total + int(n) * times for total, n in zip(totals, numbers, strict=True)]
+            if numbers[0]:
+                tasks += times
+            cells_of_task = numbers[2:]
+            if any(cells_of_task):
+                labelled[cells_of_task] += times
+        judged, passed, *cells = totals
+        youden = self._youden(labelled)
+        elsewhere: dict[str, JSON] = {}
         if self.other and not any(cells):
             cells = [self.other["table"][name] for name in CELLS]
             youden = as_map(self.other.get("youden_interval"))
             elsewhere = {"labels_of": "another run", **table_figures(*cells)}
-        figures: dict[str, JSON] = {
-            "labels": sum(cells),
-            "table": dict(zip(CELLS, cells, strict=True)),
-            "youden_interval": {**youden},
-            **elsewhere,
-        }
-        tasks = sum(times for numbers, times in sums.items() if numbers[0])
-        rate, interval_of = rogan_gladen(passed, n, tasks, cells, self.confidence)
+        table = dict(zip(CELLS, cells, strict=True))
+        figures: dict[str, JSON] = {"labels": sum(cells), "table": table}
+        figures["youden_interval"] = {**youden}
+        figures |= elsewhere
+        rate, interval_of = rogan_gladen(passed, judged, tasks, cells, self.confidence)
         figures["rogan_gladen"], figures["rogan_gladen_interval"] = rate, interval_of
         warnings = self._unknown_ids(grades)
         problem = self._below_the_floor(cells, youden)
@@ -289,27 +294,37 @@ class Calibrated(IntervalAggregator):
         """Return a warning of labelled ids that no sample has."""
         if self.labels is None or not self.people:
             return []
-        unknown = sorted({key[0] for key in self.people} - {key.id for key, _ in grades})
+        labelled = {key[0] for key in self.people}
+        recorded = {key.id for key, _ in grades}
+        unknown = sorted(labelled - recorded)
         if not unknown:
             return []
         ids = "ids are" if len(unknown) > 1 else "id is"
         problem = f"{len(unknown)} labelled {ids} that of no sample"
-        return [f"{self.labels.name}: {problem}, the first: {unknown[0][:80]!r}"]
+        first_id = unknown[0][:80]
+        return [f"{self.labels.name}: {problem}, the first: {first_id!r}"]
 
     def _youden(self, tasks: Counter[tuple[float, ...]]) -> Mapping[str, Any]:
         """Return the interval of youden: that of (youden + 1) / 2, which is a share."""
 
         def scaled(*cells: float) -> dict[str, float | None]:
             youden = table_figures(*cells)["youden"]
-            return {"share": None if youden is None else (youden + 1) / 2}
+            if youden is None:
+                return {"share": None}
+            return {"share": (youden + 1) / 2}
 
-        n = sum(int(sum(cell)) * times for cell, times in tasks.items())
+        labels = 0
+        for cells, times in tasks.items():
+            labels += int(sum(cells)) * times
         of_share = jackknife(scaled, tasks, len(CELLS))["share"]
-        share = interval(of_share, n, confidence=self.confidence)
+        share = interval(of_share, labels, confidence=self.confidence)
         if "reason" in share:
-            return {"reason": _ONE_CLASS if share["reason"] == "undefined" else share["reason"]}
-        low, high = 2 * share["low"] - 1, 2 * share["high"] - 1
-        return {**share, "low": low, "high": high, "method": f"scaled_{share['method']}"}
+            reason = share["reason"]
+            return {"reason": _ONE_CLASS if reason == "undefined" else reason}
+        low = 2 * share["low"] - 1
+        high = 2 * share["high"] - 1
+        method = f"scaled_{share['method']}"
+        return {**share, "low": low, "high": high, "method": method}
 
     def _below_the_floor(self, cells: Sequence[int], youden: Mapping[str, Any]) -> str | None:
         """Return the number of labels that are missing, or the floor that youden is below."""
@@ -317,15 +332,22 @@ class Calibrated(IntervalAggregator):
         passes = cells[0] + cells[2]
         fails = number - passes
         if number < floor.labels:
-            labels = f"{number or 'no'} label{'' if number == 1 else 's'}"
-            return f"{labels}, floor {floor.labels}: {floor.labels - number} missing"
-        missing = {"pass": floor.each - passes, "fail": floor.each - fails}
-        lacking = [f"{count} {word}" for word, count in missing.items() if count > 0]
+            plural = "" if number == 1 else "s"
+            labels = f"{number or 'no'} label{plural}"
+            missing = floor.labels - number
+            return f"{labels}, floor {floor.labels}: {missing} missing"
+        lacking = []
+        for verdict, count in (("pass", passes), ("fail", fails)):
+            if count < floor.each:
+                lacking.append(f"{floor.each - count} {verdict}")
         if lacking:
             labels = f"{passes} labelled pass, {fails} fail, floor {floor.each}"
             return f"{labels}: {' and '.join(lacking)} missing"
         if "reason" in youden or youden["low"] < floor.youden:
-            shown = youden.get("reason") or f"{youden['low']:.2f}–{youden['high']:.2f}"
+            shown = youden.get("reason")
+            if not shown:
+                low, high = youden["low"], youden["high"]
+                shown = f"{low:.2f}–{high:.2f}"
             return f"youden {shown}, floor {floor.youden:.2f}"
         return None
 
@@ -345,17 +367,12 @@ def rogan_gladen(
         return None, {"reason": _ONE_CLASS}
     if figures["youden"] <= 0:
         return None, {"reason": "Se + Sp <= 1"}
-    p, specificity = passed / n, figures["specificity"] or 0.0
+    specificity = figures["specificity"] or 0.0
+    corrected = (passed / n + specificity - 1) / figures["youden"]
     low, high = _lang_reiczigel(passed, n, cells, confidence)
-    interval_of: dict[str, JSON] = {
-        "low": low,
-        "high": high,
-        "confidence": confidence,
-        "n": n,
-        "clusters": tasks,
-        "method": "lang_reiczigel",
-    }
-    return _share((p + specificity - 1) / figures["youden"]), interval_of
+    interval_of: dict[str, JSON] = {"low": low, "high": high, "confidence": confidence}
+    interval_of |= {"n": n, "clusters": tasks, "method": "lang_reiczigel"}
+    return _share(corrected), interval_of
 
 
 def _lang_reiczigel(
@@ -364,16 +381,25 @@ def _lang_reiczigel(
     """Compute both ends of Lang and Reiczigel's interval; ``cells`` are the counts of ``CELLS``."""
     both, judge, people, none = cells
     z = NormalDist().inv_cdf((1 + confidence) / 2)
-    a, b = both + people + 2, judge + none + 2
-    rate, se, sp = (passed + z * z / 2) / (n + z * z), (both + 1) / a, (none + 1) / b
-    over = se + sp - 1
-    if over <= 0:
+    weight = z * z
+    rate = (passed + weight / 2) / (n + weight)
+    passes, fails = both + people + 2, judge + none + 2
+    sensitivity = (both + 1) / passes
+    specificity = (none + 1) / fails
+    youden = sensitivity + specificity - 1
+    if youden <= 0:
         return 0.0, 1.0
-    of_rate, of_se, of_sp = rate * (1 - rate) / (n + z * z), se * (1 - se) / a, sp * (1 - sp) / b
-    rate = (rate + sp - 1) / over
-    shift = 2 * z * z * (rate * of_se - (1 - rate) * of_sp)
-    spread = math.sqrt(of_rate + rate**2 * of_se + (1 - rate) ** 2 * of_sp) / over
-    return _share(rate + shift - z * spread), _share(rate + shift + z * spread)
+    rate_variance = rate * (1 - rate) / (n + weight)
+    sensitivity_variance = sensitivity * (1 - sensitivity) / passes
+    specificity_variance = specificity * (1 - specificity) / fails
+    rate = (rate + specificity - 1) / youden
+    by_passes = rate * sensitivity_variance
+    by_fails = (1 - rate) * specificity_variance
+    middle = rate + 2 * z * z * (by_passes - by_fails)
+    variance = rate_variance + rate**2 * sensitivity_variance
+    variance += (1 - rate) ** 2 * specificity_variance
+    spread = math.sqrt(variance) / youden
+    return _share(middle - z * spread), _share(middle + z * spread)
 
 
 def _share(value: float) -> float:
@@ -390,10 +416,10 @@ def read_calibration(path: Path | None) -> Mapping[str, Any]:
         why = error.strerror if isinstance(error, OSError) else error
         raise ConfigError(f"{path.name}: cannot be read: {why}") from error
     aggregates = as_map(as_map(summary.get("metrics")).get("aggregates"))
-    for of_grader in aggregates.values():
-        figures = as_map(as_map(of_grader).get("calibrated"))
+    for aggregate in aggregates.values():
+        figures = as_map(as_map(aggregate).get("calibrated"))
         table = as_map(figures.get("table"))
-        is_table = all(type(table.get(name)) is int for name in CELLS) and any(table.values())
-        if is_table and "labels_of" not in figures:
+        is_table = all(type(table.get(name)) is int for name in CELLS)
+        if is_table and any(table.values()) and "labels_of" not in figures:
             return figures
     raise ConfigError(f"{path.name}: no summary.json of a run of this judge with labels")

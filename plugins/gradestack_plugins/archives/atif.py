@@ -147,7 +147,10 @@ class Atif(DocumentReader):
     @override
     def files(self, inputs: Inputs, index: Any) -> Iterator[RecordFile]:
         paths = {input_file.path.resolve() for input_file in inputs.data}
-        parts = _parts_of_others(paths) if len(paths) > 1 else set()
+        if len(paths) > 1:
+            parts = _parts_of_others(paths)
+        else:
+            parts = set()
         parts |= {result for path in paths if (result := _result_of(path)) is not None}
         main_files = tuple(
             [input_file for input_file in inputs.data if input_file.path.resolve() not in parts]
@@ -193,7 +196,9 @@ def is_trial(value: Mapping[str, Any]) -> bool:
 
 def _result_of(path: Path) -> Path | None:
     """Return the place of Harbor's result of the trial that a trajectory belongs to."""
-    return path.parent.parent / "result.json" if path.parent.name == "agent" else None
+    if path.parent.name == "agent":
+        return path.parent.parent / "result.json"
+    return None
 
 
 def _without_steps(trial: Mapping[str, Any]) -> dict[str, Any]:
@@ -221,7 +226,9 @@ def _parts_of_others(paths: set[Path]) -> set[Path]:
 def _named_files(path: Path) -> Iterator[Path]:
     """Yield the files that a trajectory names; a large or unreadable file names none."""
     with suppress(OSError, ValueError):
-        content = read_regular(path) if path.stat().st_size < _LARGEST else b""
+        content = b""
+        if path.stat().st_size < _LARGEST:
+            content = read_regular(path)
         for name in _REFERENCE.findall(content):
             yield (path.parent / loads(b'"%b"' % name)).resolve()
 
@@ -235,12 +242,15 @@ def _other(name: Any, path: Path, visited: set[Path]) -> dict[str, Any] | None:
         return None
     other: Any = None
     with suppress(OSError, ValueError):
-        other_path, folder = (path.parent / name).resolve(), path.parent.resolve()
+        other_path = (path.parent / name).resolve()
+        folder = path.parent.resolve()
         visited.add(path.resolve())
         if other_path not in visited and other_path.is_relative_to(folder):
             other = loads(read_regular(other_path))
         visited.add(other_path)
-    return other if isinstance(other, dict) and Atif.is_record(other) else None
+    if isinstance(other, dict) and Atif.is_record(other):
+        return other
+    return None
 
 
 def _joined(record: dict[str, Any], path: Path, visited: set[Path]) -> dict[str, Any]:
@@ -311,7 +321,10 @@ def _samples(
     talk.remarks |= field_remarks
     for step in trajectory.steps:
         _read_step(step, talk)
-    cluster = None if parent is None else parent.cluster or parent.id
+    if parent is None:
+        cluster = None
+    else:
+        cluster = parent.cluster or parent.id
     facets = {"agent_name": agent.name, "agent_version": agent.version}
     facets["subagent_of"] = None if parent is None else parent.id
     identity = named(
@@ -443,15 +456,21 @@ def _usage(metrics: Any, prefix: str = "") -> Usage | None:
     """Return the usage in metrics, whose keys may begin with a prefix."""
     named = {key: value for key, value in as_map(metrics).items() if key.startswith(prefix)}
     amounts = {key.removeprefix(prefix): value for key, value in named.items()}
-    usage, cost = usage_of(amounts), as_number(amounts.get("cost_usd"))
-    return usage if cost is None else replace(usage or Usage(), cost_usd=cost)
+    usage = usage_of(amounts)
+    cost = as_number(amounts.get("cost_usd"))
+    if cost is None:
+        return usage
+    return replace(usage or Usage(), cost_usd=cost)
 
 
 def _total_usage(final: Any, talk: Conversation) -> Usage | None:
     """Return the final metrics, else the sum over steps, and count a remark if they differ."""
-    total, steps = _usage(final, "total_"), added(map(_usage, talk.usages))
+    total = _usage(final, "total_")
+    steps = added(map(_usage, talk.usages))
     if total is None or steps is None:
-        return steps if total is None else replace(total, requests=None)
+        if total is None:
+            return steps
+        return replace(total, requests=None)
     if (total.input_tokens, total.output_tokens) != (steps.input_tokens, steps.output_tokens):
         talk.remark("final_metrics_differ_from_steps")
     return replace(total, requests=steps.requests)

@@ -94,7 +94,9 @@ def _convert(
     # needs what --help does not
     from gradestack_plugins.archives.forms import as_atif, as_jsonl  # noqa: PLC0415
 
-    count, lost_fields, skipped = 0, Counter[str](), Counter[str]()
+    count = 0
+    lost_fields = Counter[str]()
+    skipped = Counter[str]()
 
     def echo_warning(line: str) -> None:
         click.echo(terminal_line(line), err=True)

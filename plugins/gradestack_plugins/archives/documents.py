@@ -76,7 +76,9 @@ class DocumentReader(WholeDocuments):
     def looks_like(cls, record: Any) -> float | None:
         if cls.records_in(record) is not None:
             return SURE
-        return SURE if isinstance(record, dict) and cls.is_record(record) else 0.0
+        if isinstance(record, dict) and cls.is_record(record):
+            return SURE
+        return 0.0
 
     @override
     def files(self, inputs: Inputs, index: Any) -> Iterator[RecordFile]:

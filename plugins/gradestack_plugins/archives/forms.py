@@ -95,7 +95,9 @@ def _shown(sample: Sample, name: str) -> str:
 
 
 def _without_text(call: ToolCall) -> ToolCall:
-    return call if call.arguments is None else replace(call, raw_arguments=None)
+    if call.arguments is None:
+        return call
+    return replace(call, raw_arguments=None)
 
 
 def _as_said(message: Message) -> Message:
@@ -112,7 +114,9 @@ def _as_said(message: Message) -> Message:
 def _line(sample: Sample, fields: Iterable[str]) -> Row:
     """Return some fields of a sample in the jsonl form, with its id."""
     names = set(fields)
-    number = sample.source.id if sample.source is not None else None
+    number = None
+    if sample.source is not None:
+        number = sample.source.id
     row: Row = {"version": _VERSION, "id": sample.id if str(number) != sample.id else number}
     for name in fields:
         value = getattr(sample, name)
@@ -141,7 +145,9 @@ def _plain(value: Any) -> Any:
         return list(map(_plain, value))
     if isinstance(value, Mapping):
         are_rules = any(isinstance(inner, Rule) for inner in value.values())
-        return {key: _plain(inner) for key, inner in value.items()} if are_rules else value
+        if are_rules:
+            return {key: _plain(inner) for key, inner in value.items()}
+        return value
     return _plain_struct(value) if isinstance(value, msgspec.Struct) else value
 
 
@@ -353,7 +359,10 @@ class _Trajectory:
                 suffix = f"_{identifier}" if identifier else ""
                 identifier = f"call_{len(self._ids) + 1}{suffix}"
             self._ids.add(identifier)
-            arguments = {} if call.arguments is None else dict(call.arguments)
+            if call.arguments is None:
+                arguments = {}
+            else:
+                arguments = dict(call.arguments)
             entry = {"tool_call_id": identifier, "function_name": call.name, "arguments": arguments}
             step.setdefault("tool_calls", []).append(entry)
             self._entries.append(entry)
@@ -377,7 +386,10 @@ class _Trajectory:
                 )
                 del self._open[number]
                 return
-        step = self._steps[-1] if self._steps else self._add_step("system", None)
+        if self._steps:
+            step = self._steps[-1]
+        else:
+            step = self._add_step("system", None)
         self._add_result(step, None, message.content, name=message.name)
 
     def _add_result(
@@ -441,7 +453,9 @@ class _Trajectory:
 
 def _is_part(part: Any) -> bool:
     """Return whether a part of a content has the form of ATIF's."""
-    kind = part.get("type") if isinstance(part, dict) else None
+    kind = None
+    if isinstance(part, dict):
+        kind = part.get("type")
     if kind == "text":
         return part.keys() == {"type", "text"} and isinstance(part["text"], str)
     is_medium = kind in {"image", "audio"} and part.keys() == {"type", "source"}

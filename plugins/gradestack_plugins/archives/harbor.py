@@ -38,7 +38,9 @@ class Harbor(Atif):
     @classmethod
     @override
     def sniff(cls, path: Path, head: bytes) -> float:
-        return _SURE if path.is_dir() and next(_results_below(path, _LOOKED_AT), None) else 0.0
+        if path.is_dir() and next(_results_below(path, _LOOKED_AT), None):
+            return _SURE
+        return 0.0
 
     @override
     def files(self, inputs: Inputs, index: Any) -> Iterator[RecordFile]:

@@ -132,7 +132,9 @@ class Promptfoo(DocumentReader):
         if {"stats", "table"} <= summary.keys():
             return _number_tests(rows)
         looked_at = [row for row in rows[: cls.sniffed] if isinstance(row, dict)]
-        return rows if "evalId" in value or any(map(cls.is_record, looked_at)) else None
+        if "evalId" in value or any(map(cls.is_record, looked_at)):
+            return rows
+        return None
 
     @classmethod
     @override
@@ -157,7 +159,9 @@ class Promptfoo(DocumentReader):
         talk.read([*question, *_reply_entries(row.response.get("output"))])
         talk.remark_amounts([row.cost, row.latency_ms])
         reason = row.failure_reason
-        failure = _FAILURES.get(reason) if isinstance(reason, int) else None
+        failure = None
+        if isinstance(reason, int):
+            failure = _FAILURES.get(reason)
         about = {
             "prompt": row.prompt.label,
             "description": test.description,
@@ -167,7 +171,10 @@ class Promptfoo(DocumentReader):
         verdicts = {**row.named_scores, "success": row.success, "score": row.score}
         tokens = at(row.response, "token_usage")
         usage = _with_amounts(usage_of(tokens), row.cost, _seconds_of(row.latency_ms))
-        model = row.provider.get("id") if isinstance(row.provider, dict) else row.provider
+        if isinstance(row.provider, dict):
+            model = row.provider.get("id")
+        else:
+            model = row.provider
         sample = log_sample(
             named(row.test_idx, fallback_id, facets=facets),
             talk,
@@ -347,7 +354,8 @@ class DeepEval(DocumentReader):
         talk.remark_amounts([case.token_cost, case.completion_time])
         cost, seconds = as_amount(case.token_cost), as_amount(case.completion_time)
         if cost is not None or seconds is not None:
-            cost = spent.get("cost_usd") if cost is None else cost
+            if cost is None:
+                cost = spent.get("cost_usd")
             spent = {**spent, "cost_usd": cost, "seconds": seconds}
         facets = _scalars(case.additional_metadata or case.metadata or {})
         facets |= {"tags": case.tags} if case.tags else {}
@@ -376,7 +384,10 @@ def _read_turns(case: _Case, talk: Conversation) -> None:
     if case.input is not None:
         question_message = Message(role="user", content=case.input)
         talk.add_question(question_message, talk.text_of(case.input, "\n") or "")
-    spans = as_list(at(case.trace, "tool_spans")) if case.tools_called is None else []
+    if case.tools_called is None:
+        spans = as_list(at(case.trace, "tool_spans"))
+    else:
+        spans = []
     reply = {"role": "assistant", "content": case.actual_output}
     _read_turn(reply, spans or case.tools_called, talk)
 
@@ -455,7 +466,8 @@ def _made_call(tool: dict[str, Any], talk: Conversation) -> ToolCall:
     """Add a recorded tool call to the conversation, finished if it has an output or error."""
     arguments = parse_arguments(at(tool, "input_parameters", "input"))
     call = talk.add_call("function", None, tool.get("name"), arguments)
-    output, error = tool.get("output"), text_or_none(tool.get("error"))
+    output = tool.get("output")
+    error = text_or_none(tool.get("error"))
     if output is not None or error is not None:
         form = error_form(output)
         if form is None:

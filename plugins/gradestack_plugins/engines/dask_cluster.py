@@ -126,7 +126,9 @@ class Cluster:
         None when what became of it is lost, so that it must be done again.
         """
         try:
-            return None if future.status in _LOST else (True, self._result(future))
+            if future.status in _LOST:
+                return None
+            return (True, self._result(future))
         except KilledWorker:
             return False, None
         except (GradestackError, MemoryError) as error:

@@ -36,7 +36,8 @@ class LocalWorkers:
         self.count = count
         self.processes: list[subprocess.Popen[bytes]] = []
         self._stillborn = 0
-        self._directory, self._log = directory, directory / "log"
+        self._directory = directory
+        self._log = directory / "log"
         module = "gradestack_plugins.engines.dask_local"
         # -P: Python would import from the working directory first, even its own library
         self._command = [

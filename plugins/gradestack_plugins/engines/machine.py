@@ -105,7 +105,9 @@ def memory_share(size: str | None, workers: int) -> int | None:
     if size is not None:
         return parse_size(size)
     free = free_memory()
-    return None if free is None else int(_SHARE * free / workers)
+    if free is None:
+        return None
+    return int(_SHARE * free / workers)
 
 
 def limit_memory(size: int) -> None:
@@ -122,7 +124,10 @@ def limit_memory(size: int) -> None:
 
     _, hard = resource.getrlimit(resource.RLIMIT_DATA)
     wanted = allocated() + size
-    soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    if hard == resource.RLIM_INFINITY:
+        soft = wanted
+    else:
+        soft = min(wanted, hard)
     with contextlib.suppress(OSError, ValueError):
         resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
 

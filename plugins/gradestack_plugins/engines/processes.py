@@ -52,7 +52,10 @@ TRIES = 2
 
 def out_of_memory(shard: Shard, memory: int | None) -> PluginError:
     """Return the error of a range whose figures take more memory than a worker has."""
-    size = "" if memory is None else f" ({memory / 2**20:,.0f} MiB)"
+    if memory is None:
+        size = ""
+    else:
+        size = f" ({memory / 2**20:,.0f} MiB)"
     problem = f"the range from byte {shard.start} does not fit into a worker's memory{size}"
     command = "`gradestack plugins describe NAME` says whether one does"
     return PluginError(
@@ -323,7 +326,9 @@ class Member:
         way = context()
         self.line, theirs = way.Pipe()
         # Not a daemon: a grader may start processes of its own, as it may with any other engine.
-        forker = os.getpid() if way.get_start_method() == "fork" else None
+        forker = None
+        if way.get_start_method() == "fork":
+            forker = os.getpid()
         self._process = way.Process(
             target=_serve, args=(theirs, work, shards, memory, forker, os.environ.get(_SAFE_PATH))
         )
@@ -485,7 +490,9 @@ class _Run(InOrder):
                 self.done[first] = self.grade_lost(first, why)
 
     def _why(self, shard: Shard, code: int | None) -> PluginError | None:
-        return out_of_memory(shard, self.memory) if code == OUT_OF_MEMORY else None
+        if code == OUT_OF_MEMORY:
+            return out_of_memory(shard, self.memory)
+        return None
 
     def _miscarried(self, code: int | None) -> None:
         self.stillborn += 1

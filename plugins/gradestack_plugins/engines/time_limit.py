@@ -65,7 +65,8 @@ def process_limit(seconds: float | None) -> Iterator[None]:
     if seconds is None:
         yield
         return
-    most, dog = seconds + GRACE, Watchdog(threading.get_ident())
+    most = seconds + GRACE
+    dog = Watchdog(threading.get_ident())
 
     def poll() -> None:
         faulthandler.dump_traceback_later(most, exit=True, file=_nowhere())

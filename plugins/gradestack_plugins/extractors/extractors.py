@@ -154,7 +154,10 @@ class Pattern(Extractor):
             raise ValueError(
                 f"pattern {self.pattern!r} is not a regular expression: {error}"
             ) from error
-        highest = max(groups - 1, 0) if self.search_all and groups > 1 else groups
+        if self.search_all and groups > 1:
+            highest = max(groups - 1, 0)
+        else:
+            highest = groups
         ignored = self.search_all and groups <= 1
         if not ignored and not 0 <= self.group <= highest:
             counted = "element of the tuples" if self.search_all else "group of the pattern"
@@ -217,7 +220,9 @@ class ToolArguments(Extractor):
         call, _ = call_and_messages
         if call.raw_arguments is not None:
             return call.raw_arguments
-        return "" if call.arguments is None else compact(dict(call.arguments))
+        if call.arguments is None:
+            return ""
+        return compact(dict(call.arguments))
 
 
 @attrs.frozen(kw_only=True)
@@ -266,7 +271,9 @@ class MemoryBlock(Extractor):
                 blocks = as_map(blocks).get(key)
             if isinstance(blocks, list | tuple):
                 labelled = [block for block in map(as_map, blocks) if block.get("label") == label]
-                return as_text(labelled[0].get("value")) if labelled else ""
+                if labelled:
+                    return as_text(labelled[0].get("value"))
+                return ""
             if isinstance(blocks, Mapping):
                 return as_text(blocks.get(label))
         raise LookupError(

@@ -172,20 +172,26 @@ class Asker:
 
     def __attrs_post_init__(self) -> None:
         self._spent, self._reserved, self._mode = 0.0, 0.0, 0
-        self._open_at, self._slot, self._shown = 0.0, 0.0, time.monotonic()
+        self._open_at = 0.0
+        self._slot = 0.0
+        self._shown = time.monotonic()
         self._stop: GradestackError | None = None
         self._has_form, self._formless = False, 0
 
     @property
     def spent_text(self) -> str:
         """The money that was spent, as far as prices are known."""
-        return f", cost {self._spent:.4f} USD" if self._endpoint.price else ""
+        if self._endpoint.price:
+            return f", cost {self._spent:.4f} USD"
+        return ""
 
     def __call__(
         self, judged: Judged, todo: Iterator[tuple[Request, int]], record: Recorder
     ) -> str:
         """Ask for a judge's requests; return why some have no reply."""
-        self._judged, self._record, self._endpoint = judged, record, judged.endpoint
+        self._judged = judged
+        self._record = record
+        self._endpoint = judged.endpoint
         if self.max_cost is not None and not self._endpoint.price:
             price = "judge.price: {input: …, output: …} per million tokens"
             raise ConfigError(f"--max-cost needs the rubric's {price}")
@@ -198,7 +204,9 @@ class Asker:
             raise self._stop
         done = self.counts - before  # those before are another judge's
         codes = [f"{done[code]:,} {code}" for code in sorted(REPLY_CODES) if done[code]]
-        listed = f" ({', '.join(codes)})" if codes else ""
+        listed = ""
+        if codes:
+            listed = f" ({', '.join(codes)})"
         requests = f"{done['requests']:,} requests{self.spent_text}"
         self.say(f"{done['judged']:,} judged{listed}, {requests}")
         if self.stopped:
@@ -250,7 +258,10 @@ class Asker:
                 self._note_formless(reply.content or "")
                 if len(rejected) >= self.repairs or self._over:
                     break
-                content = None if reply.content is None else self._clean(reply.content)
+                if reply.content is None:
+                    content = None
+                else:
+                    content = self._clean(reply.content)
                 rejected.append({"code": code, "content": content, "mode": MODES[mode]})
                 mode = min(mode + 1, len(MODES) - 1)
             self._record(request, vote, self._redacted(request, reply), MODES[mode], rejected)
@@ -322,7 +333,10 @@ class Asker:
             status, body, wait = await self._send(request.body(vote, MODES[mode]))
             is_fine = 200 <= status < 300
             reply = self._read(body) if is_fine else None
-            tokens = Tokens() if is_fine or not status else Tokens(0, 0)
+            if is_fine or not status:
+                tokens = Tokens()
+            else:
+                tokens = Tokens(0, 0)
             if reply is not None:
                 tokens = reply.usage
             spent = worst
@@ -339,7 +353,9 @@ class Asker:
         default = "it refuses the request"
         if status in _REDIRECTS:
             default = "it redirects, which is not followed"
-        advice = self._address_advice if status in (*_REDIRECTS, 404, 405) else ""
+        advice = ""
+        if status in (*_REDIRECTS, 404, 405):
+            advice = self._address_advice
         problem = f"{_REFUSED.get(status, default)}{detail}{advice}"
         raise ConfigError(f"the judge's server says HTTP {status}: {problem}")
 
@@ -378,7 +394,8 @@ class Asker:
         if self._over:
             raise _GivenUp
         self.counts["requests"] += 1
-        content, latest = bytearray(), time.monotonic() + self.timeout
+        content = bytearray()
+        latest = time.monotonic() + self.timeout
         url, data = self._connection.url, dumps(body).encode()
         try:
             async with self._client.stream("POST", url, content=data) as response:
@@ -402,10 +419,12 @@ class Asker:
         except JsonProblem:
             return None
         choice = as_map(next(iter(as_list(data.get("choices"))), None))
-        message, usage = choice.get("message"), as_map(data.get("usage"))
+        message = choice.get("message")
+        usage = as_map(data.get("usage"))
         if not isinstance(message, Mapping) or choice.get("error"):  # of a model behind the server
             return None
-        content, refusal = message.get("content"), as_text(message.get("refusal"))
+        content = message.get("content")
+        refusal = as_text(message.get("refusal"))
         if isinstance(content, list):
             parts = [*map(as_map, content)]
             content = "".join([as_text(part.get("text")) for part in parts])
@@ -429,7 +448,10 @@ class Asker:
         A secret may be a word of the form asked for. What the reply comes to is the same: where it
         would not be, secrets are looked for in the texts of its JSON alone.
         """
-        finish = reply.finish if reply.finish in _FINISHES else self._clean(reply.finish)
+        if reply.finish in _FINISHES:
+            finish = reply.finish
+        else:
+            finish = self._clean(reply.finish)
         content, refusal, model = (
             None if text is None else self._clean(text)
             for text in (reply.content, reply.refusal, reply.model)
@@ -463,7 +485,9 @@ class Asker:
 
 
 def _token_count(value: Any) -> int | None:
-    return value if type(value) is int and 0 <= value < 1 << 53 else None
+    if type(value) is int and 0 <= value < 1 << 53:
+        return value
+    return None
 
 
 def _valid(text: str) -> str:

@@ -76,7 +76,10 @@ def verdict_of_people(labels: Labels, sample: Sample, criterion: str | None = No
     """
     if not labels:
         return None
-    run = None if sample.run is None else str(sample.run)
+    if sample.run is None:
+        run = None
+    else:
+        run = str(sample.run)
     for model_and_run in product((sample.model, None), (run, None)):
         label = labels.get((sample.id, *model_and_run, criterion))
         if label:
@@ -383,7 +386,8 @@ def _lang_reiczigel(
     z = NormalDist().inv_cdf((1 + confidence) / 2)
     weight = z * z
     rate = (passed + weight / 2) / (n + weight)
-    passes, fails = both + people + 2, judge + none + 2
+    passes = both + people + 2
+    fails = judge + none + 2
     sensitivity = (both + 1) / passes
     specificity = (none + 1) / fails
     youden = sensitivity + specificity - 1

@@ -168,8 +168,14 @@ def _print_samples(
     sampled: list[tuple[str, list[str]]] = []
     for sample, _ in stream(files, {"id": lambda _: True}, reader=reader, dataset=dataset):
         key = [sample.id, sample.model or "", "" if sample.run is None else str(sample.run)]
-        question = sample.input if isinstance(sample.input, str) else compact(sample.input)
-        text = dumps(shown_run(sample, ("turns",))) if sample.text is None else sample.text
+        if isinstance(sample.input, str):
+            question = sample.input
+        else:
+            question = compact(sample.input)
+        if sample.text is None:
+            text = dumps(shown_run(sample, ("turns",)))
+        else:
+            text = sample.text
         digest = hashlib.sha256(dumps(key).encode()).hexdigest()
         sampled.append((digest, [*key, "", question, text]))
         if len(sampled) > 4 * number:

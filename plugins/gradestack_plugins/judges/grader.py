@@ -109,7 +109,9 @@ class Criterion(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         """Return the worth of a verdict, 0 to 1; None where it is unclear."""
         low, high = self.scale or (0, 1)
         number = verdict if self.scale else {"pass": 1, "fail": 0}.get(verdict)
-        return None if number is None else (number - low) / (high - low)
+        if number is None:
+            return None
+        return (number - low) / (high - low)
 
 
 class Rubric(
@@ -404,7 +406,9 @@ def _majority(verdicts: Sequence[str]) -> str:
     """Return the verdict of more than half of the votes; a tie fails unless it is unclear."""
     if 2 * verdicts.count("pass") > len(verdicts):
         return "pass"
-    return "unclear" if 2 * verdicts.count("fail") < len(verdicts) else "fail"
+    if 2 * verdicts.count("fail") < len(verdicts):
+        return "unclear"
+    return "fail"
 
 
 def _cut(text: str, most: int) -> str:
@@ -509,7 +513,10 @@ class LettaJudge(LabelledJudge):
         if (self.prompt is None) == (self.prompt_path is None):
             raise ValueError("give either prompt or prompt_path")
         try:
-            asked = self.prompt if self.prompt_path is None else read_text(self.prompt_path)
+            if self.prompt_path is None:
+                asked = self.prompt
+            else:
+                asked = read_text(self.prompt_path)
         except (OSError, UnicodeDecodeError) as error:
             why = getattr(error, "strerror", None) or error
             raise ValueError(f"prompt_path: {self.prompt_path} cannot be read: {why}") from error

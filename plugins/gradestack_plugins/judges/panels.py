@@ -50,11 +50,16 @@ def _judge(about: Report, key: str, metrics: Mapping[str, Any]) -> Iterator[bloc
     yield blocks.Matrix(rows, columns, [[both, judge], [people, none]], "Labelled samples")
     known = [figures[name] for name in figures if as_number(metrics.get(name)) is not None]
     yield blocks.Figures(known, "Judge against labels")
-    number = 0 if "labels_of" in metrics else judge + people
+    if "labels_of" in metrics:
+        number = 0
+    else:
+        number = judge + people
     if number and about.has_rows:
         first = islice(_disagreements(about, key), _MOST)
         listed = {f"{n}. {name}": cells for n, (name, cells) in enumerate(first, 1)}
-        more = f", the first {_MOST} of {number:,}" if number > _MOST else ""
+        more = ""
+        if number > _MOST:
+            more = f", the first {_MOST} of {number:,}"
         title = f"Where they disagree{more}"
         yield blocks.Table(["Judge / people", "Judge's reason"], listed, title, "Sample")
 
@@ -83,7 +88,9 @@ def _disagreements(about: Report, key: str) -> Iterator[tuple[str, list[blocks.C
         if grade.get("state") != "graded" or "gold" not in grade:
             continue
         score = as_number(grade.get("score")) or 0
-        judge = "pass" if grade.get("passed", score >= 1) else "fail"
+        judge = "fail"
+        if grade.get("passed", score >= 1):
+            judge = "pass"
         if judge != grade["gold"]:
             sample = as_text(as_map(row["sample"]).get("id"))
             verdicts = blocks.Link(f"{judge} / {grade['gold']}", position=position)

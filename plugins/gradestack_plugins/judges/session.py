@@ -147,12 +147,17 @@ def _ask_missing(
     missing = _Missing(suite, key, judged, again)
     requests = [request for request, _ in missing.requests(known, say)]
     number, total = len(requests), len(missing.places)
-    worst = f"; at most {_most_tokens(requests, judged.endpoint)}" if number else ""
+    worst = ""
+    if number:
+        worst = f"; at most {_most_tokens(requests, judged.endpoint)}"
     say(f"{key}: {number:,} to ask, {len(known):,} on record{worst}")
     if estimate:
         return ""
     if offline and number:
-        many = "1 judgement" if number == 1 else f"{number:,} judgements"
+        if number == 1:
+            many = "1 judgement"
+        else:
+            many = f"{number:,} judgements"
         unasked = f"{many} of {key} have no stored verdict, and --offline does not ask"
         return "; ".join(filter(None, [unasked, _without_verdict(key, missing.codes, total)]))
     if not (number or part.exists()):
@@ -211,11 +216,14 @@ class _Missing:
 def _most_tokens(requests: Sequence[Request], endpoint: Endpoint) -> str:
     """Return the most tokens that requests take, and their cost."""
     tokens = [request.most_tokens for request in requests]
-    tokens_in, tokens_out = sum(most for most, _ in tokens), sum(most for _, most in tokens)
+    tokens_in = sum(most for most, _ in tokens)
+    tokens_out = sum(most for _, most in tokens)
     out = "out as many as the model likes: no max_tokens"
     if tokens_out:
         cost = endpoint.cost(tokens_in, tokens_out)
-        dollars = f", cost at most {cost:.4f} USD" if endpoint.price else ""
+        dollars = ""
+        if endpoint.price:
+            dollars = f", cost at most {cost:.4f} USD"
         out = f"{tokens_out:,} out{dollars}"
     return f"{tokens_in:,} tokens in, {out}"
 

@@ -94,7 +94,10 @@ def _part_problem(key: str, grade: Grade) -> Grade | None:
         why = (fault.message or fault.code) if fault else "it failed"
         return failed(Fault(category="grading", code="part_failed", message=f"{key}: {why}"))
     if score is None:
-        first = grade.reasons[0] if grade.reasons else Reason(code="")
+        if grade.reasons:
+            first = grade.reasons[0]
+        else:
+            first = Reason(code="")
         why = first.message or first.code
         return skipped("part_skipped", f"{key} has no grade{': ' * bool(why)}{why}")
     if not 0 <= score <= 1:

@@ -57,7 +57,8 @@ def _kind_of(about: Report, key: str) -> str:
 
 def _answer(row: Mapping[str, Any], position: int) -> blocks.Answer:
     """Build the entry of a row: question, expected text, text given, verdict."""
-    sample, expected = as_map(row.get("sample")), as_map(row.get("expected"))
+    sample = as_map(row.get("sample"))
+    expected = as_map(row.get("expected"))
     question = _text(sample.get("input")) or as_text(sample.get("id")) or "(no question)"
     return blocks.Answer(
         question=blocks.Link(question, position=position),

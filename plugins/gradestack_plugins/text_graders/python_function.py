@@ -108,7 +108,9 @@ class PythonFunction(Function):
 
 def _imported(file: Path | None, module: str | None) -> ModuleType:
     try:
-        return load_file(file) if file is not None else importlib.import_module(str(module))
+        if file is not None:
+            return load_file(file)
+        return importlib.import_module(str(module))
     except ConfigError as error:
         raise ValueError(str(error)) from error
     except (Exception, SystemExit) as error:

@@ -76,7 +76,9 @@ def _shown(value: JSON) -> JSON:
         return f"an object with {len(value)} key(s)"
     if isinstance(value, list):
         return f"a list of {len(value)}"
-    return f"{value[:_SHOWN]}…" if isinstance(value, str) and len(value) > _SHOWN else value
+    if isinstance(value, str) and len(value) > _SHOWN:
+        return f"{value[:_SHOWN]}…"
+    return value
 
 
 @attrs.frozen(kw_only=True)
@@ -214,7 +216,9 @@ class JsonEqual(TextGrader):
 
 
 def _kind(value: JSON) -> type:
-    return float if isinstance(value, int | float) and not isinstance(value, bool) else type(value)
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return float
+    return type(value)
 
 
 def first_difference(expected: JSON, actual: JSON) -> tuple[str, JSON, JSON] | None:
@@ -283,11 +287,15 @@ class NumericClose(TextGrader):
         if wanted is None:
             why = f"the ground truth is no number: {_shown(reference)}"
             return _broken("truth_not_a_number", why)
-        numbers = [text] if self.number == "whole" else _INSIDE.findall(text) or [""]
+        if self.number == "whole":
+            numbers = [text]
+        else:
+            numbers = _INSIDE.findall(text) or [""]
         number = read_number(numbers[-1 if self.number == "last" else 0])
         if number is None:
             return _wrong("not_a_number", "the submission holds no number", actual=text)
-        absolute, relative = Fraction(repr(self.abs_tol)), Fraction(repr(self.rel_tol))
+        absolute = Fraction(repr(self.abs_tol))
+        relative = Fraction(repr(self.rel_tol))
         if abs(number - wanted) <= max(absolute, relative * abs(wanted)):
             return _right("within the tolerance")
         return _wrong("too_far", "outside the tolerance", reference.strip(), text.strip())
@@ -356,7 +364,9 @@ class OneOf(TextGrader):
         return _wrong("not_accepted", "none of the accepted texts", shown, sample.text)
 
     def _folded(self, text: str) -> str:
-        return text.strip().lower() if self.ignore_case else text.strip()
+        if self.ignore_case:
+            return text.strip().lower()
+        return text.strip()
 
     def _accepted(self, truth: str | tuple[str, ...] | None) -> tuple[str, ...] | None:
         """Split a truth into accepted texts: by the separator, as a JSON list, or not at all.
@@ -446,7 +456,8 @@ class Tool(TextGrader):
             other = "`kind: python_function` with `file` or `module` and `name`"
             problem = f"{self.function!r} is Python code: {needed}"
             raise ValueError(f"{problem}, or as a grader of its own {other}")
-        hint, known = suggest(self.function, BUILT_IN), ", ".join(BUILT_IN)
+        hint = suggest(self.function, BUILT_IN)
+        known = ", ".join(BUILT_IN)
         problem = f"no text grader is called {self.function!r}{hint}"
         raise ValueError(f"{problem}; there are: {known}")
 

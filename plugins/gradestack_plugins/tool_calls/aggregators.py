@@ -69,7 +69,9 @@ def _f1(precision: float | None, recall: float | None) -> float | None:
     if precision is None and recall is None:
         return None
     below = (precision or 0) + (recall or 0)
-    return 2 * (precision or 0) * (recall or 0) / below if below else 0.0
+    if below:
+        return 2 * (precision or 0) * (recall or 0) / below
+    return 0.0
 
 
 def _rates(right: float, wrong: float, missing: float, unknown: float) -> tuple[float | None, ...]:
@@ -189,7 +191,9 @@ def _contribution(grade: Grade) -> dict[str, float]:
         numbers["required"] = as_count(counts.get("required"))
     if required_credit is not None:
         numbers["required_credit"] = required_credit
-    precision, recall, f1 = parts.get("precision"), parts.get("recall"), parts.get("f1")
+    precision = parts.get("precision")
+    recall = parts.get("recall")
+    f1 = parts.get("f1")
     if precision is not None and recall is not None:
         numbers["scored"], numbers["precision"], numbers["recall"] = 1, precision, recall
         numbers["f1"] = (_f1(precision, recall) if f1 is None else f1) or 0
@@ -263,7 +267,10 @@ def _count_calls(calls: Iterable[tuple[Sequence[Any], int]]) -> dict[str, _Tool]
         if name is None:
             continue
         tool = tools.setdefault(name, _Tool())
-        called = tool if label is None else tools.setdefault(label, _Tool())
+        if label is None:
+            called = tool
+        else:
+            called = tools.setdefault(label, _Tool())
         for call, number in zip(CALLS, counts, strict=True):
             (called if call in {"made", "extra"} else tool).calls[call] += number * times
         for outcome, pointers in as_map(arguments).items():

@@ -106,7 +106,9 @@ def _grade_without_reference(sample: Sample, category: str) -> Grade:
     # the program looks at the ground truth once calls are decoded
     made = [Made(index, call) for index, call in enumerate(sample.calls or ())]
     problem = bfcl.decoding_problem(made)
-    return failed(_UNUSABLE) if problem is None else _wrong(problem)
+    if problem is None:
+        return failed(_UNUSABLE)
+    return _wrong(problem)
 
 
 def _grade_of_failed_run(sample: Sample) -> Grade:
@@ -123,7 +125,10 @@ def _grade_of_failed_run(sample: Sample) -> Grade:
         return skipped("not_expressible", _JAVA)
     if any(call.turn is not None for call in expected or ()):
         return skipped("not_expressible", bfcl.EXECUTED)
-    message = sample.error.message if sample.error is not None else "the run ended in an error"
+    if sample.error is not None:
+        message = sample.error.message
+    else:
+        message = "the run ended in an error"
     reason = Reason(code="run_error", message=message)
     counts = _counts(sample, 0)
     return Grade(score=0.0, passed=False, reasons=(reason,), rationale=message, counts=counts)

@@ -68,7 +68,9 @@ class Made:
 
 def name_of(name: Any) -> str:
     """Return a tool's name; one that is no text is shown in brackets, so that it equals no text."""
-    return name if isinstance(name, str) else f"({compact(name)})"
+    if isinstance(name, str):
+        return name
+    return f"({compact(name)})"
 
 
 def arguments_of(arguments: Mapping[str, Any] | None) -> Arguments:
@@ -116,7 +118,9 @@ def _steps(pointer: str) -> list[str]:
 
 def _dotted(pointer_or_path: str) -> str:
     """Return a JSON pointer as keys with dots in between."""
-    return ".".join(_steps(pointer_or_path)) if pointer_or_path.startswith("/") else pointer_or_path
+    if pointer_or_path.startswith("/"):
+        return ".".join(_steps(pointer_or_path))
+    return pointer_or_path
 
 
 @attrs.frozen(kw_only=True)
@@ -296,7 +300,9 @@ def share_of(expected: Expected, made: Made, diff: Diff, terms: Terms) -> Share:
     if expected.requestor is not None and expected.requestor != made.requestor:
         return NOTHING
     has_text = expected.raw is not None or made.raw is not None
-    return NOTHING if has_text and terms.mode != "ignore" else diff.share
+    if has_text and terms.mode != "ignore":
+        return NOTHING
+    return diff.share
 
 
 def value_of(call: Expected | Made, terms: Terms) -> object:

@@ -206,7 +206,10 @@ class ToolCalls(Grader):
 
     def _best(self, sample: Sample, made: Sequence[ToolCall]) -> Grade:
         """Return the grade by the list of expected calls that gives the best one."""
-        metadata = {} if self._preset is None else {"preset": self._preset.full_name}
+        if self._preset is None:
+            metadata = {}
+        else:
+            metadata = {"preset": self._preset.full_name}
         if self._options.count == "executed":
             if any(call.status is None for call in made):
                 message = "not every call's execution is recorded"

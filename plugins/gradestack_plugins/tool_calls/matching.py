@@ -38,7 +38,8 @@ def heaviest(weights: Weights) -> Columns:
     have. So a pair's profit is its weight, with the place of its column in digits of a base behind
     it that no sum carries over.
     """
-    rows, columns = len(weights), len(weights[0]) if weights else 0
+    rows = len(weights)
+    columns = len(weights[0]) if weights else 0
     if not columns:
         return [None] * rows
     base, size = columns + 1, max(rows, columns)
@@ -62,7 +63,8 @@ def in_order(weights: Weights) -> Columns:
     best = [[0] * (columns + 1)]
     """Of the rows from one on, the last first: the heaviest weight from each column on."""
     for line in reversed(weights):
-        below, here = best[-1], [0] * (columns + 1)
+        below = best[-1]
+        here = [0] * (columns + 1)
         for column in reversed(range(columns)):
             taken_here = line[column] + below[column + 1]
             here[column] = max(below[column], here[column + 1], taken_here)
@@ -71,7 +73,8 @@ def in_order(weights: Weights) -> Columns:
     chosen: Columns = [None] * len(weights)
     start = 0
     for row, line in enumerate(weights):
-        most, below = best[row][start], best[row + 1]
+        most = best[row][start]
+        below = best[row + 1]
         for column in range(start, columns):
             weight = line[column]
             if weight and weight + below[column + 1] == most:
@@ -162,7 +165,10 @@ def first_fits(
             yield call, None
             continue
         yield call, left[index]
-        left = left[index + 1 :] if in_order else left[:index] + left[index + 1 :]
+        if in_order:
+            left = left[index + 1 :]
+        else:
+            left = left[:index] + left[index + 1 :]
 
 
 def all_fit(
@@ -286,7 +292,9 @@ class Matching:
 
     def share(self, expected: Expected, made: Made) -> Share:
         """Return the share of two calls that is right."""
-        return self.pair(expected, made).share if made.name in expected.names else NOTHING
+        if made.name in expected.names:
+            return self.pair(expected, made).share
+        return NOTHING
 
     def _has_credit(self, expected: Expected, made: Made) -> bool:
         return self.share(expected, made)[0] > 0
@@ -376,7 +384,8 @@ class Matching:
 
     def _check_block(self, block: Block) -> None:
         """Check the number of pairs in a block; those of equal calls do not count."""
-        expected, made = len(block[0]), len(block[1])
+        expected = len(block[0])
+        made = len(block[1])
         if expected * made > self.options.max_pairs:
             equal = len(self._equal(*block))
             self._check((expected - equal) * (made - equal))

@@ -85,7 +85,10 @@ def score_calls(
         outcomes += _unmatched(matching, missing, extra, code)
         outcomes.sort(key=_place_of)
     required = [call for call in expected if not call.optional]
-    hallucinated = 0 if tools is None else sum([call.name not in tools for call in made])
+    if tools is None:
+        hallucinated = 0
+    else:
+        hallucinated = sum([call.name not in tools for call in made])
     counts = {
         "expected": len(expected),
         "made": len(made),
@@ -175,7 +178,10 @@ def _figures(
     """
     if not required and not weighed:
         return ONE, ONE, ONE
-    precision = (credit[0], credit[1] * weighed) if weighed else ZERO
+    if weighed:
+        precision = (credit[0], credit[1] * weighed)
+    else:
+        precision = ZERO
     recall = ONE if credit[0] else ZERO
     if required:
         recall = (recalled[0], recalled[1] * required)
@@ -233,7 +239,10 @@ def explanation_of(turns: Sequence[Scored], tools: Tools, options: Options) -> d
     items: list[Item] = []
     reasons: list[Reason] = []
     for turn in turns:
-        message = "" if turn.turn is None else f"turn {turn.turn}"
+        if turn.turn is None:
+            message = ""
+        else:
+            message = f"turn {turn.turn}"
         for outcome in turn.outcomes:
             of_outcome = _reasons(outcome, tools, options, message)
             reasons += [] if turn.silent else of_outcome
@@ -307,7 +316,9 @@ def _reasons(outcome: Outcome, tools: Tools, options: Options, message: str) -> 
 
 
 def _wrong_value(pointer: str, wanted: Any, actual: Any, reason: partial[Reason]) -> Reason:
-    code = "wrong_value" if _kind(wanted) == _kind(actual) else "wrong_type"
+    code = "wrong_type"
+    if _kind(wanted) == _kind(actual):
+        code = "wrong_value"
     return reason(code=code, pointer=pointer, expected=wanted, actual=actual)
 
 
@@ -328,4 +339,6 @@ def _reasons_of_extra(
 def _kind(value: Any) -> str:
     if isinstance(value, bool):
         return "boolean"
-    return "number" if isinstance(value, int | float) else type(value).__name__
+    if isinstance(value, int | float):
+        return "number"
+    return type(value).__name__

@@ -132,7 +132,8 @@ class _Masks:
     """Sets of samples as whole numbers, one byte per sample: intersections cost next to nothing."""
 
     def __init__(self, index: RowIndex, base: str) -> None:
-        self._marks, self._data = index.verdicts.marks, index.verdicts.by_grader
+        self._marks = index.verdicts.marks
+        self._data = index.verdicts.by_grader
         self.traits: dict[str, int] = {}
         for trait, positions in traits_of(index, base).items():
             mask = bytearray(len(index.entries))
@@ -225,9 +226,11 @@ def _compare(masks: _Masks, base: str, key: str) -> list[blocks.Cell]:
     if key == base:
         return [""] * len(_COMPARED)
     passed, failed = masks.passed(key), masks.of(key, _LOST)
-    base_passed, base_lost = masks.passed(base), masks.of(base, _LOST)
+    base_passed = masks.passed(base)
+    base_lost = masks.of(base, _LOST)
     same = (passed & base_passed | failed & base_lost).bit_count()
-    more, less = (passed & base_lost).bit_count(), (failed & base_passed).bit_count()
+    more = (passed & base_lost).bit_count()
+    less = (failed & base_passed).bit_count()
     return [same, same + more + less, more, less]
 
 
@@ -243,8 +246,10 @@ def _average(
     for name in sorted(aggregates):
         figures = as_map(aggregates[name])
         for figure, value in figures.items():
-            interval, estimate = as_map(figures.get(f"{figure}_interval")), as_number(value)
-            low, high = as_number(interval.get("low")), as_number(interval.get("high"))
+            interval = as_map(figures.get(f"{figure}_interval"))
+            estimate = as_number(value)
+            low = as_number(interval.get("low"))
+            high = as_number(interval.get("high"))
             is_near = estimate is not None and abs(estimate - average) <= _EQUAL
             if is_near and low is not None and high is not None:
                 return average, (low, high)
@@ -327,7 +332,9 @@ def _agreement(verdicts_of_rules: Sequence[tuple[int, int]]) -> list[Shares]:
 
 def _percent(part: int, every: int) -> int:
     """Return a share in percent, 100 only for all."""
-    return 100 if part == every else min(99, round(100 * part / every))
+    if part == every:
+        return 100
+    return min(99, round(100 * part / every))
 
 
 _NAMES_ONLY = "only names of tools are compared, no arguments"
@@ -357,7 +364,8 @@ _EQUALITY = {
 
 def _softer(code: str, options: Mapping[str, Any], *, part: bool) -> str:
     """Return why a preset passes samples in which the outcome grader found something wrong."""
-    missing, extra = options.get("missing", "allow"), options.get("extra", "allow")
+    missing = options.get("missing", "allow")
+    extra = options.get("extra", "allow")
     is_set = options.get("repeats") == "set"
     if code in _ARGUMENTS:
         return _softer_arguments(code, options, part=part)
@@ -380,7 +388,9 @@ def _softer_arguments(code: str, options: Mapping[str, Any], *, part: bool) -> s
         return _PART
     if options.get("missing", "allow") == options.get("extra") == "allow":
         return _NOT_MADE
-    equality = str(options.get("equality")) if code == "wrong_type" else ""
+    equality = ""
+    if code == "wrong_type":
+        equality = str(options.get("equality"))
     return _EQUALITY.get(equality, _FREE[code])
 
 
@@ -402,7 +412,11 @@ def _harder(trait: str, options: Mapping[str, Any]) -> str:
 
 
 def _silent(state: str, code: str) -> str:
-    why = f": {code.replace('_', ' ')}" if code else ""
+    why = ""
+    if code:
+        why = f": {code.replace('_', ' ')}"
     if state == "failed":
         return f"the original program raises{why}" if code else "the grade is failed"
-    return f"not graded{why}" if state == "skipped" else f"{state.replace('_', ' ')}{why}"
+    if state == "skipped":
+        return f"not graded{why}"
+    return f"{state.replace('_', ' ')}{why}"

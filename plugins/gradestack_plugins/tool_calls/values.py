@@ -75,7 +75,9 @@ def _walk(pointer: str, value: Any) -> Iterator[tuple[str, str, Any]]:
 
 def _json_mark(value: Any) -> Any:
     """Numbers by value, true and false only equal to themselves, NaN to nothing."""
-    return ("boolean", value) if value is True or value is False else _python_mark(value)
+    if value is True or value is False:
+        return ("boolean", value)
+    return _python_mark(value)
 
 
 def _python_mark(value: Any) -> Any:
@@ -86,13 +88,17 @@ def _python_mark(value: Any) -> Any:
         return value if value == value else object()  # noqa: PLR0124 - NaN
     if isinstance(value, Mapping):
         return ("empty", "object")
-    return ("empty", "list") if isinstance(value, list | tuple) else ("odd", repr(value))
+    if isinstance(value, list | tuple):
+        return ("empty", "list")
+    return ("odd", repr(value))
 
 
 def _text_mark(value: Any) -> Any:
     if isinstance(value, Mapping):
         return "{}"
-    return "[]" if isinstance(value, list | tuple) else str(value)
+    if isinstance(value, list | tuple):
+        return "[]"
+    return str(value)
 
 
 _MARKS: Final[Mapping[Equality, Callable[[Any], Any]]] = {

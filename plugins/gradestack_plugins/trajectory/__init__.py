@@ -54,7 +54,10 @@ def trajectory(
     known = {"calls", "tools"} if provides is None else set(provides)
     if "calls" not in known:
         graders = {"usage": graders["usage"]}
-    first = [*samples()] if "calls" in known else []
+    if "calls" in known:
+        first = [*samples()]
+    else:
+        first = []
     has_tools = not first or any(sample.tools for sample in first)
     if "tool_schema" in graders and not ("tools" in known and has_tools):
         del graders["tool_schema"]

@@ -23,7 +23,8 @@ def tool_errors(about: Report) -> Iterable[blocks.Block] | None:
     outcome = as_map(about.summary.get("outcome"))
     if outcome.get("grader") != _GRADER or not about.has_rows:
         return None
-    failed, passed = as_count(outcome.get("failed")), as_count(outcome.get("passed"))
+    failed = as_count(outcome.get("failed"))
+    passed = as_count(outcome.get("passed"))
     if not failed:
         return None
     causes, index = causes_of_run(about), index_of(about)
@@ -50,7 +51,10 @@ def _quote(about: Report, index: RowIndex, cause: Cause) -> blocks.Quote:
     positions = list(islice(_positions(index, cause), _MOST_EXAMPLES))
     tools = ", ".join(part.name for part in cause.parts[:_MOST_TOOLS])
     more = len(cause.parts) - _MOST_TOOLS
-    note = f"{tools} and {more} more" if more > 0 else tools
+    if more > 0:
+        note = f"{tools} and {more} more"
+    else:
+        note = tools
     examples = [
         blocks.Link(index.entries[position].id or "(no id)", position=position)
         for position in positions

@@ -73,7 +73,8 @@ class CallRepeats(Grader):
             return skipped("no_calls", "the run made no call")
         marks = [identity_of(call) or f"#{number}" for number, call in enumerate(calls)]
         repeats = sum(mark == following for mark, following in pairwise(marks))
-        loops, reasons = list(self._loops(marks)), list[Reason]()
+        loops = list(self._loops(marks))
+        reasons = list[Reason]()
         for start, end, period in loops:
             rounds = (end - start) // period
             shown = calls[start : start + min(period, _MOST_NAMES)]

@@ -206,7 +206,10 @@ class SchemaCost:
         address, _, quoted = reference.partition("#")
         fragment = unquote(quoted)
         is_pointer = fragment.startswith("/")
-        targets = [] if is_pointer else list(self._anchors.get(fragment, ()))
+        if is_pointer:
+            targets = []
+        else:
+            targets = list(self._anchors.get(fragment, ()))
         if is_pointer or not fragment:
             values = [value_at(base, fragment) for base in self._bases]
             targets += [value for value in values if isinstance(value, dict | bool)]

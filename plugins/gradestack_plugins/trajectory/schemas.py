@@ -93,7 +93,9 @@ def _violated(validator: Any, value: Any) -> Iterator[Reason]:
         if keyword == "falseSchema":
             # where a keyword's schema is ``false``, it is the keyword that is violated
             path = error.schema_path
-            keyword = path[-1] if path[-1:] in _FALSE else "false"
+            keyword = "false"
+            if path[-1:] in _FALSE:
+                keyword = path[-1]
         pointer = pointer_to(*error.instance_path)
         yield Reason(code=keyword, pointer=pointer, message=error.message[:_SHOWN])
 
@@ -228,4 +230,6 @@ def _with_json_types(value: Any) -> Any:
 
 
 def _json_type(word: Any) -> str | None:
-    return _WORDS.get(word.lower()) if isinstance(word, str) else None
+    if isinstance(word, str):
+        return _WORDS.get(word.lower())
+    return None

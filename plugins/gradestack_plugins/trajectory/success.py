@@ -106,7 +106,9 @@ class ToolSuccess(Grader):
             state, message = self._ended(call)
             by_tool.setdefault(call.name, []).append(state)
             if state != "ok":
-                error = _error_text(call)[:_SHOWN] if state == "error" else ""
+                error = ""
+                if state == "error":
+                    error = _error_text(call)[:_SHOWN]
                 code, message = _CODES[state], message[:_SHOWN]
                 reasons.append(Reason(code=code, subject=call.name, message=message, error=error))
         items = tuple([_item(name, states) for name, states in by_tool.items()])
@@ -132,7 +134,9 @@ class ToolSuccess(Grader):
             for pattern in self.errors:
                 if re.search(pattern, text):
                     return "error", f"errors {pattern}: {text}"
-        form = error_form(call.result) if call.status is None else None
+        form = None
+        if call.status is None:
+            form = error_form(call.result)
         if form is not None:
             return "error", f"{form.type}: {form.message}"
         return state, f"{kind}: {error}" if is_by_table else ""
@@ -147,7 +151,9 @@ def _error_text(call: ToolCall) -> str:
     if call.error:
         return call.error
     form = error_form(call.result)
-    return _text_of(call.result) if form is None else form.message
+    if form is None:
+        return _text_of(call.result)
+    return form.message
 
 
 def _count_commands(calls: Iterable[ToolCall]) -> dict[str, int]:

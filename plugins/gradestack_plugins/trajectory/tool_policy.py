@@ -84,7 +84,9 @@ class CallPattern:
 
     def __str__(self) -> str:
         """Return it as items name it."""
-        return f"{self.tool} {compact(self.arguments)}" if self.arguments else self.tool
+        if self.arguments:
+            return f"{self.tool} {compact(self.arguments)}"
+        return self.tool
 
     def matches(self, call: ToolCall) -> bool:
         """Return whether a call fits it."""
@@ -278,14 +280,18 @@ class ToolPolicy(Grader):
 
     def _contradiction(self) -> str | None:
         """Return the contradiction of two rules, None where there is none."""
-        denied, bounds = set(map(str, self.deny)), self.per_tool
+        denied = set(map(str, self.deny))
+        bounds = self.per_tool
         for name in (*map(str, self.expect), *(name for name in bounds if bounds[name].min)):
             if name in denied:
                 return f"{name} is denied and must be called"
         for order in self.required_order:
             if order in self.forbidden_order:
                 return f"the order {_joined(order)} is both required and forbidden"
-        most = None if self.calls is None else self.calls.max
+        if self.calls is None:
+            most = None
+        else:
+            most = self.calls.max
         numbers = [int(bool(self.expect)), *map(len, self.required_order)]
         numbers += [bound.min or 0 for bound in bounds.values()]
         least = max(numbers)
@@ -317,7 +323,10 @@ class ToolPolicy(Grader):
     def grade(self, sample: Sample) -> Grade:
         calls = sub_agent_grade(sample) or judged_calls(sample, self.count, self.requestor)
         if self.preset is not None:
-            grade = calls if isinstance(calls, Grade) else self._by_preset(self.preset, calls)
+            if isinstance(calls, Grade):
+                grade = calls
+            else:
+                grade = self._by_preset(self.preset, calls)
             return replace(grade, metadata={"preset": self.preset})
         if isinstance(calls, Grade):
             return calls
@@ -381,7 +390,9 @@ class ToolPolicy(Grader):
 
     def _graded(self, checks: Iterable[Check], calls: Sequence[ToolCall]) -> Grade:
         """Grade a run by the share of its checks that it passes; 0 after a fatal denied call."""
-        items, reasons, is_fatal = list[Item](), list[Reason](), False
+        items = list[Item]()
+        reasons = list[Reason]()
+        is_fatal = False
         for name, problems in checks:
             broken = list(islice(problems, _MOST_REASONS))
             items.append(Item(id=name, score=float(not broken)))
@@ -444,7 +455,10 @@ def _permission(
     if any(call.arguments is None for call in calls):
         message = "deepeval takes no call whose arguments are no object"
         return failed(Fault(category="data", code="undecodable_arguments", message=message))
-    allowed = None if allow is None else set(map(str, allow))
+    if allow is None:
+        allowed = None
+    else:
+        allowed = set(map(str, allow))
     refused = set(map(str, deny))
     reasons = []
     for call in calls:
@@ -511,12 +525,17 @@ class PolicyChecks(MemberShares):
 
     @override
     def counts(self, grade: Grade | Item) -> Mapping[str, int]:
-        is_kept = grade.passed is True if isinstance(grade, Grade) else grade.score == 1.0
+        if isinstance(grade, Grade):
+            is_kept = grade.passed is True
+        else:
+            is_kept = grade.score == 1.0
         return {"runs": 1, "kept": int(is_kept)}
 
     @override
     def contribution(self, grade: Grade) -> Mapping[str, float] | None:
-        return None if grade.passed is None else super().contribution(grade)
+        if grade.passed is None:
+            return None
+        return super().contribution(grade)
 
     @override
     def figures_of(self, totals: Mapping[str, float]) -> Mapping[str, float | None]:

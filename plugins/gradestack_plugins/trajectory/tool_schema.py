@@ -133,7 +133,10 @@ class ToolSchema(Grader):
         if self.preset is not None:
             return _mcp_bench(total, calls, items, tuple(reasons))
         checked = total["calls"] - total["unchecked"]
-        grade = Grade(score=total["valid"] / checked) if checked else _NOTHING_CHECKED
+        if checked:
+            grade = Grade(score=total["valid"] / checked)
+        else:
+            grade = _NOTHING_CHECKED
         reasons = [*grade.reasons, *reasons]
         return replace(grade, counts=total, items=items, reasons=tuple(reasons))
 
@@ -180,7 +183,9 @@ _NOTHING_CHECKED: Final = skipped(
 
 
 def _kind_of(reasons: Sequence[Reason]) -> str:
-    return _KINDS.get(reasons[0].code, "violating") if reasons else "valid"
+    if reasons:
+        return _KINDS.get(reasons[0].code, "violating")
+    return "valid"
 
 
 def _count_names(reasons: Sequence[Reason]) -> list[str]:

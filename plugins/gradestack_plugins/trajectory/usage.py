@@ -193,7 +193,8 @@ class UsageTotals(IntervalAggregator):
 
     @override
     def compute(self, grades: Grades) -> Mapping[str, JSON]:
-        runs, values = 0, dict[str, list[float]]()
+        runs = 0
+        values = dict[str, list[float]]()
         for grade, times in grades.counted:
             if grade.score is None:
                 continue

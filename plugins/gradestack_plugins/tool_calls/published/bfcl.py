@@ -77,7 +77,8 @@ def _calls_problem(sample: Sample, made: Sequence[Made]) -> Problem:
     """Return BFCL's name of the error in the calls of a sample, None where all are right."""
     tools = sample.tools or ()
     gold = sample.expected.calls or ()
-    is_single, is_simple = len(gold) == 1, len(tools) == 1
+    is_single = len(gold) == 1
+    is_simple = len(tools) == 1
     checker = "parallel_function_checker_no_order"
     if is_single:
         checker = "simple_function_checker" if is_simple else "multiple_function_checker"
@@ -86,7 +87,9 @@ def _calls_problem(sample: Sample, made: Sequence[Made]) -> Problem:
     if is_single:
         return _call_problem(_wanted(gold[0], tools, only=is_simple), made[0])
     wanted = (_wanted(call, tools) for call in gold)
-    return None if all_fit(wanted, made, _is_right) else f"{checker}:cannot_find_match"
+    if all_fit(wanted, made, _is_right):
+        return None
+    return f"{checker}:cannot_find_match"
 
 
 def _is_right(wanted: Wanted, made: Made) -> bool:
@@ -128,7 +131,9 @@ def _call_problem(wanted: Wanted, call: Made) -> Problem:
         problem = argument_problem(value, wanted.answers[name], tool.parameter(name))
         if problem is not None:
             return problem
-    return f"{checker}:missing_optional" if _lacks(call.arguments, wanted.answers) else None
+    if _lacks(call.arguments, wanted.answers):
+        return f"{checker}:missing_optional"
+    return None
 
 
 def _lacks(arguments: Mapping[str, Any], answers: Mapping[str, Sequence[Any]]) -> bool:
@@ -170,7 +175,9 @@ class Described:
         """Return a parameter by its schema."""
         schema = self.parameters[name]
         kind = _kind_of(schema)
-        items = _kind_of(schema.get("items")) if kind is list else None
+        items = None
+        if kind is list:
+            items = _kind_of(schema.get("items"))
         return Parameter(kind, items, kind is float)
 
 
@@ -258,7 +265,9 @@ def argument_problem(value: Any, answers: Sequence[Any], parameter: Parameter) -
         return None if _plain(value) in texts else "value_error:string"
     if not is_variable and kind is list:
         wanted = [[_plain(option[index]) for index in range(len(option))] for option in answers]
-        return None if list(map(_plain, value)) in wanted else "value_error:list/tuple"
+        if list(map(_plain, value)) in wanted:
+            return None
+        return "value_error:list/tuple"
     return None if value in answers else "value_error:others"
 
 
@@ -271,7 +280,8 @@ def _type_problem(
     variable.
     """
     stated = next((type(option) for option in answers if not _is_left_out(option)), None)
-    is_kind, is_stated = type(value) is kind, stated is not None and type(value) is stated
+    is_kind = type(value) is kind
+    is_stated = stated is not None and type(value) is stated
     if is_kind and (items is None or _has_right_items(value, answers, items)):
         return None, stated is not None and stated is not kind
     if not is_stated:
@@ -299,7 +309,9 @@ def _plain(value: Any) -> Any:
 
     Anything else as it is.
     """
-    return _IGNORED.sub("", value).lower().replace("'", '"') if isinstance(value, str) else value
+    if isinstance(value, str):
+        return _IGNORED.sub("", value).lower().replace("'", '"')
+    return value
 
 
 def _object_problem(value: dict[str, Any], answers: Sequence[Any]) -> Problem:

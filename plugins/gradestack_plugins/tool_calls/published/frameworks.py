@@ -167,7 +167,8 @@ def azure(mode: str, what: str = "") -> Rule:
         if has_parameters:
             _refuse_other_parameters(expected)
         _refuse_texts(expected, made)
-        wanted, done = list(map(step, expected)), list(map(step, made))
+        wanted = list(map(step, expected))
+        done = list(map(step, made))
         if mode == "f1":
             hits = _shared(wanted, done)
             precision, recall, f1 = precision_recall_f1(hits, len(wanted), len(done))
@@ -205,7 +206,9 @@ def _sorted_text(value: Any) -> str:
 
 def _azure_text(value: Any) -> str:
     """Return a parameter as it is compared: only the top level becomes text."""
-    return _sorted_text(value) if isinstance(value, dict | list) else str(value)
+    if isinstance(value, dict | list):
+        return _sorted_text(value)
+    return str(value)
 
 
 # deepeval: tool correctness, with its bookkeeping of used calls by value
@@ -264,7 +267,8 @@ def _heaviest_common(
     for wanted in expected:
         row = [0.0]
         for index, call in enumerate(made):
-            share, best = credit(wanted, call), max(above[index + 1], row[index])
+            share = credit(wanted, call)
+            best = max(above[index + 1], row[index])
             row.append(max(best, above[index] + share) if share > 0 else best)
         above = row
     return above[-1]
@@ -299,7 +303,8 @@ def mlflow(order: str) -> Rule:
         if all(call.compared for call in expected):
             refuse_undecodable((*expected, *made))
             text_of = _mlflow_text
-        wanted, done = list(map(text_of, expected)), list(map(text_of, made))
+        wanted = list(map(text_of, expected))
+        done = list(map(text_of, made))
         return yes_or_no(wanted == done if order == "ordered" else set(wanted) == set(done))
 
     return verdict
@@ -321,7 +326,8 @@ def pydantic_evals(mode: str) -> Rule:
 
     def verdict(expected: Calls, made: Done, _sample: Sample) -> Verdict:
         """Score the names of successful calls by the F1 in the chosen mode."""
-        wanted, done = _names(expected), [call.name for call in made if not call.failed]
+        wanted = _names(expected)
+        done = [call.name for call in made if not call.failed]
         if mode == "exact" or not wanted or not done:
             return Verdict(float(wanted == done))
         if mode == "in_order":
@@ -402,7 +408,8 @@ def ragas_f1(expected: Calls, made: Done, _sample: Sample) -> Verdict:
 
     0 when both are empty.
     """
-    wanted, done = set(map(_hashable_call, expected)), set(map(_hashable_call, made))
+    wanted = set(map(_hashable_call, expected))
+    done = set(map(_hashable_call, made))
     *_, score = precision_recall_f1(len(wanted & done), len(wanted), len(done))
     return Verdict(round(score, 4))
 

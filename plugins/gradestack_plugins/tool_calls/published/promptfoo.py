@@ -31,7 +31,8 @@ _COMMANDS = ("cmd", "command", "commands")
 
 def call_f1(expected: Sequence[Expected], made: Sequence[Made], _sample: Sample) -> Verdict:
     """Return F1 over the sets of names."""
-    wanted, done = {call.name for call in expected}, {call.name for call in made}
+    wanted = {call.name for call in expected}
+    done = {call.name for call in made}
     *_, score = precision_recall_f1(len(wanted & done), len(wanted), len(done))
     return Verdict(score, score >= 1)
 
@@ -70,7 +71,8 @@ def tool_args_match(mode: str) -> Rule:
 
     def verdict(expected: Sequence[Expected], made: Sequence[Made], _sample: Sample) -> Verdict:
         _refuse_unnamed(expected)
-        steps, hits = [step for step in _steps(made) if step[1] != ""], 0
+        steps = [step for step in _steps(made) if step[1] != ""]
+        hits = 0
         for call in expected:
             matches, wanted = _matcher_of(call.name), decoded(call)
             hits += any(matches(name) and agree(value, wanted) for name, value in steps)
@@ -127,7 +129,9 @@ def _units(text: str) -> str:
 
 def _upper(unit: str) -> str:
     upper = unit.upper()
-    return unit if len(upper) != 1 or (ord(unit) > _ASCII and ord(upper) <= _ASCII) else upper
+    if len(upper) != 1 or (ord(unit) > _ASCII and ord(upper) <= _ASCII):
+        return unit
+    return upper
 
 
 def _within(value: Any, wanted: Any) -> bool:

@@ -49,7 +49,10 @@ class Measure(msgspec.Struct, frozen=True):
 
     def ends_of(self, of: Interval) -> list[float]:
         """Return both ends of an interval, in the unit of the threshold."""
-        ends = [of["low"], of["high"]] if "low" in of else []
+        if "low" in of:
+            ends = [of["low"], of["high"]]
+        else:
+            ends = []
         return [self.scale * end for end in ends]
 
 
@@ -131,9 +134,9 @@ def measure_figure(gate: FigureGate, scores: Scores) -> Measure:
         figure = number_at(metric_figures, rest, (metric, component), f"{grader}.{metric}")
     except NoFigure as error:
         return Measure(None, reason=str(error), fields=fields)
-    uncalibrated_reason = (
-        as_map(metric_figures).get("uncalibrated") if component == CALIBRATED else None
-    )
+    uncalibrated_reason = None
+    if component == CALIBRATED:
+        uncalibrated_reason = as_map(metric_figures).get("uncalibrated")
     if component == CALIBRATED and rest == "raw":  # whatever labels there are
         fields |= {"uncalibrated": "raw is not corrected by labels", "on_uncalibrated": "fail"}
     elif uncalibrated_reason:
@@ -175,7 +178,8 @@ def _average(weights: Sequence[Any], sums: Sequence[Any]) -> Any:
         weights: One for each mean.
         sums: For each mean its divisor, then its dividend.
     """
-    counts, totals = sums[::2], sums[1::2]
+    counts = sums[::2]
+    totals = sums[1::2]
     if not all(counts):
         return None
     means = map(operator.truediv, totals, counts)

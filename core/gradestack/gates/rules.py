@@ -191,7 +191,10 @@ class GateSpec(ScoreGate, frozen=True, kw_only=True):
         """For ``accuracy`` without ``pass_value``, whatever ``pass_op`` says, at 1."""
         if self.metric == "accuracy" and self.pass_value is None:
             return super().sample_rule
-        limit = self.value if self.pass_value is None else self.pass_value
+        if self.pass_value is None:
+            limit = self.value
+        else:
+            limit = self.pass_value
         return self.pass_op or self.op, limit
 
 
@@ -449,7 +452,10 @@ class TaskGate(_Rule, msgspec.Struct, frozen=True, kw_only=True):
     def text(self) -> str:
         """The rule as people read it: ``reward passes 3 of 4 runs of every task``."""
         needed, of = self.needed()
-        runs = f"{needed} of {of} runs" if of else f"{needed} run{'s' * (needed > 1)}"
+        if of:
+            runs = f"{needed} of {of} runs"
+        else:
+            runs = f"{needed} run{'s' * (needed > 1)}"
         return f"{self.metric_key or ''} passes {runs} of every task"
 
 

@@ -109,8 +109,13 @@ def _doubt_text(verdict: Verdict) -> str:
         return "the interval contains the threshold"
     is_lower_bound = verdict.op in {"gt", "gte"}
     side = "below" if is_lower_bound == verdict.passed else "above"
-    value = as_percent(verdict.value) if verdict.metric == FAILED_SHARE else verdict.value
-    unit = "%" if verdict.metric in {*PERCENT, FAILED_SHARE} else ""
+    if verdict.metric == FAILED_SHARE:
+        value = as_percent(verdict.value)
+    else:
+        value = verdict.value
+    unit = ""
+    if verdict.metric in {*PERCENT, FAILED_SHARE}:
+        unit = "%"
     return f"could be {side} {exactly(value)}{unit}"
 
 

@@ -113,7 +113,10 @@ def snapshots_of(state: Any) -> list[Snapshot]:
     Raises:
         Unusable: The state is no list of tables.
     """
-    recorded = state.get("snapshots") if isinstance(state, Mapping) else state
+    if isinstance(state, Mapping):
+        recorded = state.get("snapshots")
+    else:
+        recorded = state
     form = Annotated[list[Tables], msgspec.Meta(min_length=1)]
     snapshots: list[Snapshot] = []
     tables: Snapshot = {}
@@ -287,11 +290,16 @@ class _Search:
             key = number, index, snapshot, other
             if key not in self._similarities:
                 tables = self._snapshots[snapshot]
-                before = None if other is None else self._snapshots[other]
+                if other is None:
+                    before = None
+                else:
+                    before = self._snapshots[other]
                 self._similarities[key] = constraint.similarity(tables, before)
             product *= self._similarities[key]
             count += constraint.kind != "guardrail"
-        return float(product ** (1 / count)) if count else product
+        if count:
+            return float(product ** (1 / count))
+        return product
 
 
 @attrs.frozen(kw_only=True)
@@ -351,13 +359,18 @@ def _grade_of(reached: Sequence[tuple[int, float]], stepped: Sequence[tuple[int,
     Both lists have the snapshot and the similarity of each node.
     """
     similarities, dangers = ([value for _, value in nodes] for nodes in (reached, stepped))
-    similarity = sum(similarities) / len(reached) if reached else 1.0
-    danger = sum(dangers) / len(stepped) if stepped else 0.0
+    similarity = 1.0
+    if reached:
+        similarity = sum(similarities) / len(reached)
+    danger = 0.0
+    if stepped:
+        danger = sum(dangers) / len(stepped)
     items, reasons = list[Item](), list[Reason]()
     for number, (snapshot, value) in enumerate(reached):
         items.append(_item("milestone", number, snapshot, value))
         if value < 1.0:
-            pointer, message = f"/milestones/{number}", f"similarity {value:.3g}"
+            pointer = f"/milestones/{number}"
+            message = f"similarity {value:.3g}"
             missed = Reason(code="milestone_missed", pointer=pointer, actual=value, message=message)
             reasons.append(missed)
     for number, (snapshot, value) in enumerate(stepped):

@@ -31,7 +31,8 @@ def table_similarity(rows: Rows, target: Rows, columns: Columns) -> float:
     by the best assignment of rows to rows. 0 where their numbers differ, a column is missing, or no
     assignment has only similar rows.
     """
-    wanted_columns, recorded_columns = set().union(*target), set().union(*rows)
+    wanted_columns = set().union(*target)
+    recorded_columns = set().union(*rows)
     if len(rows) != len(target) or wanted_columns - recorded_columns:
         return 0.0
     if len(rows) > _MOST_ROWS:
@@ -90,7 +91,8 @@ def _word_f1(value: Any, wanted: Any, _: Any) -> float:
     """Return the F1 of the longest common subsequence of words (ROUGE-L without stemming)."""
     if not isinstance(value, str) or not isinstance(wanted, str):
         return 0.0
-    left, right = _WORD.findall(value.lower()), _WORD.findall(wanted.lower())
+    left = _WORD.findall(value.lower())
+    right = _WORD.findall(wanted.lower())
     lengths = [0] * (len(right) + 1)
     for word in left:
         before = 0
@@ -99,7 +101,9 @@ def _word_f1(value: Any, wanted: Any, _: Any) -> float:
             lengths[index] = before + 1 if word == other else max(above, lengths[index - 1])
             before = above
     common = lengths[-1]
-    return 2 * common / (len(left) + len(right)) if common else 0.0
+    if common:
+        return 2 * common / (len(left) + len(right))
+    return 0.0
 
 
 def _has_trace(value: Any, wanted: Any, tolerances: Any) -> bool:
@@ -132,7 +136,10 @@ def _is_traced(
         if name not in arguments:
             return False
         value, tolerance = arguments[name], tolerances.get(name)
-        is_met = value == wanted if tolerance is None else _is_close(value, wanted, tolerance)
+        if tolerance is None:
+            is_met = value == wanted
+        else:
+            is_met = _is_close(value, wanted, tolerance)
         if not is_met:
             return False
     return True
@@ -153,7 +160,8 @@ def addition_similarity(rows: Rows, before: Rows, target: Rows, columns: Columns
 
     0 where a row of before is missing.
     """
-    old, new = Counter(map(dumps, before)), Counter(map(dumps, rows))
+    old = Counter(map(dumps, before))
+    new = Counter(map(dumps, rows))
     still_there = [new[row] * times for row, times in old.items()]
     if sum(still_there) != len(before):
         return 0.0

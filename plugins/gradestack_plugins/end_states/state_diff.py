@@ -43,7 +43,9 @@ def _on_texts(test: Callable[[str, str], bool], *, fold_case: bool = False) -> T
     def is_kept(value: Any, operand: Any) -> bool:
         if not isinstance(value, str) or not isinstance(operand, str):
             return False
-        return test(value.lower(), operand.lower()) if fold_case else test(value, operand)
+        if fold_case:
+            return test(value.lower(), operand.lower())
+        return test(value, operand)
 
     return is_kept
 
@@ -307,7 +309,10 @@ def find_problems(assertion: Assertion, difference: Difference, policy: Policy) 
 def _check_changes(assertion: Assertion, changes: Iterable[Change], policy: Policy) -> list[str]:
     """List the problems of changed rows: unexpected fields, or a wrong number of expected ones."""
     expected = assertion.expected_changes or {}
-    strict = policy.strict if assertion.strict is None else assertion.strict
+    if assertion.strict is None:
+        strict = policy.strict
+    else:
+        strict = assertion.strict
     ignored = set(assertion.ignore or assertion.ignore_fields or ())
     for name in ("global", assertion.entity):
         ignored.update(policy.ignore_fields.get(name, ()))
@@ -338,12 +343,20 @@ def _check_count(expected: int | Count | None, number: int) -> list[str]:
     if expected is None:
         return [] if number else ["expected at least 1 row, found 0"]
     if isinstance(expected, int):
-        return [] if number == expected else [f"expected {expected} row(s), found {number}"]
+        if number == expected:
+            return []
+        return [f"expected {expected} row(s), found {number}"]
     low, high = expected.min, expected.max
     if (low is None or number >= low) and (high is None or number <= high):
         return []
-    least = "" if low is None else f"{low:g}"
-    most = "" if high is None else f"{high:g}"
+    if low is None:
+        least = ""
+    else:
+        least = f"{low:g}"
+    if high is None:
+        most = ""
+    else:
+        most = f"{high:g}"
     return [f"expected {least} to {most} row(s), found {number}"]
 
 

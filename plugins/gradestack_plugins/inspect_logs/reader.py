@@ -113,7 +113,9 @@ class InspectLogs(RecordReader):
     def sniff(cls, path: Path, head: bytes) -> float:
         if _is_archive(head):
             return 0.95
-        return 0.95 if _OPENING.match(head) and all(key in head for key in _OF_EVAL) else 0.0
+        if _OPENING.match(head) and all(key in head for key in _OF_EVAL):
+            return 0.95
+        return 0.0
 
     @override
     def index(self, inputs: Inputs) -> dict[str, Header]:
@@ -123,7 +125,9 @@ class InspectLogs(RecordReader):
     @staticmethod
     def _archive(log_file: Input) -> Archive | None:
         with reading(log_file.shown), open_regular(log_file.path) as file:
-            return Archive(log_file.path, log_file.shown) if file.read(4) == _ZIP else None
+            if file.read(4) == _ZIP:
+                return Archive(log_file.path, log_file.shown)
+            return None
 
     def _header(self, log_file: Input) -> Header:
         """Read the header of a log, or of the start of one that is not finished."""
@@ -302,4 +306,6 @@ class _Pieces:
         if start not in self._attachments:
             self._attachments[start] = self._piece("attachments", start)
         piece = self._attachments[start]
-        return piece[index - start] if index - start < len(piece) else None
+        if index - start < len(piece):
+            return piece[index - start]
+        return None

@@ -80,7 +80,8 @@ class _Record(msgspec.Struct):
 def header_of(value: Any, *, finished: bool = True) -> Header:
     """Return the header of a log, or of the beginning of an unfinished one."""
     about = as_map(as_map(value).get("eval"))
-    model, task = text_or_none(about.get("model")), text_or_none(about.get("task"))
+    model = text_or_none(about.get("model"))
+    task = text_or_none(about.get("task"))
     return Header(model=model, task=task, finished=finished)
 
 
@@ -94,7 +95,8 @@ class _Talk(Conversation):
             super()._read_result(role, entry)
             return
         message = text_or_none(problem.get("message")) or compact(problem)
-        identifier, kind = entry.get("tool_call_id"), text_or_none(problem.get("type"))
+        identifier = entry.get("tool_call_id")
+        kind = text_or_none(problem.get("type"))
         result = entry.get("content") or message
         self.give_result(identifier, entry.get("name"), result, message, kind)
         self.add(Message(role=role, content=result, tool_call_id=text_or_none(identifier)))
@@ -120,7 +122,10 @@ def sample_of(value: Any, header: Header, source: Source) -> Sample:
         remarks[IMPOSSIBLE_AMOUNT] = impossible
     if not talk.questions:
         talk.questions = _questions(resolved(record.input))
-    facets = {} if header.task is None else {"task": header.task}
+    if header.task is None:
+        facets = {}
+    else:
+        facets = {"task": header.task}
     identity = Identity(
         str(record.id), record.epoch, None, {}, facets | (record.metadata or {}), remarks
     )
@@ -136,7 +141,10 @@ def sample_of(value: Any, header: Header, source: Source) -> Sample:
         agent_usage=record.model_usage or None,
         **_end_of(record),
     )
-    targets = [record.target] if isinstance(record.target, str) else record.target or []
+    if isinstance(record.target, str):
+        targets = [record.target]
+    else:
+        targets = record.target or []
     if len(targets) != 1 or not isinstance(targets[0], str):
         return sample
     return replace(sample, expected=Expectation(text=resolved(targets[0])))
@@ -146,7 +154,10 @@ def _end_of(record: _Record) -> dict[str, Any]:
     """Return the end of a sample: by itself, at a limit, or in an error."""
     if record.error:
         return {**broken(record.error, "the sample ended in an error"), "ended": "error"}
-    limit = None if record.limit is None else record.limit.type
+    if record.limit is None:
+        limit = None
+    else:
+        limit = record.limit.type
     return {"ended": "completed" if limit is None else f"limit:{limit}"}
 
 
@@ -233,7 +244,10 @@ def _recorded(scores: Mapping[str, _Score], resolved: Callable[[JSON], JSON]) ->
     recorded: dict[str, JSON] = {}
     explanations: dict[str, JSON] = {}
     for name, score in scores.items():
-        value = dict(enumerate(score.value)) if isinstance(score.value, list) else score.value
+        if isinstance(score.value, list):
+            value = dict(enumerate(score.value))
+        else:
+            value = score.value
         values = {name: value}
         if isinstance(value, dict):
             values = {f"{name}.{key}": inner for key, inner in value.items()}

@@ -252,7 +252,10 @@ def _genai_message(message: Any) -> Iterator[Any]:
             blocks.append(_block_of(part))
     if blocks or calls or not results:
         is_text = len(blocks) == 1 and blocks[0].get("type") == "text"
-        content = blocks[0]["text"] if is_text else blocks or None
+        if is_text:
+            content = blocks[0]["text"]
+        else:
+            content = blocks or None
         entry = {"role": _ROLES.get(role, role), "content": content}
         if calls:
             entry["tool_calls"] = calls

@@ -124,16 +124,16 @@ class MlflowTraces(RecordReader):
     def looks_like(cls, record: Any) -> float | None:
         trace_info = as_map(as_map(record).get("info"))
         spans = as_map(as_map(record).get("data")).get("spans")
-        return (
-            0.95
-            if isinstance(spans, list) and {"trace_id", "request_id"} & trace_info.keys()
-            else 0.0
-        )
+        if isinstance(spans, list) and {"trace_id", "request_id"} & trace_info.keys():
+            return 0.95
+        return 0.0
 
     @classmethod
     @override
     def begins_like(cls, text: bytes) -> float | None:
-        return 0.6 if b'"info"' in text and b'"mlflow.' in text else 0.0
+        if b'"info"' in text and b'"mlflow.' in text:
+            return 0.6
+        return 0.0
 
     @override
     def sample_of(self, record: dict[str, Any], source: Source) -> Sample:
@@ -216,7 +216,10 @@ def _first_known(value: Any, other: Any) -> Any:
 def _tool(known: Mapping[str, Any], name: str, names: Mapping[str, int]) -> dict[str, Any]:
     """Return the GenAI attributes of a tool's span; MLflow's number of a copy is cut off."""
     plain = _COPY.sub("", name)
-    own_name = plain if names.get(plain, 0) > 1 else name
+    if names.get(plain, 0) > 1:
+        own_name = plain
+    else:
+        own_name = name
     attributes = {
         "gen_ai.operation.name": "execute_tool",
         "gen_ai.tool.name": text_or_none(known.get("mlflow.spanFunctionName")) or own_name,
@@ -266,7 +269,9 @@ def _created(assessment: _Assessment) -> int:
 
 def _value(recorded_value: _Held) -> JSON:
     serialized = recorded_value.serialized_value or {}
-    return decoded(serialized["value"]) if "value" in serialized else recorded_value.value
+    if "value" in serialized:
+        return decoded(serialized["value"])
+    return recorded_value.value
 
 
 def _feedback(assessments: Iterable[_Assessment]) -> Iterator[dict[str, Any]]:
@@ -311,7 +316,8 @@ def _expected_calls(value: Any) -> tuple[ExpectedCall, ...] | None:
         return None
     calls = []
     for call in map(as_map, value):
-        name, arguments = call.get("name"), call.get("arguments", call.get("args"))
+        name = call.get("name")
+        arguments = call.get("arguments", call.get("args"))
         if not isinstance(name, str):
             return None
         is_object = isinstance(arguments, dict)

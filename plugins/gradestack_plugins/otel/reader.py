@@ -130,7 +130,9 @@ class Traces(RecordReader):
         if any(key in start for key in _OTLP):
             return 0.95
         marks = (_JAEGER, _CONSOLE)
-        return 0.9 if any(all(key in start for key in keys) for keys in marks) else 0.0
+        if any(all(key in start for key in keys) for keys in marks):
+            return 0.9
+        return 0.0
 
     @override
     def index(self, inputs: Inputs) -> Index:
@@ -155,7 +157,9 @@ class Traces(RecordReader):
     def plan(self, inputs: Inputs, index: Index) -> Iterator[Shard]:
         position = 0
         for ordinal, (names, size) in enumerate(_groups_of_traces(index)):
-            first = index.pieces[index.places[names[0]][0]].input_number if names else 0
+            first = 0
+            if names:
+                first = index.pieces[index.places[names[0]][0]].input_number
             yield Shard(
                 ordinal=ordinal,
                 input=index.inputs[first],
@@ -286,7 +290,10 @@ def _parts(path: Path, piece: Piece) -> Iterator[Piece]:
         yield piece
         return
     for part in list_ranges(path, 1, piece.range):
-        members = list(iter_members(path, _PIECE, part)) if _size(part) >= SHARD_BYTES else []
+        if _size(part) >= SHARD_BYTES:
+            members = list(iter_members(path, _PIECE, part))
+        else:
+            members = []
         resources = [member for member in members if member.key == "resource"]
         about = {member.key: loads(member.read(path)) for member in resources} or piece.about
         lists = [member for member in members if member.key in _WITHIN[depth] and member.ranges]
@@ -357,7 +364,9 @@ def _elements(file: Input, piece: Piece) -> Iterator[Element]:
     if piece.layout == "documents":
         return _documents(file)
     elements = read_records(file, piece.range, piece.layout)
-    return map(partial(_in_resource, piece), elements) if piece.within else elements
+    if piece.within:
+        return map(partial(_in_resource, piece), elements)
+    return elements
 
 
 def _in_resource(piece: Piece, element: Element) -> Element:

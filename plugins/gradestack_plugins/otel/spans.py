@@ -307,7 +307,10 @@ def _jaeger_span(record: Record) -> Span:
     parents = [entry.spanID for entry in span.references if entry.refType == "CHILD_OF"]
     start = nanoseconds(span.start_time, unit=1000)
     duration = nanoseconds(span.duration, unit=1000)
-    end = None if start is None or duration is None else start + duration
+    if start is None or duration is None:
+        end = None
+    else:
+        end = start + duration
     fields = [attributes_of(log.get("fields")) for log in span.logs]
     events = [Event(as_text(entry.get("event")), entry) for entry in fields]
     tags = record.attributes

@@ -169,7 +169,9 @@ class _Trace:
 def session_of(attributes: Mapping[str, Any]) -> str | None:
     """Return the id of the session that the attributes of a span name; a number as text."""
     session = first_of(attributes, "session")
-    return str(session) if type(session) is int else text_or_none(session)
+    if type(session) is int:
+        return str(session)
+    return text_or_none(session)
 
 
 def _read_model_calls(
@@ -210,7 +212,9 @@ def _add_execution(talk: Conversation, execution: Execution, span: Span, agent: 
             talk.remark("call_without_arguments")
     if call.status is None:
         error, kind = execution.error, execution.error_type
-        form = error_form(plain(execution.result)) if error is None else None
+        form = None
+        if error is None:
+            form = error_form(plain(execution.result))
         if form is not None:
             error, kind = form.message, form.type
         result = error if execution.result is None else execution.result

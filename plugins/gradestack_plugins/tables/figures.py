@@ -42,7 +42,8 @@ def _headline_lines(summary: Mapping[str, Any], declared: Declarations) -> Itera
 
 def _lines_of_entry(entry: Mapping[str, Any]) -> Iterator[Line]:
     """Yield the values of one figure of the headline, by model and by key."""
-    label, figure = _plain(entry.get("label")), _plain(entry.get("figure"))
+    label = _plain(entry.get("label"))
+    figure = _plain(entry.get("figure"))
     models = as_map(entry.get("models"))
     for model, recorded in models.items() if models else [(None, entry)]:
         values = as_map(recorded)
@@ -69,7 +70,9 @@ def _figure_lines(metrics: Mapping[str, Any], declared: Declarations) -> Iterato
 
 def _meaning(figure: Any) -> Line:
     """Return label, unit and direction of a declared figure."""
-    return (None,) * 3 if figure is None else (figure.label, figure.unit, figure.better)
+    if figure is None:
+        return (None,) * 3
+    return (figure.label, figure.unit, figure.better)
 
 
 def _gate_line(recorded: Any) -> Line:
@@ -111,4 +114,6 @@ def _interval(recorded: Any, reason: Any = None) -> Line:
 
 
 def _plain(value: Any) -> Any:
-    return compact(value) if isinstance(value, Mapping | list) else value
+    if isinstance(value, Mapping | list):
+        return compact(value)
+    return value

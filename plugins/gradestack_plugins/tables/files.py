@@ -136,7 +136,9 @@ def csv_cell(value: Any) -> Any:
         return value
     if isinstance(value, bool):
         return "true" if value else "false"
-    return compact(value) if isinstance(value, Mapping | list) else value
+    if isinstance(value, Mapping | list):
+        return compact(value)
+    return value
 
 
 def _counted_tables(report: Report, *names: str) -> Iterator[tuple[str, Table]]:

@@ -158,7 +158,11 @@ def _fitting(value: Any, kind: str) -> Any:
     Half of a surrogate pair as "?", another type as None.
     """
     if kind == "text":
-        return value.encode(errors="replace").decode() if isinstance(value, str) else None
+        if isinstance(value, str):
+            return value.encode(errors="replace").decode()
+        return None
     if kind == "int":
-        return value if type(value) is int and -(2**63) <= value < 2**63 else None
+        if type(value) is int and -(2**63) <= value < 2**63:
+            return value
+        return None
     return as_number(value) if kind == "float" else None

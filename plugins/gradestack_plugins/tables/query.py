@@ -217,4 +217,6 @@ def _cell(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.6g}"
     text = terminal_line(value if isinstance(value, str) else compact(_plain(value)))
-    return text if len(text) <= _WIDEST else f"{text[: _WIDEST - 1]}…"
+    if len(text) <= _WIDEST:
+        return text
+    return f"{text[: _WIDEST - 1]}…"

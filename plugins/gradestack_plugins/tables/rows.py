@@ -63,7 +63,9 @@ def _field(name: str, form: Any) -> Any:
 def _conform(value: Any, form: Any) -> Any:
     """Return the parts of a value that are of a form; numbers that are not finite are left out."""
     if form is None or form is msgspec.UNSET:
-        return None if isinstance(value, float) and not isfinite(value) else value
+        if isinstance(value, float) and not isfinite(value):
+            return None
+        return value
     if isinstance(form, list):
         if not isinstance(value, list):
             return None
@@ -146,7 +148,9 @@ def _typed_maps(values: list[Any]) -> list[Any]:
 def _name(value: Any) -> str | None:
     if value is None or isinstance(value, str):
         return value
-    return str(value) if type(value) is int else compact(value)
+    if type(value) is int:
+        return str(value)
+    return compact(value)
 
 
 _Columns = Iterable[Iterable[Any]]
@@ -182,7 +186,9 @@ def _key(position: int, row: Any) -> Line:
 
 
 def _columns(width: int, lines: Sequence[Line]) -> _Columns:
-    return zip(*lines, strict=True) if lines else [()] * width
+    if lines:
+        return zip(*lines, strict=True)
+    return [()] * width
 
 
 def _graded(state: Any, score: Any) -> Line:

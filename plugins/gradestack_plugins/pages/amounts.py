@@ -1,4 +1,4 @@
-"""What runs took, and successes by category, as blocks."""
+"""Cost, tokens and seconds of runs, and successes by category, as blocks."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _QUANTITIES = {
 
 
 class Amounts(msgspec.Struct):
-    """What the samples of a model took, as texts; "" for what none of them recorded."""
+    """Cost, tokens and seconds of a model's runs as texts; "" for what no run recorded."""
 
     model: str
     share: str = ""
@@ -44,7 +44,7 @@ class Amounts(msgspec.Struct):
 
 
 def amounts_of(index: RowIndex, models: Mapping[str, tuple[int, int]]) -> list[Amounts]:
-    """Return what the samples of each model took; no line where none recorded anything.
+    """Return cost, tokens and seconds of each model; no line for a model that recorded none.
 
     Args:
         index: The samples.
@@ -55,15 +55,15 @@ def amounts_of(index: RowIndex, models: Mapping[str, tuple[int, int]]) -> list[A
         if usage is not None:
             by_model.setdefault(entry.model, []).append((usage, entry.passed is True))
     priced: dict[str, tuple[Fraction, float]] = {}
-    for model, held in by_model.items():
-        costs = [usage.cost_usd for usage, _ in held if usage.cost_usd is not None]
+    for model, recorded in by_model.items():
+        costs = [usage.cost_usd for usage, _ in recorded if usage.cost_usd is not None]
         passed, failed = models.get(model, (0, 0))
         if costs and passed + failed:
             priced[model] = Fraction(passed, passed + failed), sum_over(costs, len(costs))
     unbeaten = _unbeaten(priced)
     lines = []
-    for model, held in by_model.items():
-        line = _amounts(model, held)
+    for model, recorded in by_model.items():
+        line = _amounts(model, recorded)
         if model in priced and len(priced) > 1:
             share = priced[model][0]
             line.share = percent(share.numerator, share.denominator)
@@ -75,20 +75,20 @@ def amounts_of(index: RowIndex, models: Mapping[str, tuple[int, int]]) -> list[A
 
 def _unbeaten(priced: Mapping[str, tuple[Fraction, float]]) -> set[str]:
     """Return the models that are best for their price."""
-    best, places = math.inf, set[tuple[Fraction, float]]()
-    ranked = sorted(set(priced.values()), key=lambda each: (-each[0], each[1]))
+    best, points = math.inf, set[tuple[Fraction, float]]()
+    ranked = sorted(set(priced.values()), key=lambda pair: (-pair[0], pair[1]))
     for share, cost in ranked:
         if cost < best:
-            places.add((share, cost))
+            points.add((share, cost))
             best = cost
-    return {model for model, place in priced.items() if place in places}
+    return {model for model, point in priced.items() if point in points}
 
 
-def _amounts(model: str, held: Sequence[tuple[Usage, bool]]) -> Amounts:
-    costs = [usage.cost_usd for usage, _ in held if usage.cost_usd is not None]
-    tokens = [usage.tokens for usage, _ in held if usage.tokens is not None]
-    seconds = [usage.seconds for usage, _ in held if usage.seconds is not None]
-    passed = sum(is_passed for usage, is_passed in held if usage.cost_usd is not None)
+def _amounts(model: str, recorded: Sequence[tuple[Usage, bool]]) -> Amounts:
+    costs = [usage.cost_usd for usage, _ in recorded if usage.cost_usd is not None]
+    tokens = [usage.tokens for usage, _ in recorded if usage.tokens is not None]
+    seconds = [usage.seconds for usage, _ in recorded if usage.seconds is not None]
+    passed = sum(is_passed for usage, is_passed in recorded if usage.cost_usd is not None)
     line = Amounts(name_of(model))
     if costs:
         line.cost = f"${_three_digits(sum_over(costs, len(costs)))}"
@@ -108,7 +108,7 @@ def _three_digits(value: float) -> str:
 
 
 def amounts_block(lines: Sequence[Amounts], words: Mapping[str, str]) -> BeforeAfter:
-    """Return what runs took as a block: a column for each model."""
+    """Return cost, tokens and seconds as a block: a column for each model."""
     shown = lines[:MOST_TOOK]
     rows = []
     for name, quantity in _QUANTITIES.items():

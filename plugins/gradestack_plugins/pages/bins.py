@@ -25,7 +25,7 @@ def label_bins(edges: Sequence[float], groups: Sequence[Sequence[int]]) -> list[
     counts = zip(*groups, strict=True)
     bins = list(zip(labels, lows, counts, strict=True))
     outer = (bins[0], bins[-1])
-    return [each for each in bins if each not in outer or any(each[2])]
+    return [labelled for labelled in bins if labelled not in outer or any(labelled[2])]
 
 
 def bin_values(groups: Mapping[str, Sequence[float]], edges: Sequence[float]) -> list[Bin]:
@@ -43,12 +43,12 @@ def bin_values(groups: Mapping[str, Sequence[float]], edges: Sequence[float]) ->
 
 
 def _count_values(values: Sequence[float], edges: Sequence[float]) -> list[int]:
-    """Return how many values lie below the first edge, in each bin, and above the last edge."""
+    """Count the values below the first edge, in each bin, and above the last edge."""
     counts = [0] * (len(edges) + 2)
     for value in filter(math.isfinite, values):
         if value >= edges[-1]:
-            place = len(edges) + (value > edges[-1])
+            position = len(edges) + (value > edges[-1])
         else:
-            place = bisect_right(edges, value)
-        counts[place] += 1
+            position = bisect_right(edges, value)
+        counts[position] += 1
     return counts

@@ -78,10 +78,10 @@ def panel(
         raise PluginError('a panel has no title: write @panel("Length")')
 
     def with_place(show: Callable[[Any], Iterable[Block] | None]) -> Panel:
-        made: Any = show
-        made.contract, made.title, made.place = "panel", title, place
-        made.replaces = tuple(replaces)
-        return made  # type: ignore[no-any-return]
+        as_panel: Any = show
+        as_panel.contract, as_panel.title, as_panel.place = "panel", title, place
+        as_panel.replaces = tuple(replaces)
+        return as_panel  # type: ignore[no-any-return]
 
     return with_place
 
@@ -178,9 +178,9 @@ def figure_of(
             so.
         unit: Its unit, as a figure has it.
     """
-    held = as_map(metrics.get(f"{key}_interval"))
-    low, high = as_number(held.get("low")), as_number(held.get("high"))
-    why = as_text(as_map(metrics.get("undefined")).get(key)) or as_text(held.get("reason"))
+    interval = as_map(metrics.get(f"{key}_interval"))
+    low, high = as_number(interval.get("low")), as_number(interval.get("high"))
+    why = as_text(as_map(metrics.get("undefined")).get(key)) or as_text(interval.get("reason"))
     ends = None if low is None or high is None else (low, high)
     return Figure(label, as_number(metrics.get(key)), ends, note or why, unit)
 
@@ -262,7 +262,7 @@ class Graph(msgspec.Struct, frozen=True):
 
 
 class Distribution(msgspec.Struct, frozen=True):
-    """How often values fall into each bin, group by group.
+    """Counts of values in bins, group by group.
 
     Two groups back to back, otherwise one histogram each.
     """
@@ -469,7 +469,7 @@ class BeforeAfter(msgspec.Struct, frozen=True):
 
 
 class Caveat(msgspec.Struct, frozen=True):
-    """What to know before quoting the figures."""
+    """A warning to read before the figures are quoted."""
 
     text: Text
     """A sentence; its link leads to the evidence."""
@@ -523,7 +523,7 @@ class RunStrips(msgspec.Struct, frozen=True):
 
 
 class Quote(msgspec.Struct, frozen=True):
-    """What runs of one group have in common, such as the text of an error."""
+    """A text that runs of one group have in common, such as that of an error."""
 
     name: Link
     text: str

@@ -1,4 +1,4 @@
-"""What a page carries of samples.
+"""The runs that a page carries.
 
 The list of all, rows and panels, packed, in the page or in files beside it.
 """
@@ -145,7 +145,7 @@ class Chunks:
             self.texts.clear()
 
     def listed(self) -> dict[str, Any]:
-        """Return what the list of samples says of the chunks."""
+        """Return the part of the list of runs that describes the chunks."""
         sums = self.sums if self.beside else []
         found: dict[str, Any] = {"first": self.first, "picked": self.picked, "sums": sums}
         found |= {"panels": self.panelled, "without": self.without, "text": self.text}
@@ -172,7 +172,7 @@ def _pack(pieces: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _texts(packed: Iterable[bytes], hashed: Callable[[bytes], object]) -> Iterator[str]:
-    """Yield what a page carries of packed data, as base64."""
+    """Yield packed data as base64."""
     rest = b""
     for data in packed:
         hashed(data)

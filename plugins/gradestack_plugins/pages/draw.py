@@ -1,4 +1,4 @@
-"""How pages draw blocks: as shapes, with places in percent of a plot and texts as shown."""
+"""Blocks drawn as shapes, with places in percent of a plot and texts as shown."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Shape = SimpleNamespace
 """What a template draws: places in percent, texts as they are shown; of a block, its kind."""
 
 
-def drawn(block: object) -> Iterable[Shape]:
+def draw_block(block: object) -> Iterable[Shape]:
     """Yield a block as it is drawn; a distribution over several groups is several."""
     if type(block) in _KINDS:
         return [_draw_as_it_is(block)]
@@ -60,20 +60,20 @@ def _draw_field(value: Any) -> Any:
         return Shape(**{name: _draw_field(getattr(value, name)) for name in fields})
     if isinstance(value, list | tuple):
         return [
-            _draw_part(each, _LONGEST) if _is_text(value) else _draw_field(each) for each in value
+            _draw_part(part, _LONGEST) if _is_text(value) else _draw_field(part) for part in value
         ]
     return value
 
 
 def _is_text(value: Sequence[Any]) -> bool:
     """Return whether a sequence is a text in parts: one with a part or a link beside strings."""
-    kinds = {type(each) for each in value}
+    kinds = {type(part) for part in value}
     return str in kinds and bool(kinds & {blocks.Part, blocks.Link})
 
 
-def draw_all(held: Iterable[object]) -> list[Shape]:
+def draw_all(blocks_shown: Iterable[object]) -> list[Shape]:
     """Return blocks as they are drawn."""
-    return [shape for block in held for shape in drawn(block)]
+    return [shape for block in blocks_shown for shape in draw_block(block)]
 
 
 def make_shape(block: Any, kind: str, **more: Any) -> Shape:
@@ -219,7 +219,7 @@ def draw_figure(figure: blocks.Figure, low: float = 0.0, high: float = 1.0) -> S
 
 
 def _tone_of(ends: Sequence[float] | None) -> str:
-    """Return what a difference says: better or worse where its interval is beyond zero."""
+    """Return the tone of a difference: good or bad where its interval is beyond zero."""
     if ends is None or ends[0] <= 0 <= ends[1]:
         return ""
     return "good" if ends[0] > 0 else "bad"
@@ -233,12 +233,12 @@ def _draw_interval(block: blocks.Interval) -> Shape:
     if not block.low < block.high:
         ends = f"{block.low} to {block.high}"
         raise ValueError(f"the axis of an interval block must grow, got {ends}")
-    rows = [draw_figure(each, block.low, block.high) for each in block.figures[:_MOST_ROWS]]
+    rows = [draw_figure(figure, block.low, block.high) for figure in block.figures[:_MOST_ROWS]]
     if not block.has_axis:
         for row in rows:
             row.at = None
     step = (block.high - block.low) / 4
-    marks = [block.low + place * step for place in range(5)]
+    marks = [block.low + quarter * step for quarter in range(5)]
     is_share = any(figure.unit == "share" for figure in block.figures)
     ticks = [f"{100 * mark:g}%" if is_share else f"{mark:g}" for mark in marks]
     has_axis = any(row.at is not None for row in rows)
@@ -299,9 +299,9 @@ def _draw_distribution(block: blocks.Distribution) -> Iterator[Shape]:
         chart = opposed(title or "value", names, bins)
         yield make_shape(block, "opposite", chart=chart)
         return
-    for place, name in enumerate(names):
-        own = [(label, low, counts[place:]) for label, low, counts in bins]
-        yield bars(f"{title}: {name}" if title else name, own)
+    for position, name in enumerate(names):
+        own_bins = [(label, low, counts[position:]) for label, low, counts in bins]
+        yield bars(f"{title}: {name}" if title else name, own_bins)
 
 
 # Lines over a number
@@ -314,7 +314,7 @@ def _draw_series(block: blocks.Series) -> Shape:
         return make_shape(block, "words", text=draw_text("none"))
     bottom, top = _range_of([figure for _, figure in points])
     first, last = points[0][0], points[-1][0]
-    shown = [_draw_point(place, first, last, figure, bottom, top) for place, figure in points]
+    shown = [_draw_point(x, first, last, figure, bottom, top) for x, figure in points]
     ticks = [(float(at), number(top - (top - bottom) * at / 100)) for at in (0, 50, 100)]
     return make_shape(block, "series", points=shown, ticks=ticks)
 
@@ -335,8 +335,8 @@ def _draw_point(
 
 def _range_of(figures: Sequence[blocks.Figure]) -> tuple[float, float]:
     """Return an axis for figures that ends on round numbers; shares have that from 0 to 1."""
-    ends = [each for figure in figures for each in (figure.value, *(figure.interval or ()))]
-    values = [value for each in ends if (value := as_number(each)) is not None]
+    ends = [end for figure in figures for end in (figure.value, *(figure.interval or ()))]
+    values = [value for end in ends if (value := as_number(end)) is not None]
     finite = [value for value in values if math.isfinite(value)]
     bottom, top = min([0.0, *finite]), max(finite, default=1.0)
     is_share = bottom == 0 and 0.5 < top <= 1
@@ -420,8 +420,8 @@ def _is_wordy(rows: Sequence[tuple[str, Sequence[Shape]]], at: int) -> bool:
 
 
 def _make_cell(text: str, **more: Any) -> Shape:
-    usual = {"shade": "", "interval": "", "dot": None, "address": ""}
-    return Shape(**{"text": text, **usual, **more})
+    defaults = {"shade": "", "interval": "", "dot": None, "address": ""}
+    return Shape(**{"text": text, **defaults, **more})
 
 
 def _draw_cell(value: blocks.Cell, *_: str) -> Shape:

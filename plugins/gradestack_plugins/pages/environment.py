@@ -83,7 +83,7 @@ _SANDBOXED = _Compiled(_FOLDER, f"{jinja2.__version__}-%s.sandbox.jinja")
 
 
 def _finalize(value: Any) -> Any:
-    """Return what is put into a page.
+    """Return a value as it is put into a page.
 
     Texts cleaned, None refused by being visible as a figure without value.
     """
@@ -98,20 +98,20 @@ class _Sandbox(ImmutableSandboxedEnvironment):
     They see what they are given, and reach nothing else of Python.
     """
 
-    def is_safe_callable(self, obj: Any) -> bool:
+    def is_safe_callable(self, target: Any) -> bool:
         """Return whether a template may call something.
 
         Of plain values and of what pages are made of only.
         """
-        owner = getattr(obj, "__self__", None)
-        module = type(owner).__module__ if owner is not None else getattr(obj, "__module__", "")
+        owner = getattr(target, "__self__", None)
+        module = type(owner).__module__ if owner is not None else getattr(target, "__module__", "")
         known = str(module).partition(".")[0] in {
             "builtins",
             "jinja2",
             "markupsafe",
             "gradestack_plugins",
         }
-        return known and super().is_safe_callable(obj)
+        return known and super().is_safe_callable(target)
 
 
 def environment(templates: Path | None = None) -> jinja2.Environment:
@@ -122,9 +122,9 @@ def environment(templates: Path | None = None) -> jinja2.Environment:
     ``gradestack_plugins.pages.markdown``. Ours are also to be had as ``gradestack/NAME``.
     """
     ours = jinja2.PackageLoader("gradestack_templates", "")
-    own = [] if templates is None else [_Folder(templates)]
+    own_loaders = [] if templates is None else [_Folder(templates)]
     env = (jinja2.Environment if templates is None else _Sandbox)(
-        loader=jinja2.ChoiceLoader([*own, jinja2.PrefixLoader({"gradestack": ours}), ours]),
+        loader=jinja2.ChoiceLoader([*own_loaders, jinja2.PrefixLoader({"gradestack": ours}), ours]),
         autoescape=lambda name: name is not None and name.endswith(".html"),
         undefined=jinja2.StrictUndefined,
         finalize=_finalize,
@@ -148,24 +148,26 @@ def naming(templates: Path | None) -> Iterator[None]:
         ours = isinstance(error, (GradestackError, OSError)) and not isinstance(
             error, jinja2.TemplateNotFound
         )
-        place = None if templates is None or ours else _place(error)
-        if templates is None or place is None or not _within(place[0], templates):
+        origin = None if templates is None or ours else _template_line(error)
+        if templates is None or origin is None or not _within(origin[0], templates):
             raise
-        file, line = place
+        file, line = origin
         where = file.resolve().relative_to(templates.resolve().parent).as_posix()
         raise ConfigError(f"templates: {where}:{line}: {error_text(error)}") from error
 
 
-def _place(error: BaseException) -> tuple[Path, int] | None:
+def _template_line(error: BaseException) -> tuple[Path, int] | None:
     """Return file and line of the innermost template among what was called that is not ours."""
-    found = [
+    frames = [
         (frame.f_code.co_filename, _line(frame, line))
         for frame, line in traceback.walk_tb(error.__traceback__)
     ]
     if isinstance(error, jinja2.TemplateSyntaxError):
-        found = [(error.filename or "", error.lineno)]
-    theirs = [(Path(name), line) for name, line in found if name.endswith((".html", ".md"))]
-    return next((each for each in reversed(theirs) if each[0].parent != _OURS), None)
+        frames = [(error.filename or "", error.lineno)]
+    theirs = [(Path(name), line) for name, line in frames if name.endswith((".html", ".md"))]
+    return next(
+        (frame_place for frame_place in reversed(theirs) if frame_place[0].parent != _OURS), None
+    )
 
 
 def _line(frame: FrameType, line: int) -> int:
@@ -287,13 +289,13 @@ _FONTS = re.compile(rf"(?=.{{0,400}}$){_FONT}(?:,{_FONT})*", re.ASCII)
 
 def theme_css(theme: Path | Mapping[str, Any] | None) -> str:
     """Return the style sheet of a theme, to stand behind the page's own; "" for none."""
-    held = _read(theme) if isinstance(theme, Path) else theme or {}
-    both = {key: value for key, value in held.items() if key not in SCHEMES}
+    values = _read(theme) if isinstance(theme, Path) else theme or {}
+    both = {key: value for key, value in values.items() if key not in SCHEMES}
     for scheme in SCHEMES:
-        if not isinstance(held.get(scheme, {}), Mapping):
+        if not isinstance(values.get(scheme, {}), Mapping):
             # told with its place
             raise ValueError(f"theme: {scheme} must be a mapping of variables")
-    light, dark = (_declared({**both, **held.get(scheme, {})}) for scheme in SCHEMES)
+    light, dark = (_declared({**both, **values.get(scheme, {})}) for scheme in SCHEMES)
     if not light and not dark:
         return ""
     return (
@@ -308,17 +310,17 @@ def _read(path: Path) -> Mapping[str, Any]:
     from gradestack import yaml_data  # noqa: PLC0415 - pages without a theme need no YAML
 
     try:
-        found = yaml_data(read_text(path))
+        values = yaml_data(read_text(path))
     except OSError as error:
         raise ValueError(f"theme: {path.name} cannot be read: {error.strerror}") from error
     except Exception as error:  # whose words may quote the file
         mark = getattr(error, "problem_mark", None)
         line = "" if mark is None else f" (line {mark.line + 1})"
         raise ValueError(f"theme: {path.name} is not valid YAML{line}") from error
-    if not isinstance(found, Mapping):
+    if not isinstance(values, Mapping):
         # the same
         raise ValueError(f"theme: {path.name} must hold a mapping of variables")
-    return found
+    return values
 
 
 def _declared(values: Mapping[str, Any]) -> str:

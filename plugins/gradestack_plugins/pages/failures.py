@@ -147,7 +147,7 @@ def _outcome_of(entry: RowEntry) -> str:
 
 def _sorted_reasons(skipped: Mapping[str, int]) -> tuple[tuple[str, str, int], ...]:
     reasons = [("skipped", reason, count) for reason, count in skipped.items()]
-    return tuple(sorted(reasons, key=lambda each: (-each[2], each)))
+    return tuple(sorted(reasons, key=lambda entry: (-entry[2], entry)))
 
 
 def _paths(kind: CauseKind) -> list[CausePath]:
@@ -211,7 +211,9 @@ def skipped_section(failures: Failures, places: Mapping[str, int]) -> Section | 
     """
     if not failures.others:
         return None
-    without = "".join(str(place) for name, place in places.items() if name != "skipped")
+    without = "".join(
+        str(number_shown) for name, number_shown in places.items() if name != "skipped"
+    )
     links = []
     for state, reason, count in failures.others[:20]:
         search = f"reason:{quoted(reason)}" if reason else ""
@@ -225,7 +227,7 @@ def skipped_section(failures: Failures, places: Mapping[str, int]) -> Section | 
 
 
 def calls_section(index: RowIndex) -> Section | None:
-    """Return what became of expected calls by tool, most lost first; None without such calls."""
+    """Count right, wrong and absent calls by tool, most lost first; None without expected calls."""
     tools = index.calls.tools
     if not any(counts.expected for counts in tools.values()):
         return None

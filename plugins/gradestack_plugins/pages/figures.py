@@ -49,7 +49,7 @@ Line = tuple[Any, ...]
 
 
 class Success(msgspec.Struct, frozen=True):
-    """How many samples are a success by the outcome grader."""
+    """The successes by the outcome grader."""
 
     passed: int
     of: int
@@ -96,10 +96,10 @@ def success_of(summary: Mapping[str, Any]) -> Success | None:
 
 def words_of(summary: Mapping[str, Any]) -> dict[str, str]:
     """Return the word for each state of a sample; for success and failure the outcome grader's."""
-    own = as_map(as_map(summary.get("outcome")).get("words"))
+    declared = as_map(as_map(summary.get("outcome")).get("words"))
     words = dict(_WORDS)
     for state, name in (("passed", "passed"), ("lost", "failed")):
-        word = brief(as_text(own.get(name)), _LONGEST_WORD)
+        word = brief(as_text(declared.get(name)), _LONGEST_WORD)
         words[state] = word or words[state]
     return words
 
@@ -158,11 +158,11 @@ class _Results:
             model = as_text(entry.get("model_name"))
             passed, failed = success.models[model]
             note = f"{number(passed)} of {number(passed + failed)}"
-            held = {**entry, "value": entry.get("share")}
-            yield self._share(held, note, path, model or "(no name)")
+            share = {**entry, "value": entry.get("share")}
+            yield self._share(share, note, path, model or "(no name)")
 
-    def _share(self, held: Mapping[str, Any], note: str, path: str, model: str = "") -> Result:
-        share = {"value": held["value"], "interval": held.get("share_interval")}
+    def _share(self, share: Mapping[str, Any], note: str, path: str, model: str = "") -> Result:
+        share = {"value": share["value"], "interval": share.get("share_interval")}
         meaning = meaning_of("outcome", as_text(self._outcome.get("rule")))
         made = _result(self._word, share, None, path, note=note, model=model, unit="share")
         return msgspec.structs.replace(
@@ -172,26 +172,26 @@ class _Results:
     def _corrected(self, entry: Mapping[str, Any]) -> Iterator[Result]:
         """Yield the share of successes as labels correct it: one, or one of each model."""
         label, path = brief(as_text(entry.get("label")), 80), as_text(entry.get("figure"))
-        for model, held in self._by_model(entry):
-            yield _result(label, held, None, path, model=model, unit="share")
+        for model, estimate in self._by_model(entry):
+            yield _result(label, estimate, None, path, model=model, unit="share")
 
     def _of_entry(self, entry: Mapping[str, Any]) -> Iterator[Result]:
         """Yield the results of a figure of the headline, of each model that has it."""
         label, path = brief(as_text(entry.get("label")), 80), as_text(entry.get("figure"))
-        for model, held in self._by_model(entry):
-            value = held.get("value")
+        for model, estimate in self._by_model(entry):
+            value = estimate.get("value")
             if not isinstance(value, Mapping):
-                yield _result(label, held, self._declared.at(path), path, model=model)
+                yield _result(label, estimate, self._declared.at(path), path, model=model)
             elif value and all(key.isdecimal() for key in value):
-                yield from self._over_k(label, path, held, model)
+                yield from self._over_k(label, path, estimate, model)
             else:
-                yield from self._of_map(label, path, held, model)
+                yield from self._of_map(label, path, estimate, model)
 
     def _over_k(
-        self, label: str, path: str, held: Mapping[str, Any], model: str
+        self, label: str, path: str, estimate: Mapping[str, Any], model: str
     ) -> Iterator[Result]:
         """Yield a figure over k at the last k; k = 1 says what the share of successes says."""
-        last = max(as_map(held["value"]), key=int)
+        last = max(as_map(estimate["value"]), key=int)
         if last == "1" and self._success is not None:
             return
         name = path.rpartition(".")[2]
@@ -199,19 +199,25 @@ class _Results:
         if name in OVER_K:
             title = OVER_K[name].format(passed=self._word, k=last)
             note = _SHORT[name].format(k=last)
-        one = _entry_at(held, last)
+        one = _entry_at(estimate, last)
         meaning = self._declared.at(f"{path}.{last}")
         yield _result(title, one, meaning, f"{path}.{last}", note=note, model=model)
 
     def _of_map(
-        self, label: str, path: str, held: Mapping[str, Any], model: str
+        self, label: str, path: str, estimate: Mapping[str, Any], model: str
     ) -> Iterator[Result]:
-        for key in list(as_map(held["value"]))[:_MOST_ENTRIES]:
-            title, own = f"{label}: {brief(key, 40)}", f"{path}.{key}"
-            yield _result(title, _entry_at(held, key), self._declared.at(own), own, model=model)
+        for key in list(as_map(estimate["value"]))[:_MOST_ENTRIES]:
+            title, entry_path = f"{label}: {brief(key, 40)}", f"{path}.{key}"
+            yield _result(
+                title,
+                _entry_at(estimate, key),
+                self._declared.at(entry_path),
+                entry_path,
+                model=model,
+            )
 
     def _by_model(self, entry: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
-        """Return what a figure of the headline is of each model, in the order of the outcome."""
+        """Return a figure of the headline by model, in the order of the outcome."""
         models = as_map(entry.get("models"))
         if not models:
             return [("", entry)]
@@ -231,29 +237,33 @@ class _Results:
         outcomes = {"": self._outcome}
         if self._success is not None and self._success.many:
             entries = map(as_map, as_list(self._outcome.get("per_model")))
-            outcomes = {as_text(each.get("model_name")): each for each in entries}
+            outcomes = {as_text(line.get("model_name")): line for line in entries}
         models = as_map(entry.get("models")) or {"": entry}
-        own = {name: _rounded(as_map(held), "value", "interval") for name, held in models.items()}
-        shares = {
-            name: _rounded(held, "share", "share_interval") for name, held in outcomes.items()
+        estimates = {
+            name: _rounded(as_map(estimate), "value", "interval")
+            for name, estimate in models.items()
         }
-        return own == shares
+        shares = {
+            name: _rounded(estimate, "share", "share_interval")
+            for name, estimate in outcomes.items()
+        }
+        return estimates == shares
 
 
-def _rounded(held: Mapping[str, Any], value: str, interval: str) -> list[float | None]:
-    numbers = (as_number(held.get(value)), *(ends_of(held.get(interval)) or (None, None)))
+def _rounded(estimate: Mapping[str, Any], value: str, interval: str) -> list[float | None]:
+    numbers = (as_number(estimate.get(value)), *(ends_of(estimate.get(interval)) or (None, None)))
     return [None if number is None else round(number, 9) for number in numbers]
 
 
-def _entry_at(held: Mapping[str, Any], key: str) -> dict[str, Any]:
+def _entry_at(estimate: Mapping[str, Any], key: str) -> dict[str, Any]:
     """Return one entry of a figure that is a map."""
-    interval = as_map(held.get("interval")).get(key)
-    return {"value": as_map(held["value"])[key], "interval": interval}
+    interval = as_map(estimate.get("interval")).get(key)
+    return {"value": as_map(estimate["value"])[key], "interval": interval}
 
 
 def _result(
     label: str,
-    held: Mapping[str, Any],
+    estimate: Mapping[str, Any],
     meaning: Meaning | None,
     path: str,
     *,
@@ -262,16 +272,16 @@ def _result(
     unit: str = "",
 ) -> Result:
     """Return a figure with its interval, and why it has no value or no interval."""
-    value, ends = as_number(held.get("value")), ends_of(held.get("interval"))
+    value, ends = as_number(estimate.get("value")), ends_of(estimate.get("interval"))
     better = "" if meaning is None else which_is_better(meaning.better)
     if value is None:
         ends = None
-        notes = [brief(as_text(held.get("reason")), _LONGEST_REASON) or note, better]
+        notes = [brief(as_text(estimate.get("reason")), _LONGEST_REASON) or note, better]
     else:
-        why = brief(as_text(as_map(held.get("interval")).get("reason")), _LONGEST_REASON)
+        why = brief(as_text(as_map(estimate.get("interval")).get("reason")), _LONGEST_REASON)
         notes = [note, better, f"no interval: {why}" if why else ""]
     shown: float | int | None = value
-    if value is not None and type(held.get("value")) is int and not unit:
+    if value is not None and type(estimate.get("value")) is int and not unit:
         shown = int(value)
     figure = Figure(
         label=label,
@@ -301,8 +311,8 @@ def results_of(summary: Mapping[str, Any], declared: Declarations) -> list[Resul
     Each has the gate that asks something of it.
     """
     results = _Results(summary, declared).make()[:_MOST_ROWS]
-    asked = _gates_by_path(summary)
-    return [_with_gate(result, asked.get(result.path)) for result in results]
+    gates = _gates_by_path(summary)
+    return [_with_gate(result, gates.get(result.path)) for result in results]
 
 
 def _with_gate(result: Result, gate: tuple[float, str] | None) -> Result:
@@ -317,7 +327,7 @@ def _with_gate(result: Result, gate: tuple[float, str] | None) -> Result:
 def _gates_by_path(summary: Mapping[str, Any]) -> dict[str, tuple[float, str]]:
     """Return the paths of figures that gates compare with a number -> that number and the rule."""
     outcome = as_text(as_map(summary.get("outcome")).get("grader"))
-    found = {}
+    gates = {}
     for gate in map(as_map, as_list(summary.get("gates"))):
         value, sign = as_number(gate.get("value")), _SIGNS.get(as_text(gate.get("op")))
         if value is None or sign is None or gate.get("kind") == "baseline":
@@ -329,9 +339,9 @@ def _gates_by_path(summary: Mapping[str, Any]) -> dict[str, tuple[float, str]]:
             is_outcome = key == outcome
             paths = ["outcome", *(f"{outcome}.{name}" for name in _MEANS)] if is_outcome else []
             value = value / 100 if metric in _PERCENT else value
-        for each in paths:
-            found[each] = (value, sign)
-    return found
+        for gated in paths:
+            gates[gated] = (value, sign)
+    return gates
 
 
 def gate_lines(summary: Mapping[str, Any]) -> list[GateLine]:
@@ -354,7 +364,7 @@ def _gate_line(gate: Mapping[str, Any]) -> GateLine:
     has_data = gate.get("outcome") != "no_data"
     actual, notes = gate_texts(gate, 3)
     sure = "but the threshold lies within the interval" if gate.get("sure") is False else ""
-    told = notes or ([] if has_data else ["nothing was graded"])
+    remarks = notes or ([] if has_data else ["nothing was graded"])
     return GateLine(
         rule=brief(gate.get("text") or "gate", 200),
         value=actual,
@@ -362,7 +372,7 @@ def _gate_line(gate: Mapping[str, Any]) -> GateLine:
         interval=ends,
         at=places[0],
         threshold=places[1],
-        note=", ".join(filter(None, (sure, *(brief(each, 300) for each in told)))),
+        note=", ".join(filter(None, (sure, *(brief(remark, 300) for remark in remarks)))),
         unit="share" if is_percent else "",
     )
 
@@ -371,8 +381,8 @@ def confidence_of(summary: Mapping[str, Any]) -> str:
     """Return the confidence of all intervals of the headline as a sentence; "" where they differ."""
     intervals = [as_map(as_map(summary.get("outcome")).get("share_interval"))]
     for entry in headline(summary):
-        for held in (entry, *map(as_map, as_map(entry.get("models")).values())):
-            interval = as_map(held.get("interval"))
+        for estimate in (entry, *map(as_map, as_map(entry.get("models")).values())):
+            interval = as_map(estimate.get("interval"))
             intervals += [interval, *map(as_map, interval.values())]
     known = [interval for interval in intervals if "low" in interval]
     levels = {as_number(interval.get("confidence")) for interval in known} - {None}
@@ -425,10 +435,10 @@ def end_text(value: float, unit: str) -> str:
 
 def task_lines(entries: Sequence[RowEntry]) -> Iterator[Line]:
     """Yield the lines of the table ``tasks``: each task of each model."""
-    for (model, task), own in by_task(entries).items():
-        verdicts = [entry.passed for entry in own]
-        scores = [entry.score for entry in own if entry.score is not None]
-        ungraded = sum(entry.state != "graded" for entry in own)
+    for (model, task), trials in by_task(entries).items():
+        verdicts = [entry.passed for entry in trials]
+        scores = [entry.score for entry in trials if entry.score is not None]
+        ungraded = sum(entry.state != "graded" for entry in trials)
         mean = sum_over(scores, len(scores)) if scores else None
         passed, failed = verdicts.count(True), verdicts.count(False)
-        yield (task, model or None, len(own), passed, failed, ungraded, mean)
+        yield (task, model or None, len(trials), passed, failed, ungraded, mean)

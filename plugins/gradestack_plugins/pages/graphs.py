@@ -64,8 +64,14 @@ def _depths_of(nodes: Nodes) -> dict[str, int]:
     def depth_of(name: str, above: frozenset[str] = frozenset()) -> int:
         if name not in depths:
             path = above | {name}
-            before = [each for each in nodes[name].after if each in nodes and each not in path]
-            depths[name] = max((depth_of(each, path) + 1 for each in before), default=0)
+            before = [
+                before_name
+                for before_name in nodes[name].after
+                if before_name in nodes and before_name not in path
+            ]
+            depths[name] = max(
+                (depth_of(before_name, path) + 1 for before_name in before), default=0
+            )
         return depths[name]
 
     for name in nodes:

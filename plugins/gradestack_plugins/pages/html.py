@@ -143,10 +143,12 @@ class HtmlReporter(Reporter):
     cell, progress = staticmethod(cell), staticmethod(progress)
 
     @override
-    def comparison(self, found: Comparison, out: Path, registry: Registry | None) -> Iterable[Path]:
+    def comparison(
+        self, comparison: Comparison, out: Path, registry: Registry | None
+    ) -> Iterable[Path]:
         """Write the page of a comparison, ``comparison.html``: that of a run of several models."""
-        with joined(found, registry) as report:
-            return self.write_comparison(found.data, report, out)
+        with joined(comparison, registry) as report:
+            return self.write_comparison(comparison.data, report, out)
 
     def write_comparison(
         self, data: Mapping[str, Any], report: Report, out: Path
@@ -156,11 +158,11 @@ class HtmlReporter(Reporter):
 
     def _pages(self, env: jinja2.Environment, context: dict[str, Any], out: Path) -> Iterator[Path]:
         """Write the pages that panels have for themselves, and yield their paths."""
-        own = policy([context["style"]], [context["early"]])
-        for panel, body, place in context["panels"]:
-            if place == "page":
+        page_policy = policy([context["style"]], [context["early"]])
+        for panel, body, view in context["panels"]:
+            if view == "page":
                 path = out / panel.placed.file
-                more = {"policy": own, "filled": panel, "body": body}
+                more = {"policy": page_policy, "filled": panel, "body": body}
                 write_stream(env.get_template("panel.html"), path, {**context, **more})
                 yield path
 
@@ -170,15 +172,15 @@ class HtmlReporter(Reporter):
         """Add what the page carries of rows; return the worst samples with why each failed."""
         chosen = [entry.position for entry in worst(index.entries, self.max_samples)]
         many = not chunks.served and len(index.entries) > _MOST_WITH_PANELS
-        drawn = set(chosen[:_KEPT] if many else chosen)
+        with_panels = set(chosen[:_KEPT] if many else chosen)
         reasons: dict[int, str] = {}
         shown: dict[int, list[str]] = {}
         for position, row in _rows_of(report, sorted(chosen)):
             reasons[position] = gist(row)
-            if position in drawn and not chunks.served:
+            if position in with_panels and not chunks.served:
                 shown[position] = list(map(str, sheets.of_sample(row)))
         positions = range(len(index.entries))
-        rest = [] if many or chunks.served else sorted(set(positions) - drawn)
+        rest = [] if many or chunks.served else sorted(set(positions) - with_panels)
         probed = positions if many else rest
         some = probed[:: max(1, len(probed) // _PROBED)]
         if sheets.shows(row for _, row in _rows_of(report, some)):
@@ -209,7 +211,7 @@ class HtmlReporter(Reporter):
         scripts = [name for name in _SCRIPTS if name != "report"]
         scripts += ["map"] * mapped + ["report"]
         script = Markup().join(asset(env, f"{name}.js") for name in scripts)
-        usage = [each for each in index.usage if each is not None]
+        usage = [amounts for amounts in index.usage if amounts is not None]
         return {
             "view": page,
             "cards": _cards(page),
@@ -225,8 +227,8 @@ class HtmlReporter(Reporter):
             "models": names,
             "side": side_of(report.summary),
             "several": len(list(filter(None, names))) > 1,
-            "priced": any(each.cost_usd is not None for each in usage),
-            "timed": any(each.seconds is not None for each in usage),
+            "priced": any(amounts.cost_usd is not None for amounts in usage),
+            "timed": any(amounts.seconds is not None for amounts in usage),
             "called": list(chunks.called.get("tools", ())),
             "most_chips": _MOST_CHIPS,
             "tables": Markup(island(run_tables(report))),  # noqa: S704 - base64

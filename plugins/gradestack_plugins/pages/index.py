@@ -101,7 +101,7 @@ _decode = msgspec.json.Decoder(IndexedRow).decode
 
 
 def _cut(name: str) -> str:
-    """Return what is kept of a long name.
+    """Shorten a long name.
 
     Its beginning, and a digest that tells it from others that begin so.
     """
@@ -121,7 +121,7 @@ class Names(dict[str | int | None, str]):
 
 
 class RowIndex:
-    """What pages show of all samples of a run."""
+    """Facts about all runs of an evaluation, as pages show them."""
 
     def __init__(
         self, outcome: str | None = None, verdicts: Verdicts | None = None, count: int = 0
@@ -271,7 +271,7 @@ class RowIndex:
 
 
 def _converted(row: dict[str, Any]) -> IndexedRow:
-    """Return what the index needs of a row that was decoded whole."""
+    """Pick the fields of the index from a row that was decoded whole."""
     kept = {key: _readable(row[key]) for key in IndexedRow.__struct_fields__ if key in row}
     kept |= {
         key: Raw(dumps(row.get(key)).encode(errors="surrogatepass"))
@@ -334,7 +334,7 @@ _LONGEST_SHOWN = 200
 
 
 def shown_entry(entry: RowEntry) -> SimpleNamespace:
-    """Return what a drill-down shows of a sample.
+    """Return the names and the outcome of a run as a drill-down shows them.
 
     Its names, each on one line, and what became of it.
 
@@ -367,7 +367,7 @@ def shade(fraction: float) -> str:
 
 
 def verdict(entry: RowEntry) -> str:
-    """Return what became of a sample, by the run's outcome.
+    """Return the state of a run, by the evaluation's outcome.
 
     ``passed``, ``lost`` (graded, no success), ``graded`` (in a run without an outcome), ``error``
     (something broke), ``skipped`` or ``missing``.

@@ -34,7 +34,7 @@ def _same(left: Any, right: Any) -> bool:
 
 
 def equality_key(value: Any) -> Any:
-    """Return what is equal, and has one hash, for values that are the ``same``."""
+    """Return a key that is equal, and has one hash, for values that are the ``same``."""
     try:
         return _equality_key(value)
     except RecursionError:
@@ -49,11 +49,11 @@ def _equality_key(value: Any) -> Any:
     return (bool, value) if isinstance(value, bool) else value
 
 
-def alike(left: Any, right: Any) -> bool:
+def equal_in_any_order(left: Any, right: Any) -> bool:
     """Return whether JSON values are equal but for the order of what stands in lists."""
     if isinstance(left, dict) and isinstance(right, dict):
         return left.keys() == right.keys() and all(
-            alike(value, right[key]) for key, value in left.items()
+            equal_in_any_order(value, right[key]) for key, value in left.items()
         )
     if (
         not (isinstance(left, list) and isinstance(right, list))
@@ -63,12 +63,12 @@ def alike(left: Any, right: Any) -> bool:
         return same(left, right)
     free, rest = list(right), list[Any]()
     for value in left:
-        twin = next((place for place, other in enumerate(free) if same(value, other)), None)
+        twin = next((position for position, other in enumerate(free) if same(value, other)), None)
         if twin is None:
             rest.append(value)
         else:
             del free[twin]
-    return all(map(alike, rest, free))
+    return all(map(equal_in_any_order, rest, free))
 
 
 def laid_out(value: Any, limit: int) -> str:

@@ -110,8 +110,8 @@ class MarkdownReporter(Reporter):
         report.told.extend(page.panels.left_out)
         context = self._context(report, page)
         ours = env.get_template(f"gradestack/{PAGE}").make_module(context)
-        own = None if self.templates is None else env.get_template(PAGE).make_module(context)
-        parts = _Macros(own, ours)
+        own_macros = None if self.templates is None else env.get_template(PAGE).make_module(context)
+        parts = _Macros(own_macros, ours)
         write_texts(path, (self._text(report, parts, page, context),))
 
     def _context(self, report: Report, page: Page) -> dict[str, Any]:
@@ -189,11 +189,13 @@ class MarkdownReporter(Reporter):
         return Section("Tasks", [text, table], id="tasks")
 
     @override
-    def comparison(self, found: Comparison, out: Path, registry: Registry | None) -> Iterable[Path]:
+    def comparison(
+        self, comparison: Comparison, out: Path, registry: Registry | None
+    ) -> Iterable[Path]:
         """Write the page of a comparison, ``comparison.md``."""
         path = out / COMPARISON
         offered: Panels = panels_of(registry)
-        write_texts(path, (markdown_page(found.data, offered),))
+        write_texts(path, (markdown_page(comparison.data, offered),))
         return (path,)
 
     def _samples(self, report: Report, entries: Sequence[RowEntry]) -> Iterator[Shape]:
@@ -219,11 +221,11 @@ class MarkdownReporter(Reporter):
 class _Macros:
     """The macros of the page: those of a suite's own template, and ours where it has none."""
 
-    def __init__(self, own: Any, ours: Any) -> None:
-        self._own, self._ours = own, ours
+    def __init__(self, own_macros: Any, ours: Any) -> None:
+        self._own_macros, self._ours = own_macros, ours
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._own, name, None) or getattr(self._ours, name)
+        return getattr(self._own_macros, name, None) or getattr(self._ours, name)
 
 
 def _figures(lines: Sequence[Shape]) -> Section:
@@ -281,10 +283,10 @@ def tasks_of(index: RowIndex, most: int) -> tuple[list[Line], int]:
     names = names_of(index.names)
     ids = {names[task] for task in index.tasks}  # those that read alike are one
     first = heapq.nsmallest(most, ids, key=natural)
-    places = {id_: place for place, id_ in enumerate(first)}
+    ranks = {id_: rank for rank, id_ in enumerate(first)}
     entries = []
     for entry, task in zip(index.entries, index.tasks, strict=True):
-        if names[task] in places:
+        if names[task] in ranks:
             entries.append(entry)
-    lines = sorted(task_lines(entries), key=lambda line: places[name_of(line[0])])
-    return lines, len(ids) - len(places)
+    lines = sorted(task_lines(entries), key=lambda line: ranks[name_of(line[0])])
+    return lines, len(ids) - len(ranks)

@@ -1,4 +1,4 @@
-"""What figures mean, in a line or two with an example, for who taps or points at their names."""
+"""Meanings of figures, in a line or two with an example, for a tap on their names."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ _MEANINGS = {
 
 
 def meaning_of(path: str, formula: str) -> str:
-    """Return what a figure means.
+    """Return the meaning of a figure.
 
     Args:
         path: Its path, such as ``reward.pass_hat_k.4``; the last parts that are known count.

@@ -64,7 +64,9 @@ def _only(summary: Mapping[str, Any], models: Collection[str]) -> dict[str, Any]
     headline, metrics = as_map(summary.get("headline")), as_map(summary.get("metrics"))
     figures = [_with_models(entry, models) for entry in as_list(headline.get("figures"))]
     aggregates = {
-        grader: {name: _with_models(held, models) for name, held in as_map(aggregators).items()}
+        grader: {
+            name: _with_models(by_model, models) for name, by_model in as_map(aggregators).items()
+        }
         for grader, aggregators in as_map(metrics.get("aggregates")).items()
     }
     short = dict(summary)

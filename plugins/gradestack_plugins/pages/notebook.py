@@ -1,4 +1,4 @@
-"""What a notebook shows of a report.
+"""A report as a notebook shows it.
 
 The headline with intervals, states, causes, and a link to its page.
 """
@@ -56,7 +56,7 @@ def cell(report: Report) -> str:
 
 
 def progress() -> Callable[[Progress], None]:
-    """Return what writes how far a run is below the cell that runs it, in one line that changes."""
+    """Return a function that writes the progress of a run below its cell, in one line."""
     display = library("IPython.display").display
     line: Any = display({"text/plain": "0 samples"}, raw=True, display_id=True)
     shown = [0.0]

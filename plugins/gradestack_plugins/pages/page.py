@@ -100,8 +100,10 @@ class _Maker:
         self._success = success_of(self._summary)
         self._words = words_of(self._summary)
         self._main = main_key(self._summary, self._header) or ""
-        listed = [brief(each, 1000) for each in as_list(self._summary.get("warnings"))]
-        self._warnings = [each for each in listed[:_MOST_PROBLEMS] if not says_left_out(each)]
+        listed = [brief(warning, 1000) for warning in as_list(self._summary.get("warnings"))]
+        self._warnings = [
+            warning for warning in listed[:_MOST_PROBLEMS] if not says_left_out(warning)
+        ]
         places = ("lead", "first", "overview", "figures", "page")
         self._panels = fill_panels(panels(report), places, report)
         has_outcome = self._success is not None
@@ -135,7 +137,7 @@ class _Maker:
             failures=self._failures,
             head=screen.head(),
             gates=gate_lines(self._summary),
-            broken=[(place, brief(text, 600)) for place, text in _broken(self._summary)],
+            broken=[(name, brief(text, 600)) for name, text in _broken(self._summary)],
             left=left,
             right=right,
             below=[*self._categories(short=True)],
@@ -269,9 +271,9 @@ class _Maker:
         records = list(map(as_map, as_list(bad.get("listed"))[:_MOST_PROBLEMS]))
         if as_count(bad.get("count")):
             rows = {}
-            for place, each in enumerate(records, 1):
-                where = source_text(each) or f"record {place}"
-                rows[where] = [brief(as_text(each.get("reason")), 600)]
+            for number_shown, record in enumerate(records, 1):
+                where = source_text(record) or f"record {number_shown}"
+                rows[where] = [brief(as_text(record.get("reason")), 600)]
             blocks.append(Table(["what"], rows, "Records that could not be read", "where"))
             left_out = as_count(bad.get("count")) - len(records)
             if left_out > 0:
@@ -281,10 +283,10 @@ class _Maker:
             yield Section("Problems", blocks, id="problems")
 
     def _evaluation(self) -> Iterator[Section]:
-        """Yield how the evaluation was made."""
+        """Yield the section about the evaluation itself."""
         inputs = [_input(as_map(entry)) for entry in as_list(self._header.get("inputs"))]
         names = {name for name, _ in inputs}
-        notes = [_note(as_text(each), names) for each in as_list(self._header.get("notes"))]
+        notes = [_note(as_text(note), names) for note in as_list(self._header.get("notes"))]
         blocks: list[Block] = [Words(note) for note in notes]
         components: dict[str, Sequence[Cell]] = {}
         for entry in map(as_map, as_list(self._header.get("components"))):
@@ -311,7 +313,7 @@ _WHERE_ALL_IS = (
 
 
 def _failed_sentence(failures: Failures, total: int, words: Mapping[str, str]) -> str:
-    """Return how many runs failed, and how."""
+    """Return the number of failed runs, by how they failed."""
     kinds = {
         "graded": words["lost"],
         "failed": "ended in an error",
@@ -328,15 +330,15 @@ def _failed_sentence(failures: Failures, total: int, words: Mapping[str, str]) -
     )
 
 
-def _duplicates(held: Mapping[str, Any]) -> Iterator[Block]:
-    count = as_count(held.get("count"))
+def _duplicates(duplicates: Mapping[str, Any]) -> Iterator[Block]:
+    count = as_count(duplicates.get("count"))
     if not count:
         return
-    rule = brief(as_text(held.get("policy")), 40)
+    rule = brief(as_text(duplicates.get("policy")), 40)
     title = f"{number(count)} repeated runs"
     yield Words(f"Same id, model and run as an earlier record; rule {rule}.", title)
-    for place in as_list(held.get("listed"))[:_MOST_PROBLEMS]:
-        yield Words(brief(place, 300))
+    for source in as_list(duplicates.get("listed"))[:_MOST_PROBLEMS]:
+        yield Words(brief(source, 300))
 
 
 def _input(entry: Mapping[str, Any]) -> tuple[str, list[Cell]]:
@@ -381,5 +383,5 @@ def _broken(summary: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def count_verdicts(index: RowIndex) -> Counter[str]:
-    """Return how many samples have each outcome."""
+    """Count the runs of each outcome."""
     return Counter(map(verdict, index.entries))

@@ -19,7 +19,7 @@ from markupsafe import Markup
 
 from gradestack import Registry, Report, error_text
 from gradestack_plugins.pages.blocks import Panel
-from gradestack_plugins.pages.draw import Shape, drawn
+from gradestack_plugins.pages.draw import Shape, draw_block
 from gradestack_plugins.pages.text import token
 
 PAGE = "report.html"
@@ -40,7 +40,7 @@ class Placed(msgspec.Struct, frozen=True):
 
     @property
     def known_as(self) -> str:
-        """How messages name it."""
+        """Its name in messages."""
         return f"panel {self.name!r} of plugin {self.plugin}"
 
     @property
@@ -62,14 +62,14 @@ class Panels(msgspec.Struct, frozen=True):
 
     def at(self, *places: str) -> tuple[Placed, ...]:
         """Return the panels of some places."""
-        return tuple(each for each in self.placed if each.panel.place in places)
+        return tuple(placed for placed in self.placed if placed.panel.place in places)
 
 
 def panels_of(registry: Registry | None) -> Panels:
     """Return the panels that plugins offer, plugin by plugin; what cannot be loaded is left out."""
     loaded, warnings = [], []
     for plugin in () if registry is None else registry.plugins:
-        for component in [each for each in plugin.components if each.kind == "panel"]:
+        for component in [part for part in plugin.components if part.kind == "panel"]:
             name = component.name
             try:
                 loaded.append(Placed(name, plugin.name, Registry.loaded(component, plugin)))
@@ -106,11 +106,11 @@ def fill_panels(offered: Panels, places: Sequence[str], about: Any) -> Filled:
     chosen = offered.at(*places)
     if not chosen:
         return Filled((), offered.left_out)
-    own = about.apart() if isinstance(about, Report) else copy.deepcopy(about)
+    copied = about.apart() if isinstance(about, Report) else copy.deepcopy(about)
     filled, warnings = [], list(offered.left_out)
     for placed in chosen:
         try:
-            filled += _fill(placed, own)
+            filled += _fill(placed, copied)
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # noqa: BLE001 - the page is worth more than a panel
@@ -123,7 +123,7 @@ def _fill(placed: Placed, about: Any) -> list[Shape]:
     made = placed.panel(about)
     if made is None:
         return []
-    shapes = tuple(shape for block in made for shape in drawn(block))  # made one by one, maybe
+    shapes = tuple(shape for block in made for shape in draw_block(block))  # made one by one, maybe
     return [Shape(placed=placed, title=placed.panel.title, blocks=shapes)] if shapes else []
 
 
@@ -132,8 +132,8 @@ def left_out(placed: Placed, error: BaseException, samples: str = "") -> str:
     message, code = error_text(error), placed.panel.__code__
     # An error in what it returned has no line of its own: then the one where that was made.
     shown = f" ({Path(code.co_filename).name}:{code.co_firstlineno})"
-    place = "" if _HAS_PLACE.search(message) else shown
-    return f"{placed.known_as} is left out{samples}: {message}{place}"
+    origin = "" if _HAS_PLACE.search(message) else shown
+    return f"{placed.known_as} is left out{samples}: {message}{origin}"
 
 
 def says_left_out(warning: str) -> bool:
@@ -200,9 +200,9 @@ class Sheets:
         return tuple(warnings)
 
     def _render(self, panel: Shape) -> Markup:
-        place = panel.placed.panel.place
+        view = panel.placed.panel.place
         # links to samples lead to the report page
-        where = (PAGE if place == "page" else "") if self._rows else None
-        frame = self._env.get_template(_FRAMES.get(place, "_panel.html"))
+        where = (PAGE if view == "page" else "") if self._rows else None
+        frame = self._env.get_template(_FRAMES.get(view, "_panel.html"))
         # escaped
-        return Markup(frame.render(filled=panel, where=where, first=place in FIRST))  # noqa: S704
+        return Markup(frame.render(filled=panel, where=where, first=view in FIRST))  # noqa: S704

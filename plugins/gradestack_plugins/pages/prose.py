@@ -89,8 +89,8 @@ class Fold(msgspec.Struct, frozen=True):
     """What joins pieces: a line end for rows of a table, an empty line otherwise."""
     noun: str
     """What a piece is."""
-    place: str
-    """Where those left out are."""
+    file: str
+    """The file that has those left out."""
 
     def written(self, room: int) -> str:
         """Return the section in at most so many characters; "" where not even its beginning fits.
@@ -98,20 +98,20 @@ class Fold(msgspec.Struct, frozen=True):
         Pieces that do not fit are counted.
         """
         used = len(_TAGS) + len(self.title) + len(self.intro) + _NOTE
-        kept: list[str] = []
+        pieces: list[str] = []
         for piece in self.pieces:
             size = len(piece) + len(self.close)
             if used + size > room:
                 break
-            kept.append(piece)
+            pieces.append(piece)
             used += size
         if used > room:
             return ""
-        body = self.intro + "".join(self.close + piece for piece in kept)
-        left_out = len(self.pieces) - len(kept)
+        body = self.intro + "".join(self.close + piece for piece in pieces)
+        left_out = len(self.pieces) - len(pieces)
         if left_out:
-            told = f"{self.noun.removesuffix('s')} is" if left_out == 1 else f"{self.noun} are"
-            body += f"\n\n{number(left_out)} more {told} in {self.place}."
+            rest = f"{self.noun.removesuffix('s')} is" if left_out == 1 else f"{self.noun} are"
+            body += f"\n\n{number(left_out)} more {rest} in {self.file}."
         return _TAGS.format(self.title, body.strip())
 
 
@@ -121,9 +121,9 @@ def folded(folds: Sequence[Fold], shares: Sequence[float], room: int) -> str:
     What one leaves free the later ones may use.
     """
     texts, free = [], float(room)
-    for place, fold in enumerate(folds):
-        own = free * shares[place] / sum(shares[place:])
-        text = fold.written(int(own)) or f"{fold.title}: in report.html.\n"
+    for position, fold in enumerate(folds):
+        share = free * shares[position] / sum(shares[position:])
+        text = fold.written(int(share)) or f"{fold.title}: in report.html.\n"
         texts.append(text)
         free -= len(text) + 1
     return "\n".join(texts)

@@ -52,7 +52,7 @@ _NARROWEST = 10.0
 
 
 class Folder(msgspec.Struct, frozen=True):
-    """What is in a folder, by paths from it, with slashes; ``.`` is the folder itself."""
+    """Content of a folder, by paths from it, with slashes; ``.`` is the folder itself."""
 
     runs: list[Shape]
     """Finished runs, the oldest first."""

@@ -9,7 +9,7 @@ from gradestack import argument_at
 from gradestack.jsonio import as_count, as_list, as_map, as_number, as_text, compact
 from gradestack_plugins.pages.draw import Shape
 from gradestack_plugins.pages.index import all_reasons, outcome, score
-from gradestack_plugins.pages.jsonview import alike, equality_key
+from gradestack_plugins.pages.jsonview import equal_in_any_order, equality_key
 from gradestack_plugins.pages.text import brief, number
 
 MOST_CALLS = 60
@@ -58,7 +58,7 @@ def _pair(expected: Object, actual: Object | None, number: int, item: Object) ->
     arguments = list(_compare_arguments(wanted, made or {}, blamed))
     name = call_name(expected.get("name"))
     made_name = call_name(as_map(actual).get("name"))
-    is_equal = made is not None and all(each.status == "same" for each in arguments)
+    is_equal = made is not None and all(argument.status == "same" for argument in arguments)
     matched = is_equal and made_name == name if score is None else score >= 1
     if actual is not None and not matched and made_name != name:
         arguments.insert(0, Argument("tool", "differs", name, made_name))
@@ -92,7 +92,9 @@ def _compare_arguments(
         if name not in made:
             yield Argument(name, "missing", wanted[name])
             continue
-        is_same = alike(wanted[name], made[name]) if blamed is None else name not in blamed
+        is_same = (
+            equal_in_any_order(wanted[name], made[name]) if blamed is None else name not in blamed
+        )
         yield Argument(name, "same" if is_same else "differs", wanted[name], made[name])
     extra = [name for name in made if name not in wanted]
     for name in extra[:_MOST_ARGUMENTS]:
@@ -118,15 +120,15 @@ def calls_of(row: Object) -> Shape:
     expected, actual = (_calls_on(row, side) for side in ("expected", "predicted"))
     items = _items(row, len(expected))
     if items:
-        answers = [_answer(item, len(actual)) for item in items]
+        answers = [_answering_call(item, len(actual)) for item in items]
     else:
         answers = _pair_calls(expected, actual)
     pairs = []
     for position, call in enumerate(expected[:MOST_CALLS]):
         at = answers[position]
-        answer = None if at is None else actual[at]
+        call_made = None if at is None else actual[at]
         item = items[position] if items else {}
-        pairs.append(_pair(call, answer, 0 if at is None else at + 1, item))
+        pairs.append(_pair(call, call_made, 0 if at is None else at + 1, item))
     used = set(answers)
     others = [at for at in range(len(actual)) if at not in used]
     unlisted = [len(calls) - MOST_CALLS for calls in (expected, others)]
@@ -157,7 +159,7 @@ def _items(row: Object, count: int) -> Sequence[Object]:
     return ()
 
 
-def _answer(item: Object, count: int) -> int | None:
+def _answering_call(item: Object, count: int) -> int | None:
     at = as_map(item.get("metadata")).get("call")
     if not isinstance(at, int) or isinstance(at, bool):
         return None
@@ -176,9 +178,9 @@ def _pair_calls(expected: Sequence[Object], actual: Sequence[Object]) -> list[in
         for position, call in enumerate(expected):
             places = free.get(key_of(call))
             if answers[position] is None and places:
-                place = places.pop()
-                answers[position] = place
-                used.add(place)
+                position_made = places.pop()
+                answers[position] = position_made
+                used.add(position_made)
     unanswered = answers.count(None)
     if unanswered == len(actual) - len(used) == 1:
         # one call instead of another: most likely the wrong tool
@@ -196,7 +198,7 @@ def _name_key(call: Object) -> Any:
 
 
 def went(call: Object) -> str:
-    """Return how a call went, as far as that is recorded: by whom, with what, and how long."""
+    """Return the recorded author, server, status and seconds of a call."""
     status = as_text(call.get("status")).replace("_", " ")
     seconds = as_number(call.get("seconds"))
     author, server = as_text(call.get("author")), as_text(call.get("server"))

@@ -66,7 +66,7 @@ _JUDGED_BY = {
 
 
 class Screen(msgspec.Struct, frozen=True):
-    """What the head of a page is made from."""
+    """The sources of a page's head."""
 
     report: Report
     index: RowIndex
@@ -87,7 +87,7 @@ class Screen(msgspec.Struct, frozen=True):
 
     @property
     def total(self) -> int:
-        """How many runs it has."""
+        """Its number of runs."""
         return as_count(self.metrics.get("total"))
 
     def head(self) -> Head:
@@ -103,16 +103,18 @@ class Screen(msgspec.Struct, frozen=True):
         ]
         on_axis = [figure for figure in figures if _is_on_axis(figure)]
         others = [figure for figure in figures if not _is_on_axis(figure)]
-        held = [Interval(on_axis)] if on_axis else []
+        shown = [Interval(on_axis)] if on_axis else []
         if others:
-            held.append(Interval(others, has_axis=False))
-        return Section("Results", held, id="estimates") if held else None
+            shown.append(Interval(others, has_axis=False))
+        return Section("Results", shown, id="estimates") if shown else None
 
     def _sentence(self) -> Text:
         success = success_of(self.summary)
         if not self.total:
             return "This evaluation has no runs."
-        first = next((each.figure for each in self.results if each.figure.value is not None), None)
+        first = next(
+            (figure.figure for figure in self.results if figure.figure.value is not None), None
+        )
         if success is None and first is not None:
             share = f"{100 * float(first.value or 0):.1f}%" if first.unit == "share" else None
             return [f"{first.label}: ", Part(share or number(first.value), "good")]
@@ -122,7 +124,9 @@ class Screen(msgspec.Struct, frozen=True):
             return [Part("No result", "bad"), f": none of {runs} graded{by}"]
         if success.many:
             return self._models_sentence(success)
-        corrected = next((each for each in headline(self.summary) if "corrects" in each), None)
+        corrected = next(
+            (figure for figure in headline(self.summary) if "corrects" in figure), None
+        )
         if corrected is not None:
             return _corrected_sentence(success, corrected)
         return self._success_sentence(success)
@@ -147,7 +151,7 @@ class Screen(msgspec.Struct, frozen=True):
         return [f"{word}: ", share, "; in every trial: ", Part(every, "bad")]
 
     def _note(self) -> Iterator[str | Part | Link]:
-        """Yield how many runs were graded, by what, and where more is said."""
+        """Yield the number of graded runs, their judge, and links to problems."""
         yield f"{capital(made_of(self.summary, self.reliable))}; {self._graded()}. "
         yield from self._judged_by()
         yield from self._of_tasks()
@@ -163,7 +167,7 @@ class Screen(msgspec.Struct, frozen=True):
             yield " No rows were kept: figures without runs."
 
     def _of_tasks(self) -> Iterator[str]:
-        """Yield how many tasks are a success in some trials and in none; of several models none."""
+        """Count the tasks that pass in every, some and no trials; nothing for several models."""
         parts = self.reliable.parts
         if not parts or self.reliable.models > 1:
             return
@@ -186,9 +190,9 @@ class Screen(msgspec.Struct, frozen=True):
         outcome = as_text(as_map(self.summary.get("outcome")).get("grader"))
         components = map(as_map, as_list(as_map(self.report.header).get("components")))
         names = [
-            as_text(each.get("name"))
-            for each in components
-            if each.get("kind") == "grader" and each.get("key") == outcome
+            as_text(component.get("name"))
+            for component in components
+            if component.get("kind") == "grader" and component.get("key") == outcome
         ]
         if not names:
             return
@@ -217,7 +221,7 @@ def _corrected_sentence(success: Success, corrected: Mapping[str, Any]) -> Text:
 
 
 def about_of(report: Report, index: RowIndex) -> list[Part]:
-    """Return what was graded: model, name, files and, where it was recorded, the day."""
+    """Return model, name, files and, where it was recorded, the day."""
     header, summary = as_map(report.header), as_map(report.summary)
     models = list(dict.fromkeys(entry.model for entry in index.entries if entry.model))
     parts = [_name_models(models, side_of(summary))]
@@ -257,19 +261,19 @@ def main_key(summary: Mapping[str, Any], header: Mapping[str, Any]) -> str | Non
     gate = as_map(as_map(summary.get("config")).get("gate"))
     gates = [*map(as_map, as_list(summary.get("gates"))[:1]), gate]
     components = map(as_map, as_list(header.get("components")))
-    graders = [each for each in components if each.get("kind") == "grader"]
-    keys = [as_text(each.get("metric_key")) for each in gates]
-    keys += [as_text(each.get("key")) for each in graders]
+    graders = [entry for entry in components if entry.get("kind") == "grader"]
+    keys = [as_text(entry.get("metric_key")) for entry in gates]
+    keys += [as_text(entry.get("key")) for entry in graders]
     return next((key for key in (*keys, *sorted(by_metric)) if key and key in by_metric), None)
 
 
 def side_of(summary: Mapping[str, Any]) -> str:
-    """Return what is compared on a page: a ``run`` or, of one evaluation, a ``model``."""
+    """Return the noun for a side: ``run`` or, within one evaluation, ``model``."""
     return as_text(summary.get("side")) or "model"
 
 
 def made_of(summary: Mapping[str, Any], reliable: Reliability) -> str:
-    """Return what an evaluation is made of: ``50 tasks, 4 trials each: 200 runs``."""
+    """Return the size of an evaluation: ``50 tasks, 4 trials each: 200 runs``."""
     total = as_count(as_map(summary.get("metrics")).get("total"))
     trials, models = reliable.trials or 1, reliable.models
     is_even = reliable.tasks * trials == total and not reliable.tasks % models
@@ -290,7 +294,7 @@ def caveats_of(
     main: str,
     without: str = "",
 ) -> list[Caveat]:
-    """Return what to know before quoting the figures, the gravest first, and only what holds.
+    """Return warnings to read before the figures are quoted, the gravest first.
 
     Args:
         summary: Of the run.
@@ -341,10 +345,10 @@ def _unrelated_scores(
     for entry in headline(summary):
         labels[as_text(entry.get("figure"))] = brief(as_text(entry.get("label")), 60)
     for key in sorted({key for key, _ in index.by_outcome} - {success.grader}):
-        passed, lost = (index.by_outcome.get((key, is_passed)) for is_passed in (True, False))
-        if passed is None or lost is None or min(passed.count, lost.count) < _ENOUGH:
+        passed, others = (index.by_outcome.get((key, is_passed)) for is_passed in (True, False))
+        if passed is None or others is None or min(passed.count, others.count) < _ENOUGH:
             continue
-        means = [bins.mean or 0.0 for bins in (passed, lost)]
+        means = [bins.mean or 0.0 for bins in (passed, others)]
         if means[0] - means[1] >= _NO_DIFFERENCE:
             continue
         name = labels.get(f"{key}.mean") or brief(key, 60)
@@ -355,23 +359,23 @@ def _unrelated_scores(
 
 
 def _quiet_runs(index: RowIndex, words: Mapping[str, str]) -> Text:
-    """Return what runs that expect no call have to do with it; "" where nothing."""
+    """Explain it by runs that expect no call; "" where they do not."""
     entries = [index.entries[position] for position in index.quiet]
     called = [entry for entry in entries if entry.score == 0]
     passed = sum(entry.passed is True for entry in called)
     if not passed:
         return ""
     tasks = counted(len({(entry.model, entry.id) for entry in entries}), "tasks")
-    told = (
+    sentence = (
         f"In {tasks} ({counted(len(entries), 'runs')}) nothing should be called. "
         f"{counted(len(called), 'runs')} did call something and score 0, "
         f"yet {number(passed)} of them are {words['passed']}. "
     )
-    return [told, Link("Show them", search="expected:none passed:yes score<=0")]
+    return [sentence, Link("Show them", search="expected:none passed:yes score<=0")]
 
 
 def scores_section(key: str, scores: ScoreBins | None) -> Section | None:
-    """Return how the scores of a grader are distributed; None where all are 0 or 1."""
+    """Return the distribution of a grader's scores; None where all are 0 or 1."""
     if scores is None or not scores.fractional:
         return None
     return Section(f"Scores of {brief(key, 80)}", [Counts(scores.labelled())], id="scores")

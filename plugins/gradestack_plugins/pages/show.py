@@ -54,7 +54,7 @@ _STYLED = re.compile("\x02([a-z ]*)\x03([^\x04]*)\x04")
 
 
 class Style(msgspec.Struct, frozen=True):
-    """How texts are laid out."""
+    """Width, colours and limits of the terminal."""
 
     width: int
     colour: bool
@@ -94,9 +94,7 @@ def _heading(title: str, note: str = "") -> Markup:
 
 
 def _rendered(text: str, style: Style) -> str:
-    """Return what the template gave as lines, each safe for a terminal and for the log of a CI
-    system.
-    """
+    """Lay out the template's text in lines that are safe for a terminal and for CI logs."""
     system: Literal["standard"] | None = "standard" if style.colour else None
     console = Console(
         file=io.StringIO(),
@@ -126,21 +124,21 @@ def _parts(text: str) -> Iterator[RenderableType]:
 
 
 def _text(line: str) -> Text:
-    found, (plain, *styled) = Text(overflow="fold"), _STYLED.split(line)
-    found.append(plain)
+    text_shown, (plain, *styled) = Text(overflow="fold"), _STYLED.split(line)
+    text_shown.append(plain)
     for style, text, after in zip(*[iter(styled)] * 3, strict=True):
-        found.append(text.replace("\x05", "\n"), style).append(after)
-    return found
+        text_shown.append(text.replace("\x05", "\n"), style).append(after)
+    return text_shown
 
 
 def _safe(line: Sequence[Segment], console: Console) -> str:
-    kept = [each for each in line if not each.control]
-    plain = "".join(each.text for each in kept).rstrip()
+    segments = [segment for segment in line if not segment.control]
+    plain = "".join(segment.text for segment in segments).rstrip()
     safe = terminal_line(plain)
     if safe != plain or console.color_system is None:
         return safe
     parts, left = [], len(plain)
-    for text, style, _ in kept:
+    for text, style, _ in segments:
         shown, left = text[:left], left - len(text[:left])
         parts.append(
             style.render(shown, color_system=ColorSystem.STANDARD)
@@ -203,9 +201,9 @@ def _context(entry: RowEntry, row: Row) -> dict[str, Any]:
         expected.get("text") or task.get("ground_truth"),
         as_list(row.get("trajectory")),
     )
-    loose = [each for each in entries if isinstance(each, Mapping)]
+    loose = [entry for entry in entries if isinstance(entry, Mapping)]
     turns = [
-        *(as_list(each) for each in entries if not isinstance(each, Mapping)),
+        *(as_list(entry) for entry in entries if not isinstance(entry, Mapping)),
         *([loose] if loose else []),
     ]
     return {
@@ -223,8 +221,8 @@ def _context(entry: RowEntry, row: Row) -> dict[str, Any]:
         "grades": grades_of(row),
         "turns": len(turns),
         "talk": [
-            (place, as_map(message))
-            for place, turn in enumerate(turns, start=1)
+            (number, as_map(message))
+            for number, turn in enumerate(turns, start=1)
             for message in turn
         ],
     }
@@ -261,24 +259,26 @@ def show(
     are listed.
     """
     report, subset = load_report(run_dir), Subset.read(**part)
-    found = _chosen(report, task, model)
+    entries = _chosen(report, task, model)
     if subset:
-        taken = report.only(subset)
-        kept = {(entry.id, entry.run, entry.model) for entry in index_of(taken, short=True).entries}
-        for said in taken.header["subset"]["said"]:
-            click.echo(terminal_line(said), err=True)
-        found = [entry for entry in found if (entry.id, entry.run, entry.model) in kept]
-        if not found:
+        chosen = report.only(subset)
+        names = {
+            (entry.id, entry.run, entry.model) for entry in index_of(chosen, short=True).entries
+        }
+        for sentence in chosen.header["subset"]["said"]:
+            click.echo(terminal_line(sentence), err=True)
+        entries = [entry for entry in entries if (entry.id, entry.run, entry.model) in names]
+        if not entries:
             raise ConfigError(f"no sample of task {task!r} is left: {subset}")
-    if len(found) > 1 and not every:
-        _list(task, found, words_of(report.summary))
+    if len(entries) > 1 and not every:
+        _list(task, entries, words_of(report.summary))
         return
     terminal, (least, most) = Console(), _WIDTHS
     colour = terminal.color_system is not None and not terminal.no_color
     style = Style(min(max(terminal.width, least), most), colour, _WHOLE if full else _LONGEST_TEXT)
-    rows = rows_at(report, [entry.position for entry in found])
-    for place, text in enumerate(sample_texts(report, zip(found, rows, strict=True), style)):
-        click.echo(f"\n{text}" if place else text, nl=False, color=colour)
+    rows = rows_at(report, [entry.position for entry in entries])
+    for number, text in enumerate(sample_texts(report, zip(entries, rows, strict=True), style)):
+        click.echo(f"\n{text}" if number else text, nl=False, color=colour)
 
 
 def _chosen(report: Report, task: str, model: str | None) -> list[RowEntry]:
@@ -290,11 +290,11 @@ def _chosen(report: Report, task: str, model: str | None) -> list[RowEntry]:
         report.lines()  # raises, and says why
     entries = index_of(report, short=True).entries
     stem, dot, trial = task.rpartition(".")
-    whole, part = map(Names().__getitem__, (task, stem))
+    whole_name, part = map(Names().__getitem__, (task, stem))
     names = (task, f"{part}.{trial}")  # either half may hold dots
-    found = [entry for entry in entries if entry.id == whole]
-    found = found or [entry for entry in entries if dot and f"{entry.id}.{entry.run}" in names]
-    if not found:
+    chosen = [entry for entry in entries if entry.id == whole_name]
+    chosen = chosen or [entry for entry in entries if dot and f"{entry.id}.{entry.run}" in names]
+    if not chosen:
         runs = list(dict.fromkeys(entry.run for entry in entries if dot and entry.id == part))
         if runs:
             raise ConfigError(
@@ -307,14 +307,14 @@ def _chosen(report: Report, task: str, model: str | None) -> list[RowEntry]:
             f"; there are {len(ids):,}: {_listed(list(ids))}" if ids else "; it has no samples"
         )
         raise ConfigError(f"no task {task!r} in {report.path}{near}")
-    models = list(dict.fromkeys(entry.model for entry in found))
+    models = list(dict.fromkeys(entry.model for entry in chosen))
     if model is not None and model not in models:
         msg = (
             f"task {task!r} has no sample of model {model!r}{suggest(model, models)}; there "
             f"are: {_listed(models)}"
         )
         raise ConfigError(msg)
-    return [entry for entry in found if model in (None, entry.model)]
+    return [entry for entry in chosen if model in (None, entry.model)]
 
 
 def _listed(names: Sequence[str], most: int = 8) -> str:
@@ -322,10 +322,10 @@ def _listed(names: Sequence[str], most: int = 8) -> str:
     return ", ".join(shown) + (", …" if len(names) > most else "")
 
 
-def _list(task: str, found: Sequence[RowEntry], words: Mapping[str, str]) -> None:
+def _list(task: str, entries: Sequence[RowEntry], words: Mapping[str, str]) -> None:
     """Print a line for each of several samples, then how to see one."""
     lines = []
-    for entry in found[:_MOST_LISTED]:
+    for entry in entries[:_MOST_LISTED]:
         trial, score = f"{entry.id}.{entry.run}" if entry.run else entry.id, entry.score
         lines.append(
             (trial, entry.model, words[verdict(entry)], "" if score is None else f"{score:.3f}")
@@ -334,11 +334,11 @@ def _list(task: str, found: Sequence[RowEntry], words: Mapping[str, str]) -> Non
     for line in lines:
         columns = [text.ljust(width) for text, width in zip(line, widths, strict=True) if width]
         click.echo(terminal_line("  ".join(columns).rstrip()))
-    if len(found) > _MOST_LISTED:
-        click.echo(f"and {len(found) - _MOST_LISTED:,} more")
+    if len(entries) > _MOST_LISTED:
+        click.echo(f"and {len(entries) - _MOST_LISTED:,} more")
     several = (
         "--model NAME"
-        if len({entry.model for entry in found}) > 1
+        if len({entry.model for entry in entries}) > 1
         else f"{terminal_line(task)}.TRIAL"
     )
-    click.echo(f"{len(found):,} samples; name one ({several}), or --all shows them all")
+    click.echo(f"{len(entries):,} samples; name one ({several}), or --all shows them all")

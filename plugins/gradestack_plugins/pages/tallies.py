@@ -22,7 +22,7 @@ NULL = Raw(b"null")
 
 
 class Reason(Struct, frozen=True, gc=False):
-    """What an index reads of a reason."""
+    """The fields of a reason that the index reads."""
 
     code: str | None = None
     subject: str | None = None
@@ -31,7 +31,7 @@ class Reason(Struct, frozen=True, gc=False):
 
 
 class Answer(Struct, frozen=True, gc=False):
-    """What an index reads of an item's metadata.
+    """The fields of an item's metadata that the index reads.
 
     The call that answers an expected one, UNSET where it names none.
     """
@@ -40,7 +40,7 @@ class Answer(Struct, frozen=True, gc=False):
 
 
 class Item(Struct, frozen=True, gc=False):
-    """What an index reads of an item."""
+    """The fields of an item that the index reads."""
 
     reasons: tuple[Reason, ...] = ()
     score: float | None = None
@@ -51,7 +51,7 @@ class Item(Struct, frozen=True, gc=False):
 
 
 class Own(Struct, frozen=True, gc=False):
-    """What an index reads of a row's own grade, which stands among the others once more."""
+    """The fields that the index reads of a row's own grade, which its grades repeat."""
 
     score: float | None = None
     state: str | None = None
@@ -64,7 +64,7 @@ class Own(Struct, frozen=True, gc=False):
 
 
 class Grade(Own, frozen=True, gc=False):
-    """What an index reads of a grade."""
+    """The fields of a grade that the index reads."""
 
     fault: dict[str, Any] | None = None
     reasons: tuple[Reason, ...] = ()
@@ -72,7 +72,7 @@ class Grade(Own, frozen=True, gc=False):
     passed: bool | None = None
 
     def swapped(self) -> str:
-        """Return which label was expected and which was given; "" unless there are two."""
+        """Return the expected and the given label; "" unless they differ."""
         return swapped_labels(self.gold, self.label)
 
 
@@ -82,7 +82,7 @@ MOST_VALUES, _MOST_FACETS, _MOST_HELD = 20, 100, 4096
 
 
 class CallCounts(Struct):
-    """What became of the expected calls of one tool."""
+    """Counts of the calls of one tool."""
 
     expected: int = 0
     called: int = 0
@@ -92,7 +92,7 @@ class CallCounts(Struct):
 
 
 class CallTally:
-    """What became of the expected calls of all samples, by tool."""
+    """Counts of expected and made calls over all runs, by tool."""
 
     def __init__(self) -> None:
         self.grader = ""
@@ -138,7 +138,7 @@ SEPARATOR = "›"
 
 
 class ReasonTally:
-    """Which reasons were given in which samples."""
+    """The reasons of each run."""
 
     def __init__(self) -> None:
         self.kinds: dict[CauseKind, int] = {}
@@ -151,11 +151,11 @@ class ReasonTally:
 
         Many samples have the same: looked up once.
         """
-        numbers, found = self._known.get(kinds), self.kinds
+        numbers, numbers_of = self._known.get(kinds), self.kinds
         if numbers is None:
             if len(self._known) >= _MOST_HELD:
                 self._known.clear()
-            places = [found.setdefault(kind, len(found)) for kind in kinds]
+            places = [numbers_of.setdefault(kind, len(numbers_of)) for kind in kinds]
             numbers = self._known[kinds] = tuple(dict.fromkeys(places))
         self.given.append(numbers)
 
@@ -166,16 +166,16 @@ class ReasonTally:
 
     @property
     def samples(self) -> list[int]:
-        """How many samples each kind was given in."""
-        found = [0] * len(self.kinds)
+        """The number of runs of each kind of reason."""
+        counts = [0] * len(self.kinds)
         for numbers, times in Counter(self.given).items():
             for number in numbers:
-                found[number] += times
-        return found
+                counts[number] += times
+        return counts
 
 
 class Usage(Struct, frozen=True, gc=False):
-    """What an index reads of a run's usage; None is "not recorded"."""
+    """The fields of a run's usage that the index reads; None is "not recorded"."""
 
     input_tokens: int | None = None
     output_tokens: int | None = None
@@ -214,39 +214,39 @@ Most of one, and of all of a run; of facets.
 
 
 class Call(Struct, frozen=True, gc=False):
-    """What an index reads of a call."""
+    """The fields of a call that the index reads."""
 
     name: str | None = None
     arguments: Raw = NULL
 
 
 class Calls(Struct, frozen=True, gc=False):
-    """What an index reads of the calls of a row."""
+    """The calls of a row that the index reads."""
 
     calls: list[Call] | None = None
 
 
 class Task(Struct, frozen=True, gc=False):
-    """What an index reads of a sample."""
+    """The fields of a sample that the index reads."""
 
     id: str | int | None = None
     input: Raw = NULL
 
 
 class Named(Struct, frozen=True, gc=False):
-    """What an index reads of an expected call."""
+    """The name of an expected call."""
 
     name: str | None = None
 
 
 class Expected(Struct, gc=False):
-    """What an index reads of a reference."""
+    """The expected calls of a row."""
 
     calls: list[Named] | None = None
 
 
 class IndexedRow(Struct, gc=False):
-    """What an index reads of a row."""
+    """The fields of a row that the index reads."""
 
     sample: Task = Task()
     run: str | int | None = None
@@ -267,12 +267,12 @@ class Numbers(dict[str, int]):
     """Names and their numbers, in the order they are first asked for."""
 
     def __missing__(self, name: str) -> int:
-        self[name] = found = len(self)
-        return found
+        self[name] = number = len(self)
+        return number
 
 
 class SearchTally:
-    """What the search looks at beside names and reasons, a line a row, packed.
+    """The texts that the search reads beside names and reasons, a line a row, packed.
 
     And which tools each row called.
     """
@@ -283,7 +283,7 @@ class SearchTally:
         )  # with its quotation mark
         self._packer = zlib.compressobj(LEVEL, wbits=RAW)
         self.packed: list[bytes] = []
-        self._held: list[bytes] = []
+        self._lines: list[bytes] = []
         self.rows: list[int] = []
         """Number of the tools each row called, among the sets of them."""
         self.expected: list[int] = []
@@ -299,33 +299,35 @@ class SearchTally:
         end = self._longest
         for row in rows:
             calls = () if row.predicted is None else row.predicted.calls or ()
-            self.rows.append(self._place_of(tuple([each.name for each in calls])))
+            self.rows.append(self._number_of(tuple([part.name for part in calls])))
             wanted = None if row.expected is None else row.expected.calls
-            place = -1 if wanted is None else self._place_of(tuple([each.name for each in wanted]))
-            self.expected.append(place)
+            expected_set = (
+                -1 if wanted is None else self._number_of(tuple([part.name for part in wanted]))
+            )
+            self.expected.append(expected_set)
             values = [row.sample.input, row.submission, *[call.arguments for call in calls]]
-            text = b" ".join([bytes(each)[:end] for each in values])
+            text = b" ".join([bytes(part)[:end] for part in values])
             if not text.isascii():
                 text = " ".join(
-                    [bytes(each)[: 4 * end].decode(errors="ignore")[:end] for each in values]
+                    [bytes(part)[: 4 * end].decode(errors="ignore")[:end] for part in values]
                 ).encode()
             text += b" " + bytes(row.facets)[:_LONGEST_FACETS].replace(b'":', b'"\3')
             if row.grade.gold and row.grade.label:
                 label = f"\1{row.grade.gold}\2{row.grade.label}\1"
                 text = label.replace("\n", " ").encode(errors="replace") + text
-            self._held.append(text)
-        if len(self._held) >= _LINES:  # one by one they take as long again
-            self._held.append(b"")
+            self._lines.append(text)
+        if len(self._lines) >= _LINES:  # one by one they take as long again
+            self._lines.append(b"")
             self._pack()
 
-    def _place_of(self, names: tuple[str | None, ...]) -> int:
+    def _number_of(self, names: tuple[str | None, ...]) -> int:
         """Return the number of a set of tools."""
-        place = self._known.get(names)
-        if place is None:
+        number = self._known.get(names)
+        if number is None:
             tools = dict.fromkeys([name or "" for name in names])
             numbers = tuple([self.tools[name] for name in tools])
-            place = self._known[names] = self.sets.setdefault(numbers, len(self.sets))
-        return place
+            number = self._known[names] = self.sets.setdefault(numbers, len(self.sets))
+        return number
 
     def end(self) -> None:
         """Pack the last lines, and let go of what only adding needs."""
@@ -335,10 +337,10 @@ class SearchTally:
 
     def _pack(self) -> None:
         """Pack lines in lower case, without the signs of JSON that a reader does not see."""
-        text = b"\n".join(self._held).replace(b"\\n", b" ").replace(b'\\"', b'"')
+        text = b"\n".join(self._lines).replace(b"\\n", b" ").replace(b'\\"', b'"')
         text = text.lower() if text.isascii() else text.decode(errors="ignore").lower().encode()
         self.packed.append(self._packer.compress(text))
-        self._held.clear()
+        self._lines.clear()
 
 
 class FacetTally:
@@ -348,17 +350,17 @@ class FacetTally:
     """
 
     def __init__(self) -> None:
-        self._held: Counter[tuple[bytes, bool | None]] = Counter()
+        self._uncounted: Counter[tuple[bytes, bool | None]] = Counter()
         """Facets as they are written, which many samples share, and success -> samples not counted
         yet.
         """
-        self._found: dict[str, dict[str, Counter[bool | None]]] = {}
+        self._values: dict[str, dict[str, Counter[bool | None]]] = {}
         self._many: set[str] = set()
 
     def add(self, facets: Iterable[bytes], passes: Iterable[bool | None]) -> None:
         """Count samples."""
-        self._held.update(zip(facets, passes, strict=True))
-        if len(self._held) > _MOST_HELD:
+        self._uncounted.update(zip(facets, passes, strict=True))
+        if len(self._uncounted) > _MOST_HELD:
             self._fold()
 
     def counts(self) -> dict[str, dict[str, Counter[bool | None]]]:
@@ -367,18 +369,19 @@ class FacetTally:
         Facets of two values at least.
         """
         self._fold()
-        return {name: values for name, values in self._found.items() if len(values) > 1}
+        return {name: values for name, values in self._values.items() if len(values) > 1}
 
     def _fold(self) -> None:
-        for (facets, passed), times in self._held.items():
+        for (facets, passed), times in self._uncounted.items():
             for name, value in as_map(loads(facets)).items():
                 short = name[:_LONGEST_NAME]
                 if short in self._many or (
-                    short not in self._found and len(self._found) + len(self._many) >= _MOST_FACETS
+                    short not in self._values
+                    and len(self._values) + len(self._many) >= _MOST_FACETS
                 ):
                     continue
-                values = self._found.setdefault(short, {})
-                words = isinstance(value, list) and all(isinstance(each, str) for each in value)
+                values = self._values.setdefault(short, {})
+                words = isinstance(value, list) and all(isinstance(part, str) for part in value)
                 text = (
                     value
                     if isinstance(value, str)
@@ -389,8 +392,8 @@ class FacetTally:
                 values.setdefault(text[:_LONGEST_NAME], Counter())[passed] += times
                 if len(values) > MOST_VALUES:
                     self._many.add(short)
-                    del self._found[short]
-        self._held.clear()
+                    del self._values[short]
+        self._uncounted.clear()
 
 
 Mark = tuple[str, str]
@@ -413,11 +416,11 @@ def compared(header: Mapping[str, Any]) -> tuple[str, ...]:
     if len(presets := declared_presets(header)) > 1:
         return tuple(presets)
     graders = [
-        as_map(each)
-        for each in as_list(header.get("components"))
-        if as_map(each).get("kind") == "grader"
+        as_map(component)
+        for component in as_list(header.get("components"))
+        if as_map(component).get("kind") == "grader"
     ]
-    keys = [as_text(each.get("key")) for each in graders if "bounds" not in each]
+    keys = [as_text(component.get("key")) for component in graders if "bounds" not in component]
     return tuple(keys) if 1 < len(keys) <= _MOST_GRADERS else ()
 
 
@@ -434,7 +437,7 @@ class Verdicts:
         self._places: dict[Mark, int] = {NONE: 0}
         keys = dict.fromkeys((*keys, outcome) if outcome and keys else keys)
         self.by_grader: dict[str, bytearray] = {key: bytearray() for key in keys}
-        self.turned = array("q")
+        self.reordered = array("q")
         self.tasks = array("q")
 
     def add(self, first: int, rows: Sequence[Mapping[str, Grade]]) -> None:
@@ -444,23 +447,24 @@ class Verdicts:
             for key, marks in columns:
                 grade = grades.get(key)
                 mark = NONE if grade is None else mark_of(grade)
-                place = places.get(mark)
-                marks.append(self._place(mark) if place is None else place)
+                number = places.get(mark)
+                marks.append(self._number_of_mark(mark) if number is None else number)
         if self._outcome is not None:
-            own = [grades.get(self._outcome) for grades in rows]
-            turned = [
-                each is not None and len(each.items) > 1 and _turned(each.items) for each in own
+            judged = [grades.get(self._outcome) for grades in rows]
+            reordered = [
+                grade is not None and len(grade.items) > 1 and _is_reordered(grade.items)
+                for grade in judged
             ]
-            self.turned.extend(compress(count(first), turned))
+            self.reordered.extend(compress(count(first), reordered))
 
-    def _place(self, mark: Mark) -> int:
-        place = self._places.get(mark)
-        if place is None:
+    def _number_of_mark(self, mark: Mark) -> int:
+        number = self._places.get(mark)
+        if number is None:
             if len(self.marks) >= _MOST_MARKS and mark[1]:
-                return self._place((mark[0], ""))
-            place = self._places[mark] = len(self.marks)
+                return self._number_of_mark((mark[0], ""))
+            number = self._places[mark] = len(self.marks)
             self.marks.append(mark)
-        return place
+        return number
 
 
 def mark_of(grade: Grade) -> Mark:
@@ -474,17 +478,17 @@ def mark_of(grade: Grade) -> Mark:
             return _PASSED if score >= 1 else _PART
         return _LOST
     fault = as_text(as_map(grade.fault).get("code"))
-    code = fault or next((each.code for each in grade.reasons if each.code), "")
+    code = fault or next((reason.code for reason in grade.reasons if reason.code), "")
     return (grade.outcome()[:_LONGEST_CODE], code[:_LONGEST_CODE])
 
 
-def _turned(items: Sequence[Item]) -> bool:
+def _is_reordered(items: Sequence[Item]) -> bool:
     """Return whether the calls that answer expected ones were made in another order
     than expected.
     """
     made = [
-        each.metadata.call
-        for each in items
-        if each.gold is not None and type(each.metadata.call) is int
+        item.metadata.call
+        for item in items
+        if item.gold is not None and type(item.metadata.call) is int
     ]
     return made != sorted(made)

@@ -36,10 +36,10 @@ class Reliability(msgspec.Struct, frozen=True):
 
 def by_task(entries: Sequence[RowEntry]) -> Mapping[tuple[str, str], list[RowEntry]]:
     """Return the samples of each task of each model, in the order they were recorded."""
-    found: dict[tuple[str, str], list[RowEntry]] = {}
+    tasks: dict[tuple[str, str], list[RowEntry]] = {}
     for entry in entries:
-        found.setdefault((entry.model, entry.id), []).append(entry)
-    return found
+        tasks.setdefault((entry.model, entry.id), []).append(entry)
+    return tasks
 
 
 def reliability_of(index: RowIndex, *, outcome: bool) -> Reliability:
@@ -49,13 +49,13 @@ def reliability_of(index: RowIndex, *, outcome: bool) -> Reliability:
     tasks = len(index.names)
     for entry, task in zip(index.entries, index.tasks, strict=True):
         model = models.setdefault(entry.model, len(models))
-        place = model * tasks + task
-        trials[place] += 1
+        number = model * tasks + task
+        trials[number] += 1
         if entry.passed is True:
-            passed[place] += 1
+            passed[number] += 1
     sizes = set(trials.values())
     if len(sizes) != 1:
         return Reliability(len(trials), None, {})
     (size,) = sizes
-    passes = Counter(passed[place] for place in trials) if outcome else {}
+    passes = Counter(passed[number] for number in trials) if outcome else {}
     return Reliability(len(trials), size, dict(sorted(passes.items())), len(models))

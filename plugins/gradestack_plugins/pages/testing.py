@@ -10,7 +10,7 @@ from typing import Any
 from gradestack import Report
 from gradestack.jsonio import dumps
 from gradestack_plugins.pages.blocks import Panel
-from gradestack_plugins.pages.draw import drawn
+from gradestack_plugins.pages.draw import draw_block
 
 _HOSTILE = "\"'><x-hostile onclick=x>"
 """Behind every text of a run; where it is not escaped the page has such an element."""
@@ -36,13 +36,13 @@ _Mark = Callable[[str, str], str]
 
 def _marked(value: Any, mark: _Mark, fixed: Collection[str] = (), key: str = "") -> Any:
     if isinstance(value, Mapping):
-        held = {
-            name: each if name in fixed else _marked(each, mark, fixed, name)
-            for name, each in value.items()
+        marked = {
+            name: part if name in fixed else _marked(part, mark, fixed, name)
+            for name, part in value.items()
         }
-        return {mark(name, f"{key}:"): each for name, each in held.items()}
+        return {mark(name, f"{key}:"): part for name, part in marked.items()}
     if isinstance(value, list | tuple):
-        return [_marked(each, mark, fixed, key) for each in value]
+        return [_marked(part, mark, fixed, key) for part in value]
     return mark(value, key) if isinstance(value, str) else value
 
 
@@ -51,11 +51,11 @@ def _marked_run(report: Report, comparison: Any, mark: str) -> tuple[Report, Any
     graders = {
         key for part in ("by_metric", "aggregates") for key in report.metrics.get(part) or {}
     }
-    kept = graders.union(*(report.metrics.get("aggregates") or {}).values())
+    graders = graders.union(*(report.metrics.get("aggregates") or {}).values())
     names = set[str]()
 
     def of_rows(text: str, key: str) -> str:
-        if text in kept or (key.endswith(":") and key != "arguments:"):
+        if text in graders or (key.endswith(":") and key != "arguments:"):
             return text
         if key in _NAMES:
             names.add(text)
@@ -68,9 +68,9 @@ def _marked_run(report: Report, comparison: Any, mark: str) -> tuple[Report, Any
         _marked(row, of_rows, _FIXED)
         for row in islice(report.rows() if report.has_rows else (), _ROWS)
     ]
-    held = io.BytesIO("".join(f"{dumps(row)}\n" for row in rows).encode("utf-8", "replace"))
-    summary, data = (_marked(each, of_figures) for each in (report.summary, comparison))
-    return Report(path=None, header=report.header, summary=summary, held=held), data
+    file = io.BytesIO("".join(f"{dumps(row)}\n" for row in rows).encode("utf-8", "replace"))
+    summary, data = (_marked(part, of_figures) for part in (report.summary, comparison))
+    return Report(path=None, header=report.header, summary=summary, held=file), data
 
 
 def check_panel(
@@ -101,7 +101,7 @@ def check_panel(
         shown = []
         for about in abouts:
             before = _content(about)
-            first, second = _drawn(panel, about), _drawn(panel, about)
+            first, second = _draw_panel(panel, about), _draw_panel(panel, about)
             what = "comparison" if is_compared else "run"
             assert _content(about) == before, f"{named} changed the {what}"
             assert repr(first) == repr(second), f"{named}: the same {what} gave different blocks"
@@ -110,10 +110,10 @@ def check_panel(
 
 
 def _content(about: Any) -> str:
-    """Return what a panel is given, as a text to compare."""
+    """Return a panel's input as a text to compare."""
     return dumps([about.summary, about.header] if isinstance(about, Report) else about)
 
 
-def _drawn(panel: Panel, about: Any) -> list[Any]:
+def _draw_panel(panel: Panel, about: Any) -> list[Any]:
     """Return the drawings of what a panel shows."""
-    return [shape for block in panel(about) or () for shape in drawn(block)]
+    return [shape for block in panel(about) or () for shape in draw_block(block)]

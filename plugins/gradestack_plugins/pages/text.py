@@ -89,9 +89,9 @@ def end(value: float) -> str:
     return f"{value:.3f}" if abs(value) <= 1 else number(value)
 
 
-def percent(part: float, whole: float) -> str:
+def percent(part: float, total: float) -> str:
     """Return ``part / whole`` as a percentage with one decimal, "n/a" over zero."""
-    return f"{100 * part / whole:.1f}%" if whole else UNDEFINED
+    return f"{100 * part / total:.1f}%" if total else UNDEFINED
 
 
 def capital(text: str) -> str:

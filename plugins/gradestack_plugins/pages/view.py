@@ -66,8 +66,8 @@ class ServedRun:
 
     def __init__(self, report: Report, registry: Registry) -> None:
         self._report = attrs.evolve(report, registry=registry)
-        self._index, found = index_of(self._report), panels(self._report)
-        self._sheets = Sheets(environment(), found, rows=False)
+        self._index, offered = index_of(self._report), panels(self._report)
+        self._sheets = Sheets(environment(), offered, rows=False)
         self._one, self._folder = (
             threading.Lock(),
             tempfile.TemporaryDirectory(ignore_cleanup_errors=True),
@@ -80,22 +80,22 @@ class ServedRun:
             self.close()
             raise
         self._files = {
-            each.relative_to(folder).as_posix(): each
-            for each in folder.rglob("*")
-            if each.is_file()
+            file.relative_to(folder).as_posix(): file
+            for file in folder.rglob("*")
+            if file.is_file()
         }
 
     def close(self) -> None:
         """Remove what was written."""
         self._folder.cleanup()
 
-    def answer(self, path: str) -> tuple[bytes, str] | None:
-        """Return what is at an address with the ending of its kind, None where there is nothing."""
-        if found := _SAMPLE.fullmatch(path):
-            position = int(found[1] or found[2]) - 1
+    def respond(self, path: str) -> tuple[bytes, str] | None:
+        """Return the content at an address with the ending of its kind; None without one."""
+        if match := _SAMPLE.fullmatch(path):
+            position = int(match[1] or match[2]) - 1
             if not 0 <= position < len(self._index.entries):
                 return None
-            return (self._sample(position), ".js") if found[1] else (self._row(position), ".json")
+            return (self._sample(position), ".js") if match[1] else (self._row(position), ".json")
         file = self._files.get(path or PAGE)
         return None if file is None else (read_regular(file), file.suffix)
 
@@ -131,7 +131,7 @@ class Server(ThreadingHTTPServer):
 
     @override
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say in one line what went wrong with an answer.
+        """Report an error of an answer in one line.
 
         A browser that went away is nothing wrong.
         """
@@ -150,18 +150,18 @@ class _Handler(BaseHTTPRequestHandler):
         hosts = [[f"{name}:{self.server.server_port}"] for name in (ADDRESS, "localhost")]
         token, slash, path = self.path.partition("?")[0].removeprefix("/").partition("/")
         if self.headers.get_all("Host") not in hosts:
-            self._say(403, "another host")  # a name of somebody else's that leads here
+            self._send_text(403, "another host")  # a name of somebody else's that leads here
         elif not slash or not hmac.compare_digest(token.encode(), self.server.token.encode()):
-            self._say(404, "nothing is here; the address has a part that cannot be guessed")
+            self._send_text(404, "nothing is here; the address has a part that cannot be guessed")
         else:
             try:
-                found = self.server.run.answer(unquote(path))
+                page = self.server.run.respond(unquote(path))
             except (GradestackError, OSError) as error:
-                self._say(500, str(error))
+                self._send_text(500, str(error))
             else:
-                self._send(200, *found) if found else self._say(404, "there is no such page")
+                self._send(200, *page) if page else self._send_text(404, "there is no such page")
 
-    def _say(self, code: int, text: str) -> None:
+    def _send_text(self, code: int, text: str) -> None:
         self._send(code, f"{text}\n".encode("utf-8", "replace"), ".txt")
 
     def _send(self, code: int, body: bytes, ending: str) -> None:
@@ -184,7 +184,7 @@ class _Handler(BaseHTTPRequestHandler):
     @override
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
         self.close_connection = True
-        self._say(
+        self._send_text(
             *((405, "only reading is possible here") if code == 501 else (code, "not a request"))
         )
 
@@ -241,5 +241,5 @@ def _serve(server: Server, *, browser: bool) -> None:
         while not server.ended.is_set():
             server.handle_request()
     finally:
-        for number, each in before.items():
-            signal.signal(number, each)
+        for number, handler in before.items():
+            signal.signal(number, handler)

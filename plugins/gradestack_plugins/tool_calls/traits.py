@@ -18,7 +18,7 @@ def traits_of(index: RowIndex, grader: str) -> dict[str, list[int]]:
         names_of_grader = [name for key, name, *_ in reasons_given if key == grader]
         codes[numbers] = {name.partition(": ")[0][:_LONGEST_CODE] for name in names_of_grader}
     without_expected_calls = set(index.quiet)
-    in_another_order = set(index.verdicts.turned)
+    in_another_order = set(index.verdicts.reordered)
     traits: dict[str, list[int]] = {}
     for position, numbers in enumerate(index.given.given):
         names = set(codes[numbers])

@@ -115,7 +115,7 @@ def test_blocks_do_not_show(monkeypatch):
         verdicts = (
             index.verdicts.marks,
             index.verdicts.by_grader,
-            index.verdicts.turned,
+            index.verdicts.reordered,
             index.verdicts.tasks,
         )
         return (

@@ -3,7 +3,7 @@
 import pytest
 
 from gradestack_plugins.pages import blocks
-from gradestack_plugins.pages.draw import drawn
+from gradestack_plugins.pages.draw import draw_block
 
 
 def node(*before, steps=("a",)):
@@ -15,7 +15,7 @@ def nodes(graph):
 
 
 def sides_of(gold, made=None):
-    (drawn_graph,) = drawn(blocks.Graph(nodes(gold), made=nodes(made)))
+    (drawn_graph,) = draw_block(blocks.Graph(nodes(gold), made=nodes(made)))
     return [
         [[shown_node.name for shown_node in layer] for layer in side.layers]
         for side in drawn_graph.sides

@@ -13,7 +13,7 @@ from types import SimpleNamespace as Of
 import pytest
 
 from gradestack_plugins.pages import blocks
-from gradestack_plugins.pages.draw import drawn
+from gradestack_plugins.pages.draw import draw_block
 from gradestack_plugins.pages.environment import asset, environment
 from gradestack_plugins.pages.index import ScoreBins
 
@@ -22,7 +22,7 @@ HOSTILE = "<b>&\"'"
 
 
 def _one(block):
-    (drawn_block,) = drawn(block)
+    (drawn_block,) = draw_block(block)
     return drawn_block
 
 

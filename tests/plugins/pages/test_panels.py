@@ -11,7 +11,7 @@ from gradestack.outcome.pages import Pages, with_broken_pages
 from gradestack.registry import Plugin
 from gradestack_plugins.pages import blocks, testing
 from gradestack_plugins.pages.comparison import markdown_page
-from gradestack_plugins.pages.draw import drawn
+from gradestack_plugins.pages.draw import draw_block
 from gradestack_plugins.pages.html import HtmlReporter
 from gradestack_plugins.pages.index import index_of
 from gradestack_plugins.pages.markdown import MarkdownReporter
@@ -178,7 +178,7 @@ def test_a_panel_that_cannot_be_loaded_costs_only_itself(report, html):
 )
 def test_parts_that_do_not_fit_are_refused(block):
     with pytest.raises(ValueError, match=r".+"):
-        list(drawn(block))
+        list(draw_block(block))
 
 
 @pytest.mark.parametrize("place", ["overview", "page", "sample"])

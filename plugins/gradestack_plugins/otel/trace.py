@@ -26,7 +26,7 @@ from gradestack_plugins.readers.chat.identity import Identity
 from gradestack_plugins.readers.chat.results import error_form, plain
 from gradestack_plugins.readers.chat.samples import log_sample
 from gradestack_plugins.readers.chat.usage import added
-from gradestack_plugins.readers.rows import message_key, shared_beginning
+from gradestack_plugins.readers.rows import add_request, message_key
 
 SpanId = tuple[str, str]
 """A trace, and the id of a span in it."""
@@ -186,15 +186,10 @@ def _read_model_calls(
     keys: list[str] = []
     for model_call, agent in zip(model_calls, agents, strict=True):
         asked_keys = [message_key(message) for message in model_call.history]
-        shared = shared_beginning(keys, asked_keys)
-        continues = shared == len(keys)
-        known = set(keys)
         entries: list[Any] = []
-        for message, key in zip(model_call.history[shared:], asked_keys[shared:], strict=True):
-            if continues or key not in known:
-                keys.append(key)
-                is_echo = has_replies and as_map(message).get("role") == "assistant"
-                entries += [] if is_echo else [message]
+        for message in add_request(keys, model_call.history, asked_keys):
+            is_echo = has_replies and as_map(message).get("role") == "assistant"
+            entries += [] if is_echo else [message]
         for message in model_call.replies:
             keys.append(message_key(message))
             entries.append({**message, "author": agent} if has_agents else message)

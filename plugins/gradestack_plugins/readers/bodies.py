@@ -16,17 +16,19 @@ _USAGE: Final = ("usage", "usage_metadata", "usageMetadata", "token_usage")
 
 
 def asked_in(body: Any) -> list[Any]:
-    """Return the messages of a request; a text is a question of the user."""
+    """Return the messages of a request, in any form; a text is a question of the user."""
     body = decoded(body)
     if isinstance(body, str):
         return [{"role": "user", "content": body}] if body else []
     if isinstance(body, list):
         is_batch = len(body) == 1 and isinstance(body[0], list)
-        return forms_read(body[0] if is_batch else body)
-    if "role" in as_map(body):
-        return forms_read([body])
-    question = next((body[key] for key in _ASKED if as_map(body).get(key)), None)
-    system = as_map(body).get("system", as_map(body).get("instructions"))
+        return body[0] if is_batch else body
+    if not isinstance(body, dict):
+        return []
+    if "role" in body:
+        return [body]
+    question = next((body[key] for key in _ASKED if body.get(key)), None)
+    system = body.get("system", body.get("instructions"))
     before = [{"role": "system", "content": _text_of(system)}] if system else []
     return [*before, *asked_in(question)] if question is not None else before
 

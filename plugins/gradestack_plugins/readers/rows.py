@@ -2,15 +2,15 @@
 
 A row is a call of a model, a call of a tool, a step that may be one, or the root of its trace.
 Calls of models and tools below a call of a tool are the run of a sub-agent. Requests of one trace
-mostly repeat the messages before them: the messages that a request adds are appended, then its
-answer. Rows of tools give results to the calls that answers made, by name and order.
+mostly repeat the messages before them: a message is read once, however often it is recorded, and
+the messages that a request adds are appended, then its answer. Rows of tools give results to the calls that answers made, by name and order.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import takewhile
+from itertools import compress
 from operator import attrgetter
 from typing import Any, Final, Literal
 
@@ -19,6 +19,7 @@ import msgspec
 from gradestack import JSON, Expectation, Source, Usage
 from gradestack.jsonio import as_list, as_map, compact
 from gradestack_plugins.readers.chat import text_of, word
+from gradestack_plugins.readers.chat.forms import forms_read
 from gradestack_plugins.readers.chat.usage import added
 from gradestack_plugins.readers.runs import Run, ToolResult
 
@@ -33,6 +34,8 @@ class Row(msgspec.Struct, kw_only=True):
             which rows continue others.
         own: The id of the row, by which others name it as their parent.
         group: The id that several traces share.
+        asked: The messages of the request, in any form; ``runs_of_rows`` reads them.
+        answer: The messages and items of the answer, in the forms of the APIs.
         asked_keys: The keys by which the messages of the request are equal; so for the answer.
         name: The name of a tool.
         text: The answer of a root.
@@ -75,8 +78,9 @@ def runs_of_rows(rows: Iterable[Row], stem: str) -> Iterator[Run]:
     traces: dict[str, list[Row]] = {}
     made_ids: set[str] = set()
     open_ends: dict[str, str] = {}
+    messages = _Messages()
     for row in _latest_rows(rows):
-        row.asked_keys = [message_key(entry) for entry in row.asked]
+        row.asked, row.asked_keys = messages.read(row.asked)
         row.answer_keys = [message_key(entry) for entry in row.answer]
         trace = row.trace
         if not trace:
@@ -89,6 +93,28 @@ def runs_of_rows(rows: Iterable[Row], stem: str) -> Iterator[Run]:
             if trace in made_ids:
                 run.cluster, run.trace = None, {}
             yield run
+
+
+class _Messages:
+    """The messages of a file, each read once, however often requests repeat it."""
+
+    def __init__(self) -> None:
+        """Begin without a message."""
+        self._by_text: dict[str, tuple[list[Any], list[str]]] = {}
+
+    def read(self, recorded: Iterable[Any]) -> tuple[list[Any], list[str]]:
+        """Return messages in the forms of the APIs, and the keys by which they are equal."""
+        messages: list[Any] = []
+        keys: list[str] = []
+        for entry in recorded:
+            text = repr(entry)
+            if text not in self._by_text:
+                read = forms_read((entry,))
+                self._by_text[text] = (read, [message_key(message) for message in read])
+            own_messages, own_keys = self._by_text[text]
+            messages += own_messages
+            keys += own_keys
+        return messages, keys
 
 
 def _latest_rows(rows: Iterable[Row]) -> list[Row]:
@@ -184,6 +210,7 @@ def _run_of_rows(trace: str, rows: list[Row]) -> Run | None:
     run = Run(
         id=trace,
         entries=_conversation(answered),
+        is_in_api_form=True,
         source=rows[0].source,
         first=rows[0].record,
         model=next((row.model for row in reversed(models) if row.model), None),
@@ -232,22 +259,32 @@ def _conversation(models: list[Row]) -> list[Any]:
     entries: list[Any] = []
     keys: list[str] = []
     for row in models:
-        asked_keys = row.asked_keys
-        shared = shared_beginning(keys, asked_keys)
-        continues = shared == len(keys)
-        known = set(keys)
-        for entry, key in zip(row.asked[shared:], asked_keys[shared:], strict=True):
-            if continues or key not in known:
-                entries.append(entry)
-                keys.append(key)
+        entries += add_request(keys, row.asked, row.asked_keys)
         entries += row.answer
         keys += row.answer_keys
     return entries
 
 
-def shared_beginning(one: list[str], other: list[str]) -> int:
-    """Return the number of keys that two lists begin with in common."""
-    return len(list(takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))))
+def add_request(keys: list[str], messages: list[Any], message_keys: list[str]) -> list[Any]:
+    """Return the messages of a request that its conversation does not have yet.
+
+    Args:
+        keys: The keys of the messages of the conversation, to which those of new ones are added.
+        messages: The messages of the request.
+        message_keys: Their keys.
+    """
+    n_shared = 0
+    for key, other in zip(keys, message_keys, strict=False):
+        if key != other:
+            break
+        n_shared += 1
+    new_messages, new_keys = messages[n_shared:], message_keys[n_shared:]
+    if n_shared < len(keys):
+        known = set(keys)
+        is_new = [key not in known for key in new_keys]
+        new_messages, new_keys = [*compress(new_messages, is_new)], [*compress(new_keys, is_new)]
+    keys += new_keys
+    return new_messages
 
 
 def message_key(entry: Any) -> str:
@@ -258,11 +295,14 @@ def message_key(entry: Any) -> str:
         identifier = message.get("call_id", message.get("id"))
         return f"{[kind, identifier, *map(message.get, _ITEM_KEYS)]}\n"
     content = message.get("content")
-    blocks = [as_map(block) for block in as_list(content)]
-    calls = [_call_key(as_map(call)) for call in as_list(message.get("tool_calls"))]
-    calls += [block.get("id") for block in blocks if block.get("type") == "tool_use"]
-    results = [block.get("tool_use_id") for block in blocks if "tool_use_id" in block]
     text = compact(content) if isinstance(content, dict) else text_of(content)
+    calls = [_call_key(as_map(call)) for call in as_list(message.get("tool_calls"))]
+    results: list[Any] = []
+    for block in content if isinstance(content, list) else ():
+        if isinstance(block, dict) and "tool_use_id" in block:
+            results.append(block["tool_use_id"])
+        elif word(block, "type") == "tool_use":
+            calls.append(block.get("id"))
     identity = [message.get("role"), text, calls, results, message.get("tool_call_id")]
     return f"{identity}\n"
 

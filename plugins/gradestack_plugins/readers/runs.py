@@ -56,6 +56,8 @@ class Run(msgspec.Struct, kw_only=True):
     id: str
     entries: list[Any]
     """Messages and items, each in the form of one of the APIs or of a library that is known."""
+    is_in_api_form: bool = False
+    """Whether all entries are in the forms of the APIs."""
     results: list[ToolResult] = []
     """Results beside the conversation, in order; each goes to the first call of its name that has
     none of them yet.
@@ -93,7 +95,7 @@ def sample_of_run(run: Run) -> Sample:
     """
     talk = Conversation()
     talk.results = run.executed
-    talk.read(run.entries)
+    talk.read(run.entries, is_in_api_form=run.is_in_api_form)
     _hand_results(talk, run.results)
     known = Identity(run.id, run.trial, run.cluster, run.trace, run.facets, run.remarks)
     more: dict[str, Any] = {

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import cache
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -46,21 +45,38 @@ class Span(msgspec.Struct, kw_only=True):
     scores: Any = None
 
 
+FieldPaths = list[tuple[str, str, tuple[list[str], ...]]]
+"""Fields of ``Span``, each with its key, or with the steps of the paths to its value."""
+
+
+def field_paths(places: Mapping[str, str]) -> FieldPaths:
+    """Return the paths of the values of a span.
+
+    Args:
+        places: Field of ``Span`` -> the paths of its value in a row, its own name by default. Of
+            several paths the first one with a value counts; of a list the first entry.
+    """
+    paths: FieldPaths = []
+    for field in Span.__struct_fields__:
+        listed = places.get(field, field)
+        key = listed if listed.isidentifier() else ""
+        paths.append((field, key, tuple(path.split(".") for path in listed.split())))
+    return paths
+
+
 def read_row(
-    recorded: Mapping[str, Any], places: Mapping[str, str], kind_of: Callable[[Span], Kind]
+    recorded: Mapping[str, Any], paths: FieldPaths, kind_of: Callable[[Span], Kind]
 ) -> Row:
     """Return a platform's row as a row of its trace.
 
     Args:
         recorded: The row.
-        places: Field of ``Span`` -> the path of its value in a row, its own name by default. Of
-            several paths the first one with a value counts; of a list the first entry.
+        paths: The paths of the values of a span in it.
         kind_of: Returns the kind of a row.
     """
     values: dict[str, Any] = {}
-    for field in _FIELDS:
-        path = places.get(field, field)
-        value = recorded.get(path) if path.isidentifier() else value_at(recorded, path)
+    for field, key, alternatives in paths:
+        value = recorded.get(key) if key else value_at(recorded, alternatives)
         if value is not None:
             values[field] = value
     span, remarks = convert_record(values, Span)
@@ -86,13 +102,10 @@ def read_row(
     return row
 
 
-_FIELDS: Final = Span.__struct_fields__
-
-
-def value_at(row: Mapping[str, Any], paths: str) -> Any:
+def value_at(row: Mapping[str, Any], paths: Iterable[list[str]]) -> Any:
     """Return the value at the first of some paths that leads to more than an empty one."""
     value: Any = None
-    for steps in _steps_of(paths):
+    for steps in paths:
         value = row
         for step in steps:
             if isinstance(value, dict):
@@ -103,12 +116,6 @@ def value_at(row: Mapping[str, Any], paths: str) -> Any:
         if value:
             break
     return value
-
-
-@cache
-def _steps_of(paths: str) -> tuple[list[str], ...]:
-    """Return the steps of each of some paths."""
-    return tuple(path.split(".") for path in paths.split())
 
 
 def _id_text(identifier: Id) -> str:
@@ -124,11 +131,12 @@ def _sortable(moment: Any) -> str:
 
 def _add_answer(row: Row, span: Span) -> None:
     """Add the request and the answer of a model, its model, usage and tools."""
-    row.asked = asked_in(span.input)
-    row.answer = answers_in(span.output)
-    row.model = span.model or model_in(span.output, span.input)
+    request, response = decoded(span.input), decoded(span.output)
+    row.asked = asked_in(request)
+    row.answer = answers_in(response)
+    row.model = span.model or model_in(response, request)
     row.tools = span.tools
-    used = usage_of(span.usage or usage_in(span.output, *row.answer))
+    used = usage_of(span.usage or usage_in(response, *row.answer))
     if used is None:
         counts = ("prompt_tokens", "completion_tokens")
         used = usage_of({name: getattr(span, name) for name in counts})

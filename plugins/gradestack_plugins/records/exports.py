@@ -11,7 +11,7 @@ from gradestack_plugins.readers.chat.forms import either
 from gradestack_plugins.readers.chat.parts import row_kind, trace_id_of
 from gradestack_plugins.readers.chat.results import error_form
 from gradestack_plugins.readers.rows import Row
-from gradestack_plugins.readers.spans import read_row
+from gradestack_plugins.readers.spans import field_paths, read_row
 
 Record = Mapping[str, Any]
 
@@ -28,27 +28,29 @@ def rows_in(record: Any) -> list[Any]:
     return rows
 
 
-_PLACES: Final = {
-    "trace": "trace_id traceId context.trace_id",
-    "own": "id context.span_id",
-    "parent": "parentObservationId parent_observation_id parent_id",
-    "group": "sessionId session_id",
-    "kind": "span_kind type",
-    "name": "attributes.tool.name name",
-    "started": "startTime start_time",
-    "input": "attributes.llm.input_messages input attributes.tool.parameters",
-    "output": "attributes.llm.output_messages output attributes.output.value",
-    "model": "model model_name provided_model_name providedModelName attributes.llm.model_name",
-    "usage": "usageDetails usage_details usage attributes.llm.token_count",
-    "cost": "costDetails.total cost_details.total",
-}
-"""Field of a span -> the paths of its value in rows of Langfuse and Phoenix."""
+_PATHS: Final = field_paths(
+    {
+        "trace": "trace_id traceId context.trace_id",
+        "own": "id context.span_id",
+        "parent": "parentObservationId parent_observation_id parent_id",
+        "group": "sessionId session_id",
+        "kind": "span_kind type",
+        "name": "attributes.tool.name name",
+        "started": "startTime start_time",
+        "input": "attributes.llm.input_messages input attributes.tool.parameters",
+        "output": "attributes.llm.output_messages output attributes.output.value",
+        "model": "model model_name provided_model_name providedModelName attributes.llm.model_name",
+        "usage": "usageDetails usage_details usage attributes.llm.token_count",
+        "cost": "costDetails.total cost_details.total",
+    }
+)
+"""The paths of the values of a span in rows of Langfuse and Phoenix."""
 
 
 def row_of(record: Record) -> Row:
     """Return an observation of Langfuse or a span of Phoenix as a row of its trace."""
     kind = row_kind(record)
-    row = read_row(record, _PLACES, lambda _: kind if kind in ("model", "tool") else "other")
+    row = read_row(record, _PATHS, lambda _: kind if kind in ("model", "tool") else "other")
     row.record = record
     if "ERROR" in (record.get("level"), record.get("status_code")):
         message = either(record, "statusMessage") or record.get("output")

@@ -16,7 +16,7 @@ from gradestack_plugins.readers.chat.forms import forms_read
 from gradestack_plugins.readers.chat.usage import usage_of
 from gradestack_plugins.readers.rows import Kind, Row, runs_of_rows
 from gradestack_plugins.readers.runs import Record, Run, RunReader
-from gradestack_plugins.readers.spans import Span, read_row
+from gradestack_plugins.readers.spans import Span, field_paths, read_row
 
 _SURE: Final = 0.96
 _HTTP_ERROR: Final = 400
@@ -81,9 +81,10 @@ class RowReader(RunReader):
         yield from runs_of_rows(self._rows(records), file.name)
 
     def _rows(self, records: Iterable[Record]) -> Iterator[Row]:
+        paths = field_paths(self.places)
         for value, source in records:
             for recorded in filter(self.is_row, self.rows_in(value)):
-                row = read_row(recorded, self.places, self.kind_of)
+                row = read_row(recorded, paths, self.kind_of)
                 row.source, row.record = source, recorded
                 self.complete_row(row, recorded)
                 yield row

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any, Final
 
 from msgspec.structs import force_setattr
@@ -168,12 +168,16 @@ class Conversation:
         if kind is not None:
             self.remark(not_read(kind))
 
-    def remark_unread_keys(self, message: Entry, read: Iterable[str] = _READ_KEYS) -> None:
-        """Count the keys of an assistant's message that hold calls, except those that are read."""
-        if message.keys() <= _READ_KEYS:
-            return
-        for key in unread_keys(message, frozenset(read)):
-            self.remark_unread(f"key `{key}`" if _WORD.fullmatch(key) else "key")
+    def remark_unread_keys(
+        self, message: Entry, read: Collection[str] = _READ_KEYS, *, dotted: bool = True
+    ) -> None:
+        """Count the keys of an assistant's message that hold calls, except those that are read.
+
+        Without ``dotted`` keys that are paths do not count.
+        """
+        for key in unread_keys(message, read):
+            if dotted or "." not in key:
+                self.remark_unread(f"key `{key}`" if _WORD.fullmatch(key) else "key")
 
     def remark_amounts(self, recorded: Any) -> None:
         """Count recorded costs and times that are impossible."""
@@ -330,9 +334,10 @@ class Conversation:
             fields |= said_usage(self.usages)
         return {name: value for name, value in fields.items() if name not in names}
 
-    def read(self, entries: Iterable[Any]) -> None:
-        """Read messages and items to their end."""
-        for entry in whole_answers(self._usual_entries(entries)):
+    def read(self, entries: Iterable[Any], *, is_in_api_form: bool = False) -> None:
+        """Read messages and items to their end; those in the forms of the APIs as they are."""
+        usual_entries = entries if is_in_api_form else self._usual_entries(entries)
+        for entry in whole_answers(usual_entries):
             self._read_entry(entry)
         self._close()
         for call in self._pending.values():
@@ -355,10 +360,10 @@ class Conversation:
         speaker = recorded.get("role", recorded.get("from", recorded.get("type")))
         if isinstance(speaker, str) and speaker.lower() in _NO_ASSISTANTS:
             return
-        for holder in (recorded, recorded.get("data"), recorded.get("kwargs")):
+        holders = [recorded, *(recorded[key] for key in ("data", "kwargs") if key in recorded)]
+        for holder in holders:
             if isinstance(holder, dict):
-                plain_keys = {key: holder[key] for key in holder if "." not in str(key)}
-                self.remark_unread_keys(plain_keys, _READ_BY_FORMS)
+                self.remark_unread_keys(holder, _READ_BY_FORMS, dotted=False)
 
     def _read_entry(self, entry: Any) -> None:
         """Read an entry of a history, a message or an item, and remark one that is neither."""
@@ -509,9 +514,10 @@ class Conversation:
 
     def _note_model_and_usage(self, entry: Entry) -> None:
         """Take over the model and the usage that a message of the assistant names."""
-        model = entry.get("model") or as_map(entry.get("modelInfo")).get("modelId")
+        model, usage = entry.get("model"), entry.get("usage")
+        if not model and "modelInfo" in entry:
+            model = as_map(entry["modelInfo"]).get("modelId")
         self.model = text_or_none(model) or self.model
-        usage = entry.get("usage")
         if not usage and "tokens" in as_map(entry.get("metrics")):
             usage = entry["metrics"]
         if usage:
@@ -581,10 +587,11 @@ class Conversation:
         An entry that holds no call is None: an empty one, and an unreadable one, which is counted
         among the remarks.
         """
-        if raw in (None, {}, ""):
-            return None
         if not isinstance(raw, dict):
-            self.remark_unread("entry of `tool_calls`")
+            if raw not in (None, ""):
+                self.remark_unread("entry of `tool_calls`")
+            return None
+        if not raw:
             return None
         identifier, function, custom = raw.get("id"), raw.get("function"), raw.get("custom")
         if isinstance(custom, dict):

@@ -20,18 +20,24 @@ ReadMessage = Callable[[Entry], Iterator[Any]]
 
 
 class Library(NamedTuple):
-    """A library's messages."""
+    """A library's messages, which have a key."""
 
+    key: str
     is_own: Callable[[Entry], bool]
     read: ReadMessage
 
 
 def library_form(entry: Entry) -> ReadMessage | None:
     """Return the function that reads a message of a library; None where it is of none."""
+    if word(entry, "type") in _AUTOGEN:
+        return _read_autogen
     read = reader_of_parts(entry.get("content")) if "role" in entry else None
-    if read is None:
-        read = next((library.read for library in LIBRARIES if library.is_own(entry)), None)
-    return read
+    if read is not None:
+        return read
+    for library in LIBRARIES:
+        if library.key in entry and library.is_own(entry):
+            return library.read
+    return None
 
 
 def reader_of_parts(content: Any) -> ReadMessage | None:
@@ -130,7 +136,7 @@ def _read_ai_message(entry: Entry) -> Iterator[Any]:
 
 
 def _is_ui_message(entry: Entry) -> bool:
-    parts = entry.get("parts")
+    parts = entry["parts"]
     if not isinstance(parts, list) or not parts or "role" not in entry:
         return False
     return all(isinstance(part, dict) and isinstance(part.get("type"), str) for part in parts)
@@ -206,7 +212,7 @@ def _read_invocations(entry: Entry) -> Iterator[Any]:
 def _is_ai_step(entry: Entry) -> bool:
     """Return whether an object is a step of ``generateText``, also one without its getters."""
     has_parts = "toolCalls" in entry or isinstance(entry.get("content"), list)
-    return "finishReason" in entry and "role" not in entry and has_parts
+    return "role" not in entry and has_parts
 
 
 def _read_ai_step(entry: Entry) -> Iterator[Any]:
@@ -385,9 +391,8 @@ def _read_autogen(entry: Entry) -> Iterator[Any]:
 # --- smolagents ----------------------------------------------------------------------------------
 
 
-def _is_smolagents_step(entry: Entry) -> bool:
-    is_task = isinstance(entry.get("task"), str) and entry.keys() <= {"task", "task_images"}
-    return is_task or ("step_number" in entry and "observations" in entry)
+def _is_smolagents_task(entry: Entry) -> bool:
+    return isinstance(entry["task"], str) and entry.keys() <= {"task", "task_images"}
 
 
 def _read_smolagents(entry: Entry) -> Iterator[Any]:
@@ -458,7 +463,7 @@ _ABOUT_ACTIONS: Final = frozenset(
 
 
 def _is_openhands_event(entry: Entry) -> bool:
-    return "source" in entry and ("action" in entry or "observation" in entry) and "id" in entry
+    return ("action" in entry or "observation" in entry) and "id" in entry
 
 
 def _read_openhands(entry: Entry) -> Iterator[Any]:
@@ -526,20 +531,22 @@ _ENVIRONMENT: Final = "<environment_details>"
 
 def has_tags(entry: Entry) -> bool:
     """Return whether a chat message calls tools by tags in its text, or holds their results."""
-    content = entry.get("content")
-    if isinstance(content, str) and "</" not in content and not content.startswith("["):
-        return False
+    texts = texts_of(entry.get("content"))
     if entry.get("role") == "assistant":
-        return any("</" in text and _TOOL_TAG.search(text) for text in texts_of(content))
-    first = next(iter(texts_of(content)), "")
-    return first.startswith("[") and _RESULT_HEAD.match(first) is not None
+        return any("</" in text and _TOOL_TAG.search(text) for text in texts)
+    return bool(texts) and texts[0].startswith("[") and bool(_RESULT_HEAD.match(texts[0]))
 
 
 def texts_of(content: Any) -> list[str]:
     """Return the texts that a content is made of."""
-    parts = content if isinstance(content, list) else [content]
-    texts = [part.get("text") if isinstance(part, Mapping) else part for part in parts]
-    return [text for text in texts if isinstance(text, str)]
+    if isinstance(content, str):
+        return [content]
+    texts: list[str] = []
+    for part in content if isinstance(content, list) else (content,):
+        text = part.get("text") if isinstance(part, dict) else part
+        if isinstance(text, str):
+            texts.append(text)
+    return texts
 
 
 def _read_tags(entry: Entry) -> Iterator[Any]:
@@ -578,13 +585,17 @@ _READERS_OF_PARTS: Final[dict[str, ReadMessage]] = {
 }
 """Type of a part -> the function that reads a message that has one."""
 LIBRARIES: Final = (
-    Library(_is_ui_message, _read_ui_message),
-    Library(lambda entry: isinstance(entry.get("toolInvocations"), list), _read_invocations),
-    Library(_is_ai_step, _read_ai_step),
-    Library(lambda entry: "role" in entry and has_tags(entry), _read_tags),
-    Library(_is_pydantic_message, _read_pydantic),
-    Library(lambda entry: word(entry, "type") in _AUTOGEN, _read_autogen),
-    Library(_is_smolagents_step, _read_smolagents),
-    Library(_is_openhands_event, _read_openhands),
+    Library("parts", _is_ui_message, _read_ui_message),
+    Library(
+        "toolInvocations",
+        lambda entry: isinstance(entry["toolInvocations"], list),
+        _read_invocations,
+    ),
+    Library("finishReason", _is_ai_step, _read_ai_step),
+    Library("role", has_tags, _read_tags),
+    Library("kind", _is_pydantic_message, _read_pydantic),
+    Library("task", _is_smolagents_task, _read_smolagents),
+    Library("step_number", lambda entry: "observations" in entry, _read_smolagents),
+    Library("source", _is_openhands_event, _read_openhands),
 )
 """Libraries; the first whose own a message is reads it."""

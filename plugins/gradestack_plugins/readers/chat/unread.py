@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from gradestack import Grade, Sample, skipped
 from gradestack.jsonio import JsonProblem, as_list, loads
+from gradestack_plugins.readers.chat import OBJECT
 from gradestack_plugins.readers.chat.libraries import TOOL_TAGS, texts_of
 
 NOT_READ: Final = "calls not read: "
@@ -99,6 +100,7 @@ def names_a_call(name: str) -> bool:
     return bool(_CALL_WORDS.fullmatch(words)) and _NO_CALL_WORDS.isdisjoint(words.split("_"))
 
 
+@lru_cache(maxsize=4096)
 def _is_no_call(kind: str) -> bool:
     """Return whether a type is in the closed list of types that are no calls."""
     words = _words_of(kind).split("_")
@@ -114,14 +116,16 @@ def _described(noun: str, name: Any) -> str:
 
 def _is_filled(value: Any) -> bool:
     """Return whether a value is an object, a list or the JSON text of one, with something in it."""
-    if isinstance(value, str) and value.lstrip().startswith(("{", "[")):
+    if isinstance(value, str):
+        if not value.lstrip().startswith(("{", "[")):
+            return False
         try:
             value = loads(value)
         except JsonProblem:
             return False
     if isinstance(value, list):
         return any(entry not in _NOTHING for entry in value)
-    return isinstance(value, Mapping) and bool(value)
+    return isinstance(value, OBJECT) and bool(value)
 
 
 def _is_schema(value: Any) -> bool:
@@ -192,9 +196,11 @@ def unread_part(part: Any) -> str | None:
     (itself, or an object in it), and, without a type, where it has a name beside any object. None
     where it is no call.
     """
-    if not isinstance(part, Mapping):
+    if not isinstance(part, OBJECT):
         return None
-    kind = next((part[key] for key in _KINDS if isinstance(part.get(key), str)), None)
+    kind = part.get("type")
+    if not isinstance(kind, str):
+        kind = next((part[key] for key in _KINDS if isinstance(part.get(key), str)), None)
     if kind is not None:
         if names_a_call(kind):
             return _described("part", kind)
@@ -211,14 +217,22 @@ def unread_part(part: Any) -> str | None:
 def unread_keys(message: Mapping[str, Any], read: Iterable[str] = ()) -> Iterator[str]:
     """Yield the keys of an assistant's message that hold calls, except those that were read."""
     for key, value in message.items():
-        if not isinstance(key, str) or key in read or not _is_filled(value):
+        if not value or key in read or not isinstance(key, str) or not _may_hold_calls(key):
+            continue
+        if not _is_filled(value):
             continue
         if names_a_call(key):
             yield key
-        elif key not in _NO_CALL_KEYS and not _is_no_call(key):
-            entries = value if isinstance(value, list) else [value]
-            if any(isinstance(entry, Mapping) and _is_plain_call(entry) for entry in entries):
-                yield key
+            continue
+        entries = value if isinstance(value, list) else [value]
+        if any(isinstance(entry, Mapping) and _is_plain_call(entry) for entry in entries):
+            yield key
+
+
+@lru_cache(maxsize=4096)
+def _may_hold_calls(key: str) -> bool:
+    """Return whether a key of a message names calls, or is none of those that hold no calls."""
+    return names_a_call(key) or not (key in _NO_CALL_KEYS or _is_no_call(key))
 
 
 def _is_plain_call(entry: Mapping[str, Any]) -> bool:

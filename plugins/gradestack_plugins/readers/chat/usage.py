@@ -66,9 +66,10 @@ def count_of(value: Any) -> int | None:
 
 def _first_count(names: Iterable[str], *holders: Mapping[str, Any]) -> int | None:
     """Return the first count under some names in objects, one object after the other."""
-    for holder in filter(None, holders):
-        for name in names:
-            if name in holder and (count := count_of(holder[name])) is not None:
+    for holder in holders:
+        for name in filter(holder.__contains__, names) if holder else ():
+            count = count_of(holder[name])
+            if count is not None:
                 return count
     return None
 
@@ -119,10 +120,10 @@ def usage_of(raw: Any) -> Usage | None:
 def _measures_in(raw: Mapping[str, Any]) -> dict[str, Any]:
     """Return the cost and the times of a request."""
     measures = {}
-    for key, name in _MEASURED.items():
-        value = raw.get(key)
+    for key in filter(raw.__contains__, _MEASURED):
+        value = raw[key]
         if isinstance(value, int | float) and not isinstance(value, bool) and value >= 0:
-            measures[name] = value
+            measures[_MEASURED[key]] = value
     return measures
 
 

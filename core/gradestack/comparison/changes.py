@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from operator import sub
+from collections.abc import Container, Mapping, Sequence
+from math import fsum
 from typing import Any
 
 from gradestack.comparison.families import Row, decide_together
 from gradestack.comparison.figures import mean_pair
-from gradestack.comparison.paired import Difference, difference, mean_of
+from gradestack.comparison.paired import Difference, difference
 from gradestack.comparison.rows import Rules
 from gradestack.comparison.sides import Cause, Failed, Side, Trial
 from gradestack.errors import ConfigError, suggest
@@ -39,9 +39,12 @@ def changes(a: Side, b: Side, key: str, rules: Rules) -> dict[str, list[dict[str
         before, after = causes_a.get(cause, {}), causes_b.get(cause, {})
         shares_a = _shares_of_trials(before, trials_a, positions)
         shares_b = _shares_of_trials(after, trials_b, positions)
-        gaps = [*map(sub, shares_b, shares_a)]
-        row = _make_row(difference(gaps), tasks, "cause", rules)
-        row.fields |= {"name": name, "a": mean_of(shares_a), "b": mean_of(shares_b)}
+        gaps = _subtract_shares(shares_a, shares_b, positions)
+        tested = difference([*gaps.values()], unchanged=len(tasks) - len(gaps))
+        row = _make_row(tested, [*gaps], "cause", rules)
+        row.fields["name"] = name
+        row.fields["a"] = fsum(shares_a.values()) / len(tasks)
+        row.fields["b"] = fsum(shares_b.values()) / len(tasks)
         row.fields["trials"] = [sum(before.values()), sum(after.values())]
         changed[kind].append(row)
     _decide([row for rows in changed.values() for row in rows], rules)
@@ -53,15 +56,22 @@ def changes(a: Side, b: Side, key: str, rules: Rules) -> dict[str, list[dict[str
 
 
 def _shares_of_trials(
-    times: Mapping[str, int], trials: Mapping[str, int], positions: Mapping[str, int]
-) -> list[float]:
-    """Return the share of each task's trials with a cause; most tasks have none."""
-    shares = [0.0] * len(positions)
-    for task, number in times.items():
-        position = positions.get(task)
-        if position is not None:
-            shares[position] = number / trials[task]
-    return shares
+    times: Mapping[str, int], trials: Mapping[str, int], tasks: Container[str]
+) -> dict[str, float]:
+    """Return the share of trials with a cause, of the tasks that have any."""
+    return {task: number / trials[task] for task, number in times.items() if task in tasks}
+
+
+def _subtract_shares(
+    before: Mapping[str, float], after: Mapping[str, float], positions: Mapping[str, int]
+) -> dict[str, float]:
+    """Return the rise of each task's share, of the tasks whose share is another, in their order."""
+    gaps = {}
+    for task in sorted({*before, *after}, key=positions.__getitem__):
+        gap = after.get(task, 0.0) - before.get(task, 0.0)
+        if gap:
+            gaps[task] = gap
+    return gaps
 
 
 def _most_frequent_first(*sides: Mapping[Cause, Mapping[str, int]]) -> list[Cause]:

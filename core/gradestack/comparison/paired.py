@@ -6,6 +6,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from itertools import chain, repeat
 from math import ceil, comb, exp, fsum, isfinite, lgamma, log, pi, sqrt, ulp
 from operator import add, sub
 from statistics import NormalDist
@@ -28,6 +29,8 @@ _HALVINGS = 100  # of the range a number is searched in
 _POWER = 0.8  # share of comparisons in which a difference is to be found
 _MOST_TASKS = 10_000_000
 _MOST_CRITICAL = 100.0  # t from which on no difference is looked for that would exceed it
+_MOST_STEPS = 100_000  # of a continued fraction; it needs about the root of its largest number
+_STEP_ROUNDING = 3e-16  # factor beside 1 from which on another step changes nothing
 _LARGEST_EFFECT = 30.0  # standard deviations beyond which a larger difference is no surer
 
 
@@ -105,7 +108,11 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 
 
 def difference(
-    values: Sequence[float], *, value: float | None = None, limit: float = 1.0
+    values: Sequence[float],
+    *,
+    value: float | None = None,
+    limit: float = 1.0,
+    unchanged: int = 0,
 ) -> Difference:
     """Test how far task differences are from 0.
 
@@ -113,16 +120,17 @@ def difference(
         values: Difference of each task.
         value: Difference of the figures, where that is not the mean of ``values``.
         limit: The largest difference there can be.
+        unchanged: Number of further tasks, whose differences are 0.
     """
-    tasks = len(values)
+    tasks = len(values) + unchanged
     if not tasks:
         return Difference(difference=value, reason="no task in common")
     if not all(map(isfinite, values)):
         return Difference(difference=None, tasks=tasks, reason=_TOO_LARGE)
-    mean = mean_of(values)
+    mean = mean_of(values, unchanged)
     shown = mean if value is None else value
     untested = Difference(difference=shown, tasks=tasks, stderr=0.0, limit=limit)
-    size = max(map(abs, values))
+    size = max(map(abs, values), default=0.0)
     if not size and not shown:
         return replace(untested, p=1.0, p_exact=1.0, reason=SAME_VALUES)
     scaled = [item / size for item in values] if size else []
@@ -132,7 +140,7 @@ def difference(
         return replace(untested, stderr=None, reason="one task")
     if not size:
         return replace(untested, reason=_NO_SPREAD)
-    stderr = _standard_error(scaled, mean / size)
+    stderr = _standard_error(scaled, mean / size, unchanged)
     is_mean = abs(shown - mean) <= ROUNDING * size
     signs = _count_signs(scaled) if is_mean else None
     if signs is not None:
@@ -147,10 +155,11 @@ def difference(
     return replace(tested, stderr=size * stderr)
 
 
-def _standard_error(values: Sequence[float], mean: float) -> float:
-    number = len(values)
+def _standard_error(values: Sequence[float], mean: float, unchanged: int) -> float:
+    """Return the standard error of the mean of values and of as many zeros as are unchanged."""
+    number = len(values) + unchanged
     squares = [(value - mean) ** 2 for value in values]
-    variance = fsum(squares) / (number - 1)
+    variance = fsum(chain(squares, repeat(mean**2, unchanged))) / (number - 1)
     return sqrt(variance / number)
 
 
@@ -169,12 +178,13 @@ def bounds_of_no_change(tasks: int, confidence: float) -> list[float] | None:
     return [-end, end]
 
 
-def mean_of(values: Sequence[float]) -> float:
-    """Return the mean of some numbers, also of those whose sum is beyond any float."""
+def mean_of(values: Sequence[float], zeros: int = 0) -> float:
+    """Return the mean of numbers and zeros, also of numbers whose sum is beyond any float."""
+    number = len(values) + zeros
     try:
-        return fsum(values) / len(values)
+        return fsum(values) / number
     except OverflowError:
-        return fsum(value / len(values) for value in values)
+        return fsum(value / number for value in values)
 
 
 def are_one_test(one: Sequence[float], other: Sequence[float]) -> bool:
@@ -347,17 +357,27 @@ def tasks_needed(spread: float, effect: float, level: float = 0.05) -> int | Non
 
 
 def _incomplete_beta(a: float, b: float, x: float, rest: float) -> float:
-    """Return the regularised incomplete beta function at x = 1 - rest, by its power series."""
+    """Return the regularised incomplete beta function at x = 1 - rest, by a continued fraction.
+
+    Source: Lentz's method, as in Thompson and Barnett, Journal of Computational Physics 64 (1986).
+    """
     if not x or not rest:
         return x
     if x > (a + 1) / (a + b + 2):
         return 1 - _incomplete_beta(b, a, rest, x)
     beta = lgamma(a) + lgamma(b) - lgamma(a + b)
-    log_front = a * log(x) + b * log(rest) - beta
-    front = exp(log_front)
-    number, term, total = 0, 1.0, 1.0
-    while term > 1e-17 * total:
-        term *= x * (a + b + number) / (a + 1 + number)
-        number += 1
-        total += term
-    return front * total / a
+    front = exp(a * log(x) + b * log(rest) - beta) / a
+    above, below = 1.0, 1 / (1 - (a + b) * x / (a + 1))
+    fraction = below
+    for number in range(1, _MOST_STEPS):
+        twice = a + 2 * number
+        even = number * (b - number) * x / (twice - 1) / twice
+        odd = -(a + number) * (a + b + number) * x / twice / (twice + 1)
+        for part in (even, odd):
+            above = 1 + part / above
+            below = 1 / (1 + part * below)
+            change = above * below
+            fraction *= change
+        if abs(change - 1) < _STEP_ROUNDING:
+            break
+    return front * fraction

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from array import array
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from typing import Any, Literal, TypeVar, get_args
@@ -64,6 +63,13 @@ class Samples(msgspec.Struct, eq=False):
     facets: dict[str, None] = msgspec.field(default_factory=dict)
     broken: dict[str, str] = msgspec.field(default_factory=dict)
     """Name of a metric -> why it has no figures."""
+    _amounts: dict[str, list[float | None]] = msgspec.field(default_factory=dict)
+
+    def amounts(self, name: str) -> list[float | None]:
+        """Return what every row took: ``cost_usd``, ``tokens`` or ``seconds``."""
+        if name not in self._amounts:
+            self._amounts[name] = [getattr(fact.usage, name, None) for fact in self.facts]
+        return self._amounts[name]
 
 
 class Side(msgspec.Struct, frozen=True, eq=False, dict=True):
@@ -167,8 +173,7 @@ class Side(msgspec.Struct, frozen=True, eq=False, dict=True):
         Args:
             name: ``cost_usd``, ``tokens`` or ``seconds``.
         """
-        facts = self.samples.facts
-        return self._task_means([getattr(fact.usage, name, None) for fact in facts])
+        return self._task_means(self.samples.amounts(name))
 
     def _task_means(self, values: Sequence[float | None]) -> dict[str, float]:
         """Average the known values of the rows of each task."""
@@ -191,14 +196,15 @@ class Side(msgspec.Struct, frozen=True, eq=False, dict=True):
         """Map each trial (run, number within the run) to its verdict; skip rows without one."""
         runs = self.samples.table.keys["run"]
         verdicts: dict[Trial, bool] = {}
-        times = Counter[int | str | None]()
+        times: dict[int | str | None, int] = {}
         for row in rows:
             passed = passes[row]
             if passed is not None:
                 code = runs.codes[row]
                 run = runs.values[code]
-                times[run] += 1
-                verdicts[run, times[run]] = passed
+                number = times.get(run, 0) + 1
+                times[run] = number
+                verdicts[run, number] = passed
         return verdicts
 
     def causes_by_task(

@@ -70,10 +70,8 @@ def test_the_script_scores_every_record_to_the_last_digit(bench, by_hand, record
     A reason stands wherever the partial score is below 1, only there.
     """
     by_hand.grade(recording, tmp_path / "rows.jsonl")
-    ours, theirs = (
-        rows_of(tmp_path / "rows.jsonl"),
-        rows_of(graded(bench, recording, tmp_path / "run") / "results.jsonl"),
-    )
+    ours = rows_of(tmp_path / "rows.jsonl")
+    theirs = rows_of(graded(bench, recording, tmp_path / "run") / "results.jsonl")
     assert [row["id"] for row in ours] == [row["sample"]["id"] for row in theirs]
     for name in ("partial", "deepfabric"):
         assert [row["grades"][name] for row in ours] == [

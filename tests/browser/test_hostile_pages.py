@@ -59,15 +59,15 @@ def hostile(value, texts, depth=0):
         }
     if isinstance(value, list):
         return [hostile(item, texts, depth + 1) for item in value]
-    return next(texts) if isinstance(value, str) and value not in KEPT else value
+    if isinstance(value, str) and value not in KEPT:
+        return next(texts)
+    return value
 
 
 @pytest.fixture
 def report(fake):
-    good, texts = (
-        fake.make_report(fake.realistic_rows(tasks=5, trials=2)),
-        itertools.cycle(PAYLOADS),
-    )
+    good = fake.make_report(fake.realistic_rows(tasks=5, trials=2))
+    texts = itertools.cycle(PAYLOADS)
     lines = "".join(f"{dumps(hostile(row, texts))}\n" for row in good.rows())
     summary, header = hostile(good.summary, texts), hostile(fake.HEADER, texts)
     return attrs.evolve(good, summary=summary, header=header, held=io.BytesIO(lines.encode()))

@@ -89,10 +89,8 @@ def test_groups_are_few(fake, tab, tmp_path):
     groups = []
     for number, passed in enumerate(passes):
         for run in range(trials):
-            sample, task = (
-                {**row["sample"], "id": f"t{number}"},
-                {"run": run, "passed": run < passed},
-            )
+            sample = {**row["sample"], "id": f"t{number}"}
+            task = {"run": run, "passed": run < passed}
             groups.append({**row, **task, "sample": sample})
     (path,) = HtmlReporter().write(fake.make_report(groups), tmp_path)
     tab.visit(path.as_uri(), width=1440)

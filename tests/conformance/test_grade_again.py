@@ -61,7 +61,9 @@ def _graded_twice(records_file, options, folder):
 
     Return None where the options do not fit the file, and it was refused.
     """
-    first, second, suite = folder / "first", folder / "second", folder / "suite.yaml"
+    first = folder / "first"
+    second = folder / "second"
+    suite = folder / "suite.yaml"
     code = _run("grade", records_file, *options, "--output", first)
     if not (first / "summary.json").exists():
         assert code in (2, 3)

@@ -36,11 +36,9 @@ def at(value, path):
             value = value[int(name) if isinstance(value, list) else name]
         else:
             value = getattr(value, name)
-    return (
-        [list(item) if isinstance(item, tuple) else item for item in value]
-        if isinstance(value, tuple)
-        else value
-    )
+    if isinstance(value, tuple):
+        return [list(item) if isinstance(item, tuple) else item for item in value]
+    return value
 
 
 def write_records(path, records):

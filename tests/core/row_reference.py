@@ -81,9 +81,10 @@ def item_of(item):
 def grade_of(grade):
     """Return a grade as data, its fault named in the metadata."""
     fault = grade.fault
-    named = (
-        {} if fault is None else {"error": fault.message, "error_type": fault.type or fault.code}
-    )
+    if fault is None:
+        named = {}
+    else:
+        named = {"error": fault.message, "error_type": fault.type or fault.code}
     fields = {
         **shared_of(grade),
         "score": 0.0 if grade.score is None else grade.score,
@@ -96,7 +97,10 @@ def grade_of(grade):
 
 
 def chat_call(call):
-    arguments = call.raw_arguments if call.raw_arguments is not None else pure(call.arguments)
+    if call.raw_arguments is not None:
+        arguments = call.raw_arguments
+    else:
+        arguments = pure(call.arguments)
     return {
         "id": call.id,
         "type": "function",

@@ -8,10 +8,8 @@ from gradestack.rows.read import table_of
 
 def recomputed(report, metrics):
     """Compute the figures of a report from its rows, by grader and metric."""
-    needs, figures_by_grader = (
-        needs_of_figures(report.states, metrics),
-        {key: {} for key in report.states},
-    )
+    needs = needs_of_figures(report.states, metrics)
+    figures_by_grader = {key: {} for key in report.states}
     table = table_of(((row.key(), row) for _, row in report.decoded("run")), needs)
     for metric in metrics:
         aggregator = metric.stage.component

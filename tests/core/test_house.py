@@ -138,7 +138,10 @@ def files_outside():
 
 def imports(path, *, top_only=False):
     """Return the full names of what a file imports, at its top or anywhere."""
-    nodes = tree_of(path).body if top_only else ast.walk(tree_of(path))
+    if top_only:
+        nodes = tree_of(path).body
+    else:
+        nodes = ast.walk(tree_of(path))
     collected = set()
     for node in nodes:
         if isinstance(node, ast.Import):

@@ -92,7 +92,8 @@ def test_the_ends_are_those_of_the_formulas():
     middle = 0.3 + q * q / 100
     root = q * math.sqrt(0.3 * 0.7 / 50 + q * q / 10_000)
     divisor = 1 + q * q / 50
-    wilson_low, wilson_high = (middle - root) / divisor, (middle + root) / divisor
+    wilson_low = (middle - root) / divisor
+    wilson_high = (middle + root) / divisor
     assert ends(0.3, 0.0, 50)[:2] == pytest.approx((wilson_low, wilson_high), rel=1e-12)
 
 
@@ -173,7 +174,8 @@ def test_a_ratio_is_of_the_tasks_that_add_to_its_divisor():
 
 def test_what_cannot_be_below_a_bound_has_no_interval_that_is():
     few = Estimate(1.5, 0.6, 3)
-    plain, cut = interval(few, 3, share=False), interval(few, 3, share=False, least=0.0)
+    plain = interval(few, 3, share=False)
+    cut = interval(few, 3, share=False, least=0.0)
     assert plain["low"] < 0 < cut["high"]
     assert (cut["low"], cut["high"]) == (0.0, plain["high"])
     for confidence in (0.5, 0.99):
@@ -225,10 +227,8 @@ def test_an_interval_at_another_confidence_is_the_one_computed_so(confidence):
     )
     for value, stderr, clusters in NEAR:
         near = Estimate(value, stderr, clusters)
-        computed, expected = (
-            change_confidence(interval(near, 9), value, confidence),
-            interval(near, 9, confidence=confidence),
-        )
+        computed = change_confidence(interval(near, 9), value, confidence)
+        expected = interval(near, 9, confidence=confidence)
         assert computed == {
             **expected,
             "low": pytest.approx(expected["low"]),

@@ -142,7 +142,8 @@ def test_failed_carries_its_fault():
 )
 def test_broken_grades_are_told_apart(grade, problem):
     outcome = grade.get("outcome", "graded")
-    outcome = Outcome(outcome) if outcome in {*map(str, Outcome)} else outcome
+    if outcome in {*map(str, Outcome)}:
+        outcome = Outcome(outcome)
     assert problem in check_grade(Grade(**{**grade, "outcome": outcome}))
 
 

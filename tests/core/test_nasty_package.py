@@ -30,11 +30,10 @@ def installed(way, distribution, *, documented=False):
     """Install the package that breaks in this way, and return its folder."""
     offers = [offer.split() for offer in way.get("offers", ["grader bad Bad"])]
     targets = [(kind, name, f"nasty_one:{target}", "Nasty") for kind, name, target in offers]
-    code = (
-        re.sub(r"(?m)^class .*:$", r"\g<0>\n    'Nasty.'", way["code"])
-        if documented
-        else way["code"]
-    )
+    if documented:
+        code = re.sub(r"(?m)^class .*:$", r"\g<0>\n    'Nasty.'", way["code"])
+    else:
+        code = way["code"]
     text = f"{HEAD}{code}\nOFFERS = {targets}\n{HOOK}"
     return distribution("gradestack-nasty", {"nasty": "nasty_one"}, {"nasty_one": text})
 

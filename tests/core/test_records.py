@@ -61,7 +61,11 @@ class Pairs(RecordReader):
     @classmethod
     def looks_like(cls, record):
         """Tell by the first key; text says nothing."""
-        return None if isinstance(record, str) else 0.8 if "pairs" in record else 0.0
+        if isinstance(record, str):
+            return None
+        if "pairs" in record:
+            return 0.8
+        return 0.0
 
     def files(self, inputs, index):
         for input_file in inputs.data:
@@ -89,7 +93,10 @@ def write(tmp_path):
             texts = [
                 record if isinstance(record, str) else json.dumps(record) for record in content
             ]
-            content = f"[{', '.join(texts)}]" if as_list else "".join(f"{text}\n" for text in texts)
+            if as_list:
+                content = f"[{', '.join(texts)}]"
+            else:
+                content = "".join(f"{text}\n" for text in texts)
         path = tmp_path / name
         path.write_bytes(content.encode())
         return path
@@ -210,7 +217,8 @@ def test_a_layout_is_kept_to(write):
     class Listed(Quiz):
         layout = "list"
 
-    lines, listed = write([quiz(1)], name="lines"), write([quiz(1)], as_list=True, name="list")
+    lines = write([quiz(1)], name="lines")
+    listed = write([quiz(1)], as_list=True, name="list")
     assert [
         [sniff(path, reader) for path in (lines, listed)] for reader in (Quiz, Lined, Listed)
     ] == DATA["layouts"]

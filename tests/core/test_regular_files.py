@@ -38,7 +38,10 @@ def reads_by_itself(node):
     """Return whether a call reads a file without ``open_regular``."""
     if not isinstance(node, ast.Call):
         return False
-    name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+    if isinstance(node.func, ast.Attribute):
+        name = node.func.attr
+    else:
+        name = getattr(node.func, "id", "")
     if name in {"read_bytes", "read_text"}:
         return isinstance(node.func, ast.Attribute)
     modes = [argument.value for argument in node.args if isinstance(argument, ast.Constant)]

@@ -84,7 +84,10 @@ class Toy(Grader):
             return Grade(score=1.0, parts={"share": float("nan")})
         score = sample.recorded.get("score", 0.0)
         score = float(score) if isinstance(score, str) else score
-        reasons = (Reason(code="low", pointer="/x", expected=1, actual=None),) if score == 0 else ()
+        if score == 0:
+            reasons = (Reason(code="low", pointer="/x", expected=1, actual=None),)
+        else:
+            reasons = ()
         return Grade(
             score=score * self.factor if self.factor != 1.0 else score,
             counts={"seen": 1},
@@ -151,7 +154,10 @@ class Echo(Exporter):
         if self.breaks == "row" and isinstance(record, Sample) and record.id == "bad":
             msg = "no row"
             raise RuntimeError(msg)
-        text = "bad" if isinstance(record, BadRecord) else f"{record.id}={grades['toy'].score}"
+        if isinstance(record, BadRecord):
+            text = "bad"
+        else:
+            text = f"{record.id}={grades['toy'].score}"
         yield "echo.json", json.dumps(text, ensure_ascii=False)
 
     def frame(self, artefact: str, summary: Any) -> tuple[str, str]:
@@ -301,7 +307,10 @@ def numbers_stack() -> dict[str, Any]:
 
 def counting_stack(inputs: Inputs | None = None) -> dict[str, Any]:
     """A grader for each input, and a gate about the first."""
-    names = ["toy"] if inputs is None else [input_file.name for input_file in inputs.data]
+    if inputs is None:
+        names = ["toy"]
+    else:
+        names = [input_file.name for input_file in inputs.data]
     gate = {"metric_key": names[0], "op": "gte", "value": 0.5}
     return {
         "graders": {name: {"kind": "toy"} for name in names},

@@ -25,9 +25,10 @@ def stage(kind, key, name, component, **fields):
 
 
 def grader_stage(*, key, component, grader, extractor=None):
-    text = (
-        None if extractor is None else stage("extractor", key, type(extractor).__name__, extractor)
-    )
+    if extractor is None:
+        text = None
+    else:
+        text = stage("extractor", key, type(extractor).__name__, extractor)
     return stage("grader", key, component, grader, extractor=text)
 
 

@@ -129,7 +129,10 @@ def test_no_source_uses_a_word_of_the_list():
     words_found = []
     for path in _source_files(".py", ".html", ".js", ".md", ".txt"):
         source = path.read_text(encoding="utf-8")
-        texts = list_texts(source) if path.suffix == ".py" else [" ".join(source.split())]
+        if path.suffix == ".py":
+            texts = list_texts(source)
+        else:
+            texts = [" ".join(source.split())]
         for text in texts:
             words_found += _find_words(_name(path), text)
     assert words_found == []

@@ -140,7 +140,8 @@ def fuzz(request, record_property, tmp_path):
 
         if not SECONDS:
             batch(SHARE, derandomize=True)()
-        until, at = time.monotonic() + SECONDS / tests, int.from_bytes(os.urandom(4))
+        until = time.monotonic() + SECONDS / tests
+        at = int.from_bytes(os.urandom(4))
         while SECONDS and time.monotonic() < until:
             seed(at)(batch(BATCH))()
             at += 1

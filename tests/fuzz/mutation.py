@@ -115,11 +115,9 @@ def changed(records, edits):
 
 def _root(records, holder):
     """Return the data, which an edit at its top may have taken the place of."""
-    return (
-        holder[0]
-        if len(holder) == 1 and isinstance(holder, list) and holder[0] is not records
-        else records
-    )
+    if len(holder) == 1 and isinstance(holder, list) and holder[0] is not records:
+        return holder[0]
+    return records
 
 
 def _choose_value(top, number):
@@ -128,23 +126,25 @@ def _choose_value(top, number):
     number += 1
     while number:
         below = holder[step]
-        size = len(below) if isinstance(below, dict | list) else 0
+        size = 0
+        if isinstance(below, dict | list):
+            size = len(below)
         if not size:
             break
         number, chosen = divmod(number, size + 1)
         if chosen == size:
             break
-        holder, step = below, list(below)[chosen] if isinstance(below, dict) else chosen
+        holder = below
+        step = list(below)[chosen] if isinstance(below, dict) else chosen
     return holder, step
 
 
 def _table(records, layout):
     """Return the bytes of a table; in Parquet they need not be UTF-8."""
-    rows = (
-        [record for record in records if isinstance(record, dict)]
-        if isinstance(records, list)
-        else []
-    )
+    if isinstance(records, list):
+        rows = [record for record in records if isinstance(record, dict)]
+    else:
+        rows = []
     names = list(dict.fromkeys(str(name) for row in rows for name in row)) or ["id"]
     cells = [
         [json.dumps(v) if isinstance(v := row.get(name), dict | list) else v for name in names]
@@ -206,4 +206,6 @@ def formed(content, form, other):
         return b"\xef\xbb\xbf" + content
     if form == "crlf":
         return content.replace(b"\n", b"\r\n")
-    return other + b"\n" + content if form == "behind" else content
+    if form == "behind":
+        return other + b"\n" + content
+    return content

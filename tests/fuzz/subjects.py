@@ -112,7 +112,9 @@ def every_element(content: bytes) -> tuple[int, int] | None:
         document = json.loads(content.decode("utf-8-sig"))
     except (ValueError, RecursionError):
         return 1, len(content)
-    return (len(document), len(document)) if isinstance(document, list) else None
+    if isinstance(document, list):
+        return (len(document), len(document))
+    return None
 
 
 def every_trial(content: bytes) -> tuple[int, int]:

@@ -59,7 +59,10 @@ def contents(draw, subject):
     """Draw a file of a format: changed as JSON, then as bytes, then as a whole."""
     form = draw(mutation.forms)
     table = subject.layout in ("csv", "parquet")
-    layout = form if form in ("list", "lines", "indented") and not table else subject.layout
+    if form in ("list", "lines", "indented") and not table:
+        layout = form
+    else:
+        layout = subject.layout
     records = mutation.changed(subject.records, draw(mutation.tree_edits | mutation.one_value))
     content = mutation.edited(
         mutation.written(records, layout), draw(st.just([]) | mutation.byte_edits)
@@ -96,11 +99,10 @@ def test_a_mutated_file_ends_in_figures_or_in_an_error(tmp_path, ended, fuzz, su
                 mutation.written(records, "lines" if isinstance(records, list) else ""),
             )
         mutation.write(path, content)
-        inputs = (
-            [tmp_path / (subject.given or path)]
-            if subject.beside is None
-            else [subject.beside, "--dataset", path]
-        )
+        if subject.beside is None:
+            inputs = [tmp_path / (subject.given or path)]
+        else:
+            inputs = [subject.beside, "--dataset", path]
         known = subject.reader and subject.beside is None and choice % 4 != 1
         reader = ["--reader", subject.reader] if known else []
         ended_command = ended(
@@ -166,7 +168,8 @@ def runs(tmp_path_factory):
 
 def _used(folder, name, how, task):
     """Return a command line that reads a mutated run, and maybe the same run as it was."""
-    mutated, good = folder / "mutated" / name, folder / name
+    mutated = folder / "mutated" / name
+    good = folder / name
     if how < len(FORMATS):
         return ["report", mutated, "--format", FORMATS[how], "-o", "pages"]
     suite = {
@@ -211,16 +214,19 @@ def test_a_mutated_run_is_read_or_refused(ended, fuzz, runs, name):
         shutil.copytree(runs / name, mutated)
         file_name = present_files[file % len(present_files)]
         layout = "lines" if file_name.endswith("l") else "indented"
-        changed = (
-            mutation.written(mutation.changed(values[file_name], tree), layout)
-            if tree
-            else contents[file_name]
-        )
+        if tree:
+            changed = mutation.written(mutation.changed(values[file_name], tree), layout)
+        else:
+            changed = contents[file_name]
         (mutated / file_name).write_bytes(mutation.edited(changed, raw))
-        task = keys[choice % len(keys)] if how == _WAYS - 1 else tasks[choice % len(tasks)]
+        if how == _WAYS - 1:
+            task = keys[choice % len(keys)]
+        else:
+            task = tasks[choice % len(tasks)]
         ended(*_used(runs, name, how, task))
 
-    trees, edits = mutation.tree_edits | mutation.one_value, st.just([]) | mutation.byte_edits
+    trees = mutation.tree_edits | mutation.one_value
+    edits = st.just([]) | mutation.byte_edits
     fuzz(
         st.tuples(st.integers(0, 4), trees, edits, st.integers(0, _WAYS - 1), st.integers(0, 9)),
         look,

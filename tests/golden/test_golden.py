@@ -64,7 +64,8 @@ def run_here(monkeypatch, capsys):
 def test_a_run_prints_and_writes_what_is_committed(case, run_here, tmp_path):
     """Console, exit codes and files; GRADESTACK_REWRITE=1 writes them again."""
     record_case(case, "serial", run_here, tmp_path)
-    recorded, committed = tmp_path / case["name"], COMMITTED / case["name"]
+    recorded = tmp_path / case["name"]
+    committed = COMMITTED / case["name"]
     keep_committed(case, recorded)
     if os.environ.get("GRADESTACK_REWRITE"):
         shutil.rmtree(committed, ignore_errors=True)

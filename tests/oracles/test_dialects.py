@@ -105,11 +105,10 @@ def test_agents_sdk(tmp_path):
                 "status": "completed",
                 "content": [output_message],
             }
-            item = (
-                responses.ResponseOutputMessage(**last)
-                if done
-                else responses.ResponseFunctionToolCall(**call)
-            )
+            if done:
+                item = responses.ResponseOutputMessage(**last)
+            else:
+                item = responses.ResponseFunctionToolCall(**call)
             return agents.ModelResponse(output=[item], usage=agents.Usage(), response_id=None)
 
         def stream_response(self, *asked, **more):

@@ -130,10 +130,8 @@ def test_what_an_api_was_asked_and_answered(tmp_path, address, module, captured,
     if captured in ONLY:
         monkeypatch.setenv("OTEL_SEMCONV_STABILITY_OPT_IN", "gen_ai_latest_experimental")
     known = {name.lower(): value for name, value in vars(pytest.importorskip(module)).items()}
-    export, instrumentor = (
-        Export(),
-        known[f"{module.rpartition('.')[2].partition('_')[0]}instrumentor"](),
-    )
+    export = Export()
+    instrumentor = known[f"{module.rpartition('.')[2].partition('_')[0]}instrumentor"]()
     instrumentor.instrument(tracer_provider=export.provider, logger_provider=export.logger)
     try:
         with export.provider.get_tracer("desk").start_as_current_span("run"):
@@ -203,11 +201,10 @@ def test_what_an_agent_of_adk_did(tmp_path, captured, monkeypatch):
                 types.FunctionCall(id=f"f{n}", name=name, args=arguments)
                 for n, (name, arguments, *_) in enumerate(MADE)
             ]
-            parts = (
-                [types.Part(text="Done.")]
-                if done
-                else [types.Part(function_call=call) for call in calls]
-            )
+            if done:
+                parts = [types.Part(text="Done.")]
+            else:
+                parts = [types.Part(function_call=call) for call in calls]
             used = types.GenerateContentResponseUsageMetadata(
                 prompt_token_count=30, candidates_token_count=7
             )

@@ -20,18 +20,19 @@ def grade_of(fields_given):
 
     Parts of an item stand for it.
     """
-    fields = (
-        fields_given
-        if isinstance(fields_given, dict)
-        else {"outcome" if isinstance(fields_given, str) else "score": fields_given}
-    )
+    if isinstance(fields_given, dict):
+        fields = fields_given
+    else:
+        fields = {"outcome" if isinstance(fields_given, str) else "score": fields_given}
     fields = fields | {
         "items": tuple(
             Item(id=str(n), parts=item) for n, item in enumerate(fields.get("items", ()))
         )
     }
     outcome = Outcome(fields.get("outcome", "graded"))
-    fault = Fault(category="data", code="x") if outcome is Outcome.FAILED else None
+    fault = None
+    if outcome is Outcome.FAILED:
+        fault = Fault(category="data", code="x")
     return Grade(**fields | {"outcome": outcome, "fault": fault})
 
 

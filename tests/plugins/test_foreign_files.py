@@ -25,7 +25,8 @@ def files_by_reader():
     files = {}
     for folder in ("sessions", "traces", "histories", "leaderboards", "archives"):
         for case in testing.cases(CASES / folder):
-            name, contents = case.data.get("reader"), case.data.get("files") or {}
+            name = case.data.get("reader")
+            contents = case.data.get("files") or {}
             ((path, content),) = contents.items() if len(contents) == 1 else [("", "")]
             is_plain = isinstance(content, list | dict) and "/" not in path
             if isinstance(name, str) and is_plain and not case.file.startswith("damaged"):

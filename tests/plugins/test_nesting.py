@@ -30,16 +30,16 @@ RECORDS = DATA["records"]
 def test_a_record_nested_too_deeply_hides_no_other(name, tmp_path):
     """It is a bad record that says so, with its line; what stands behind it is read."""
     record = RECORDS[name]
-    first = (
-        json.loads((EXAMPLES / record).read_text().splitlines()[0])
-        if isinstance(record, str)
-        else record
-    )
+    if isinstance(record, str):
+        first = json.loads((EXAMPLES / record).read_text().splitlines()[0])
+    else:
+        first = record
     key = list(first)[-1]
     broken = json.dumps(first | {key: 0})[:-2] + "[" * DEEP + "]" * DEEP + "}"
     path = tmp_path / "log.jsonl"
     path.write_text(f"{broken}\n{json.dumps(first)}\n")
-    reader, inputs = discover(limit="").load("reader", name)(), Inputs(data=name_inputs([path]))
+    reader = discover(limit="").load("reader", name)()
+    inputs = Inputs(data=name_inputs([path]))
     list(getattr(reader, "remarks", lambda _: ())(inputs))
     index = reader.index(inputs)
     bad, *others = [

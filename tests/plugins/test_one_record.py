@@ -96,7 +96,8 @@ def test_whatever_a_reader_raises_of_one_record_makes_a_bad_record(tmp_path):
         {"question": "q", "answer": reply} for reply in ({"text": "x"}, 1, {}, {"text": "y"})
     ]
     log = written(tmp_path / "log.jsonl", *records, {"question": 0.1, "answer": {}})
-    reader, inputs = Careless(), Inputs(data=(Input(path=log, name="log", shown="log.jsonl"),))
+    reader = Careless()
+    inputs = Inputs(data=(Input(path=log, name="log", shown="log.jsonl"),))
     read_records = [
         record for shard in reader.plan(inputs, None) for record in reader.read(shard, None)
     ]

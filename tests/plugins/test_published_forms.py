@@ -42,19 +42,23 @@ def test_a_published_file_gives_its_samples(folder):
             assert len(samples) == len(content["samples"]), path
             for sample, wanted in zip(samples, content["samples"], strict=True):
                 description = described_sample(sample)
-                usage = wanted["usage"] if isinstance(wanted["usage"], list) else [wanted["usage"]]
-                expected_here = (
-                    {key: getattr(sample.usage, key) for key in usage[0]}
-                    if sample.usage and usage[0]
-                    else None
-                )
+                if isinstance(wanted["usage"], list):
+                    usage = wanted["usage"]
+                else:
+                    usage = [wanted["usage"]]
+                expected_here = None
+                if sample.usage and usage[0]:
+                    expected_here = {key: getattr(sample.usage, key) for key in usage[0]}
                 assert expected_here in usage
                 assert {**description, "usage": None} == {
                     **{key: wanted[key] for key in description},
                     "usage": None,
                 }
                 assert sample.status == wanted.get("status", sample.status)
-                known = wanted["id"] if isinstance(wanted["id"], list) else [wanted["id"]]
+                if isinstance(wanted["id"], list):
+                    known = wanted["id"]
+                else:
+                    known = [wanted["id"]]
                 assert {None, sample.id} & set(known)
                 assert wanted["model"] == "any" or sample.model in wanted["model"]
                 expected = [call.name for call in sample.expected.calls or ()]

@@ -42,7 +42,9 @@ def write_files(case, folder):
     paths = case.data.get("target", {}).get("paths", [name for name in files if name != dataset])
     paths_given = [Path(path) for path in expand([str(folder / path) for path in paths])]
     side = folder / str(dataset)
-    side_input = Input(path=side, name=side.stem, shown=side.name) if side.is_file() else None
+    side_input = None
+    if side.is_file():
+        side_input = Input(path=side, name=side.stem, shown=side.name)
     return Inputs(data=name_inputs(paths_given), dataset=side_input)
 
 

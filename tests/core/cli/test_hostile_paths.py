@@ -175,7 +175,8 @@ def test_a_suite_may_not_lift_the_limit_of_its_patterns(folder, command, tmp_pat
 def test_a_file_of_records_that_take_too_long_ends(folder, command, tmp_path, monkeypatch):
     """The others in it are read."""
     monkeypatch.setattr("gradestack.jsonio.paths.PATH_SECONDS", 0.2)
-    slow, good = [{"m": "a" * 40 + "b"}], [{"m": "aa"}]
+    slow = [{"m": "a" * 40 + "b"}]
+    good = [{"m": "aa"}]
     rows = [{"id": f"t{n}", "log": good if n == 30 else slow} for n in range(40)]
     write_records(folder / "slow.jsonl", rows)
     path = """$.log[?search(@.m, "^(a+)+$")].m"""
@@ -194,7 +195,10 @@ def test_a_file_of_records_that_take_too_long_ends(folder, command, tmp_path, mo
 
 @pytest.mark.parametrize("name", ["pipe", "/dev/zero", "socket", "folder"])
 def test_a_suite_is_a_regular_file(folder, command, name):
-    suite_file = name if name[0] == "/" else next(folder.glob(f"{name}*"))
+    if name[0] == "/":
+        suite_file = name
+    else:
+        suite_file = next(folder.glob(f"{name}*"))
     code, output = command("validate", suite_file)
     check(code, output)
     assert "cannot be read: " in output

@@ -69,7 +69,8 @@ def test_shifted_ids_are_refused(graded, command, rows):
 
 
 def test_shifted_places_are_refused_too(graded):
-    a, b = graded("a", lines(QUESTIONS)), graded("b", lines(QUESTIONS[1:]))
+    a = graded("a", lines(QUESTIONS))
+    b = graded("b", lines(QUESTIONS[1:]))
     with pytest.raises(DataError) as caught:
         compare(a, b, match="ordinal")
     assert "ordinals may have shifted" in caught.value.problems[0]
@@ -258,7 +259,8 @@ def test_worse_tasks_come_with_a_cause_that_failed_trials_of_the_baseline_do_not
     right, missing, extra = [call], [], [call, other]
     before = {"1": [right, extra], "2": [right, right], "3": [missing, right], "4": [right, extra]}
     after = {"1": [missing, extra], "2": [right, right], "3": [right, right], "4": [extra, right]}
-    a, b = write("a", before | {"5": [missing] * 2}), write("b", after | {"5": [missing] * 2})
+    a = write("a", before | {"5": [missing] * 2})
+    b = write("b", after | {"5": [missing] * 2})
     comparison = compare(a, b).data["flips"]
     assert comparison["worse"] == {
         "count": 1,

@@ -67,10 +67,8 @@ def test_a_figure_that_is_the_same_in_every_task_has_no_interval(made):
 
 
 def test_the_outcome_is_compared_by_task_and_stands_first(made, command):
-    a, b = (
-        made("a", BEFORE),
-        made("b", {task: [1, 1] if task < 15 else [0, 0] for task in range(20)}),
-    )
+    a = made("a", BEFORE)
+    b = made("b", {task: [1, 1] if task < 15 else [0, 0] for task in range(20)})
     rate = compare(a, b).data["outcome"]
     assert (rate["grader"], rate["a"], rate["b"], rate["difference"]) == ("g", 0.5, 0.75, 0.25)
     assert (rate["better"], rate["worse"], rate["same"], rate["tasks"]) == (15, 5, 0, 20)

@@ -54,9 +54,15 @@ def labelled(seed, right, tasks=40):
     """Return samples of three classes, one of them in one task only."""
     rng = random.Random(seed)  # noqa: S311 - test data
     for task in range(tasks):
-        gold = "c" if task == 7 else "ab"[task % 2]
+        if task == 7:
+            gold = "c"
+        else:
+            gold = "ab"[task % 2]
         for run in range(1 + task % 3):
-            predicted = gold if rng.random() < right else rng.choice("abc")
+            if rng.random() < right:
+                predicted = gold
+            else:
+                predicted = rng.choice("abc")
             yield {"id": f"t{task}", "run": run, "expected": gold, "predicted": predicted}
 
 
@@ -462,7 +468,8 @@ def test_the_t_test_is_that_of_scipy(seed):
     stats = pytest.importorskip("scipy.stats")
     rng = random.Random(seed)  # noqa: S311 - test data
     values = [rng.gauss(0.1, 0.3) for _ in range(rng.randrange(2, 60))]
-    computed, oracle = difference(values, limit=math.inf), stats.ttest_1samp(values, 0)
+    computed = difference(values, limit=math.inf)
+    oracle = stats.ttest_1samp(values, 0)
     assert computed.p == pytest.approx(oracle.pvalue, rel=1e-9)
     assert ends_of(computed) == pytest.approx([*oracle.confidence_interval(0.95)], rel=1e-9)
 
@@ -480,7 +487,8 @@ def test_tails_are_those_of_scipy(df, t):
 )
 def test_power_is_that_of_the_noncentral_t(effect, tasks):
     stats = pytest.importorskip("scipy.stats")
-    critical, shift = stats.t.ppf(0.975, tasks - 1), effect * math.sqrt(tasks)
+    critical = stats.t.ppf(0.975, tasks - 1)
+    shift = effect * math.sqrt(tasks)
     oracle = stats.nct.sf(critical, tasks - 1, shift) + stats.nct.cdf(-critical, tasks - 1, shift)
     assert power(effect, tasks) == pytest.approx(float(oracle), abs=1e-8)
 
@@ -548,7 +556,8 @@ def test_differences_of_one_size_have_the_mid_p_test():
 @pytest.mark.parametrize(("fixed", "broken"), [(0, 1), (13, 15), (1, 9), (400, 650), (5000, 4800)])
 def test_mid_p_is_that_of_the_binomial_distribution(fixed, broken):
     stats = pytest.importorskip("scipy.stats")
-    most, of = max(fixed, broken), stats.binom(fixed + broken, 0.5)
+    most = max(fixed, broken)
+    of = stats.binom(fixed + broken, 0.5)
     assert mid_p(fixed, broken) == pytest.approx(2 * of.sf(most) + of.pmf(most), rel=1e-9)
 
 

@@ -36,7 +36,8 @@ def draw_runs(seed):
     more, and 1 less another.
     """
     rng = random.Random(seed)  # noqa: S311 - test data
-    tasks, trials = round(5 * 40 ** rng.random()), rng.randint(1, 4)
+    tasks = round(5 * 40 ** rng.random())
+    trials = rng.randint(1, 4)
     shift = rng.choice([0, 0, 0.05, 0.1, 0.2])
     number = rng.randint(1, 12)
     kinds = [rng.choice(["verdict", "score", "again", "opposite"]) for _ in range(number)]
@@ -168,7 +169,8 @@ def test_equal_and_opposite_vectors_are_one_test():
 
 def test_holm_decides_all_intervals_at_one_level():
     """That of the first test that is not certain; α where all are."""
-    strong, weak = [0.2, 0.3, 0.25, 0.2, 0.35, 0.3], [0.1, -0.2, 0.3, -0.1, 0.2, 0.05]
+    strong = [0.2, 0.3, 0.25, 0.2, 0.35, 0.3]
+    weak = [0.1, -0.2, 0.3, -0.1, 0.2, 0.05]
     rows = [row_of(strong), row_of(weak)]
     decide_together(rows, ALPHA)
     assert [row.verdict for row in rows] == ["better", "no evidence"]

@@ -115,7 +115,9 @@ class Part(Grader):
 
     def grade(self, sample):
         score = sample.recorded.get(self.name)
-        return skipped("nothing", "not recorded") if score is None else Grade(score=score)
+        if score is None:
+            return skipped("nothing", "not recorded")
+        return Grade(score=score)
 
 
 def test_a_weighted_gate_has_the_interval_of_its_whole_formula():

@@ -32,7 +32,9 @@ class Recorded(Grader):
         score = sample.recorded[self.name]
         if score == "raise":
             raise ValueError
-        return skipped("nothing", "not recorded") if score is None else Grade(score=score)
+        if score is None:
+            return skipped("nothing", "not recorded")
+        return Grade(score=score)
 
 
 def graded(scores, *, ran=None, models=None, **suite):
@@ -91,11 +93,10 @@ def test_quantiles_interpolate_linearly():
     values = sorted(rng.random() for _ in range(37))
     for q in (0.1, 0.5, 0.95, 0.99):
         low = math.floor(36 * q)
-        between = (
-            values[low] + (values[low + 1] - values[low]) * (36 * q - low)
-            if low < 36
-            else values[-1]
-        )
+        if low < 36:
+            between = values[low] + (values[low + 1] - values[low]) * (36 * q - low)
+        else:
+            between = values[-1]
         assert quantile(values, round(100 * q)) == pytest.approx(between, rel=1e-14)
 
 

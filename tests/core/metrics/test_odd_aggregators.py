@@ -141,7 +141,8 @@ def test_a_ratio_needs_no_method():
 
 def test_equal_verdicts_with_other_items_are_told_apart():
     """A contribution that reads items is asked for each grade, of which it may ask the class."""
-    odd, even = (Item(id="0", score=1.0),), (Item(id="0", score=0.0),)
+    odd = (Item(id="0", score=1.0),)
+    even = (Item(id="0", score=0.0),)
     rows = [
         (Key(id=f"t{at}"), Grade(score=0.5, items=lambda at=at: odd if at % 2 else even))
         for at in range(4)

@@ -21,7 +21,10 @@ class Page(HTMLParser):
 
     def __init__(self, text):
         super().__init__()
-        self.links, self.picks, self.tags, self.text = [], [], set(), ""
+        self.links = []
+        self.picks = []
+        self.tags = set()
+        self.text = ""
         self.feed(text)
 
     def handle_starttag(self, tag, attrs):

@@ -72,10 +72,14 @@ def served(path, registry):
         with closing(
             http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=60)
         ) as connection:
-            target = (
-                raw if raw is not None else f"/{server.token if token is None else token}/{address}"
-            )
-            hosts = [f"127.0.0.1:{server.server_port}"] if host is None else host
+            if raw is not None:
+                target = raw
+            else:
+                target = f"/{server.token if token is None else token}/{address}"
+            if host is None:
+                hosts = [f"127.0.0.1:{server.server_port}"]
+            else:
+                hosts = host
             connection.putrequest(method, target, skip_host=True)
             for host_header in hosts:
                 connection.putheader("Host", host_header.format(port=server.server_port))

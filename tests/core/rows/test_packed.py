@@ -43,7 +43,8 @@ def test_everything_but_the_file_of_rows_is_the_same(run, tmp_path):
     run("full")
     report = run("serial", rows="compressed")
     run("processes", rows="compressed", engine="processes", workers=2)
-    full, serial = files_but_headers(tmp_path / "full"), files_but_headers(tmp_path / "serial")
+    full = files_but_headers(tmp_path / "full")
+    serial = files_but_headers(tmp_path / "serial")
     assert serial == files_but_headers(tmp_path / "processes")
     assert zstd.decompress(serial.pop(PACKED)) == full.pop("results.jsonl")
     assert serial == full

@@ -21,7 +21,10 @@ def folder(tmp_path, monkeypatch):
     folder = tmp_path / "runs"
     folder.mkdir()
     for number in range(FILES):
-        task = number // 2 if number % 11 == 0 else number
+        if number % 11 == 0:
+            task = number // 2
+        else:
+            task = number
         expected = "x" if number % 3 else "y"
         record = {"id": f"t{task}", "input": f"{task}?", "predicted": "x", "expected": expected}
         text = json.dumps(record)

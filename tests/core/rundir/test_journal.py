@@ -96,10 +96,8 @@ def test_an_earlier_run_is_back_when_replacing_it_was_killed(tmp_path):
 def suite(write_lines, record, tmp_path):
     """Write two files of one record each, and return a suite over both."""
     (tmp_path / "d").mkdir()
-    one, two = (
-        write_lines([record("a", 1.0)], "d/one.jsonl"),
-        write_lines([record("b", 1.0)], "d/two.jsonl"),
-    )
+    one = write_lines([record("a", 1.0)], "d/one.jsonl")
+    two = write_lines([record("b", 1.0)], "d/two.jsonl")
     paths = [str(one), str(two)]
     return {
         "name": "x",

@@ -44,7 +44,10 @@ def suite(write_lines, record, tmp_path, monkeypatch):
     choose = random.Random(3)  # noqa: S311 - a seed is wanted
     lines = []
     for number in range(RECORDS):
-        name = number if choose.random() > 0.05 else number // 2
+        if choose.random() > 0.05:
+            name = number
+        else:
+            name = number // 2
         recorded = {"do": choose.choice(["skip", "raise", "", "", ""]), "score": choose.random()}
         lines.append(record(f"t{name}", recorded=recorded, model=choose.choice("ab"), run=None))
         if choose.random() < 0.05:

@@ -18,7 +18,9 @@ def foreign(toys):
 
 def native(report):
     folder = report.path / "native"
-    return sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+    if folder.is_dir():
+        return sorted(path.name for path in folder.iterdir())
+    return []
 
 
 def test_an_exporter_of_another_plugin_does_not_run_unasked(run_lines, record, foreign):

@@ -43,7 +43,9 @@ def suite(tmp_path):
 
 
 def outcome_of(loaded):
-    return None if loaded.success is None else (loaded.success.grader, loaded.success.rule)
+    if loaded.success is None:
+        return None
+    return (loaded.success.grader, loaded.success.rule)
 
 
 def test_a_named_stack_declares_outcome_and_figures(suite):

@@ -93,7 +93,10 @@ def test_names_are_short_and_unique(tmp_path, monkeypatch, paths, expected, show
     monkeypatch.chdir(tmp_path)
     made = []
     for text in paths:
-        path = tmp_path / text.lstrip("/") if text.startswith("/") else tmp_path / text
+        if text.startswith("/"):
+            path = tmp_path / text.lstrip("/")
+        else:
+            path = tmp_path / text
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()
         made.append(path)

@@ -42,10 +42,8 @@ MOST = 60 if THOROUGH else 6
 
 def read(paths, reader=None):
     recognised = recognise(expand(list(map(str, paths))), REGISTRY, reader)
-    component, inputs = (
-        REGISTRY.load("reader", recognised.reader)(),
-        Inputs(data=name_inputs(recognised.paths)),
-    )
+    component = REGISTRY.load("reader", recognised.reader)()
+    inputs = Inputs(data=name_inputs(recognised.paths))
     index = component.index(inputs)
     return [
         record for shard in component.plan(inputs, index) for record in component.read(shard, index)

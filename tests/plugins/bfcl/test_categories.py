@@ -13,7 +13,10 @@ def report(bfcl, tmp_path):
         names = [f"{category}_{number}" for number in range(size)]
         bfcl.questions(*map(bfcl.question, names), category=category)
         bfcl.results(*(bfcl.result([], name) for name in names), category=category)
-        wrong = [] if category == "simple_python" else [{"id": names[0], "valid": False}]
+        if category == "simple_python":
+            wrong = []
+        else:
+            wrong = [{"id": names[0], "valid": False}]
         correct = size - len(wrong)
         bfcl.scores(bfcl.header(correct, size), *wrong, category=category)
     return gradestack.grade_files([bfcl.root], output=tmp_path / "out", overrides=["reports=[]"])

@@ -64,7 +64,10 @@ def make_record(expected: Any = None, tools: Any = None, **fields: Any) -> dict[
 
 def make_reply(call: Any = None, content: Any = "said") -> dict[str, Any]:
     """Return a reply with a call ``(name, arguments)``, or none."""
-    made = None if call is None else {"name": call[0], "arguments": call[1]}
+    if call is None:
+        made = None
+    else:
+        made = {"name": call[0], "arguments": call[1]}
     return {"kind": "tool_call", "content": content, "tool_call": made}
 
 
@@ -80,12 +83,17 @@ def make_grade(record: Any, reply: Any, **options: Any) -> Any:
 
 def verdict(grade: Any) -> tuple[int, ...] | None:
     """Return the three verdicts of a grade as 0 and 1, None when it has none."""
-    return tuple(int(grade.parts[name]) for name in PARTS) if grade.parts else None
+    if grade.parts:
+        return tuple(int(grade.parts[name]) for name in PARTS)
+    return None
 
 
 def read(reader: DeepFabricReader, *paths: Any, dataset: Any = None) -> list[Any]:
     inputs_given = [Input(path=path, name=path.stem, shown=path.name) for path in paths]
-    side = None if dataset is None else Input(path=dataset, name=dataset.stem, shown=dataset.name)
+    if dataset is None:
+        side = None
+    else:
+        side = Input(path=dataset, name=dataset.stem, shown=dataset.name)
     inputs = Inputs(data=tuple(inputs_given), dataset=side)
     index = reader.index(inputs)
     return [record for shard in reader.plan(inputs, index) for record in reader.read(shard, index)]
@@ -107,7 +115,8 @@ def fold(aggregator: Any, grades: Any) -> Any:
 
 def native_text(grader: DeepFabric, graded_samples: Any, shown: str = "in.jsonl") -> str:
     """Return the native file of samples and their grades."""
-    exporter, input_file = DeepFabricExporter(), Input(path=Path(), name="in", shown=shown)
+    exporter = DeepFabricExporter()
+    input_file = Input(path=Path(), name="in", shown=shown)
     grades = [grade for _, grade in graded_samples]
     aggregates = figures({"deepfabric": {}}, [("s", None, None, grade) for grade in grades])
     states = {
@@ -125,7 +134,9 @@ def native_text(grader: DeepFabric, graded_samples: Any, shown: str = "in.jsonl"
     head, tail = exporter.frame("deepfabric.json", summary)
     ending = exporter.finish(summary)
     assert bool(rows) is not bool(ending)
-    return head + exporter.separator.join(rows) + tail if rows else ending["deepfabric.json"]
+    if rows:
+        return head + exporter.separator.join(rows) + tail
+    return ending["deepfabric.json"]
 
 
 def evaluate(lines: Any, **options: Any) -> Any:

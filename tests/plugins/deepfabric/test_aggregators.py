@@ -87,10 +87,8 @@ def test_interpretation_advises_on_low_rates_only(df, grades):
 
 def test_nothing_but_missing_replies_has_no_figures():
     """Nothing was judged, so nothing is 0: null with the reason, also of one model of several."""
-    gone, right = (
-        Grade(outcome=Outcome.MISSING),
-        Grade(score=1.0, counts={"tool_selection": 1, "processed": 1}),
-    )
+    gone = Grade(outcome=Outcome.MISSING)
+    right = Grade(score=1.0, counts={"tool_selection": 1, "processed": 1})
     figures_found = gradestack.figures(
         {"deepfabric": {}}, [("a", 0, "m", gone), ("b", 0, "m", gone)]
     )["deepfabric"]

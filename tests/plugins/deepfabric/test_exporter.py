@@ -128,11 +128,9 @@ def test_parameters_too_deep_to_write_are_left_out(df):
     grade = DeepFabric().grade(sample)
 
     def low(frames):
-        return (
-            low(frames - 1)
-            if frames
-            else list(DeepFabricExporter().row(sample, {"deepfabric": grade}, None))
-        )
+        if frames:
+            return low(frames - 1)
+        return list(DeepFabricExporter().row(sample, {"deepfabric": grade}, None))
 
     ((_, text),) = low(300)
     record = json.loads(text)

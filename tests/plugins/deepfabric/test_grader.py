@@ -121,7 +121,8 @@ def test_inspecting_failures(df, tmp_path, capsys):
 
 def test_decoded_records(df):
     """They are graded as their lines in a file are; a reply that is no record is said."""
-    records, replies = [df.record(("f", {}), [df.tool("f")])] * 2, [df.reply(("f", {})), None]
+    records = [df.record(("f", {}), [df.tool("f")])] * 2
+    replies = [df.reply(("f", {})), None]
     results = family.evaluate(records, replies, profile="upstream")
     assert [p.error for p in results.predictions] == [
         None,

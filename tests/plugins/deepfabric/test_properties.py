@@ -41,9 +41,10 @@ def snapshots(draw):
                 st.dictionaries(st.sampled_from(ARGUMENTS), st.sampled_from(list(WORDS)))
             ).items()
         }
-        required = (
-            draw(st.lists(st.sampled_from(list(properties)), max_size=2)) if properties else []
-        )
+        if properties:
+            required = draw(st.lists(st.sampled_from(list(properties)), max_size=2))
+        else:
+            required = []
         schema = {"type": "object", "properties": properties, "required": required}
         tools.append(
             {
@@ -103,7 +104,9 @@ def close(left, right):
 
 def sample_of(expected, made, tools):
     def call(pair):
-        return () if pair is None else (ToolCall(name=pair[0], arguments=pair[1]),)
+        if pair is None:
+            return ()
+        return (ToolCall(name=pair[0], arguments=pair[1]),)
 
     return Sample(
         id="s", calls=call(made), expected=Expectation(calls=call(expected)), tools=convert(tools)

@@ -107,11 +107,10 @@ def _tried(matcher, snapshots):
 def _similarity(constraints, snapshots, at, chosen):
     product = 1.0
     for each in constraints:
-        before = (
-            None
-            if each.reference is None
-            else snapshots[0 if each.reference == -1 else at[each.reference]]
-        )
+        if each.reference is None:
+            before = None
+        else:
+            before = snapshots[0 if each.reference == -1 else at[each.reference]]
         product *= each.similarity(snapshots[chosen], before)
     return product ** (1 / sum(constraint.kind != "guardrail" for constraint in constraints))
 

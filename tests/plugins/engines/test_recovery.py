@@ -43,9 +43,15 @@ class Attempts:
 
     def __call__(self, work, shard):
         self.made += 1
-        graded = range(work.count) if work.positions is None else work.positions
+        if work.positions is None:
+            graded = range(work.count)
+        else:
+            graded = work.positions
         alive = {(shard.ordinal, position) for position in graded} - work.faults.keys()
-        ends = self.dies(self.made) if self.dies else {at for _, at in alive} & work.deadly
+        if self.dies:
+            ends = self.dies(self.made)
+        else:
+            ends = {at for _, at in alive} & work.deadly
         if ends:
             return False, self.why
         left_out = work.count - len(graded)

@@ -19,7 +19,9 @@ def number_of(text):
 
 
 def verdict_of(task, criterion):
-    return "pass" if number_of(f"{task}/{criterion}") % 100 < 70 else "fail"
+    if number_of(f"{task}/{criterion}") % 100 < 70:
+        return "pass"
+    return "fail"
 
 
 class Server(ThreadingHTTPServer):
@@ -60,7 +62,10 @@ class Handler(BaseHTTPRequestHandler):
         question |= {"key": self.headers.get("Authorization", ""), "path": self.path}
         other = self.server.answer(self.server, question, task, self.server.times[task])
         status, body, *headers = other or (200, completion(sound_reply(question, task)))
-        content = body if isinstance(body, bytes) else json.dumps(body).encode()
+        if isinstance(body, bytes):
+            content = body
+        else:
+            content = json.dumps(body).encode()
         with contextlib.suppress(OSError):
             self.send_response(status)
             for name, value in {

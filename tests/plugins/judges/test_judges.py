@@ -93,9 +93,10 @@ def command(work_folder, capfd):
             "URL": server.url if server else "URL",
         }
         for name, text in short.items():
-            line = (
-                line.replace(name, text) if name != "JUDGE" else line.replace("JUDGE ", f"{text} ")
-            )
+            if name != "JUDGE":
+                line = line.replace(name, text)
+            else:
+                line = line.replace("JUDGE ", f"{text} ")
         code = 0
         try:
             main(shlex.split(line))
@@ -207,7 +208,10 @@ def check(step, work_folder, output):
     for at, wanted in step.get("summary", {}).items():
         values = json.loads((work_folder / "out/summary.json").read_text(encoding="utf-8"))
         for key in at.split("."):
-            values = values[int(key)] if key.isdecimal() else values.get(key)
+            if key.isdecimal():
+                values = values[int(key)]
+            else:
+                values = values.get(key)
         assert values == wanted, at
 
 
@@ -274,7 +278,10 @@ def test_judges_of_families(family, command, work_folder):
         output = command("judge s.yaml --repairs 0 --base-url URL --api-key-env JUDGE_KEY", server)
     assert (output[0], command("run s.yaml -o out --engine serial")[0]) == (3, 0), output
     for case, grade in zip(cases, rows(work_folder).values(), strict=True):
-        verdict = grade["fault"]["code"] if grade["state"] == "failed" else grade["score"]
+        if grade["state"] == "failed":
+            verdict = grade["fault"]["code"]
+        else:
+            verdict = grade["score"]
         if family == "orchestrationbench":
             verdict = [
                 grade["parts"]["value"],
@@ -336,7 +343,9 @@ def test_a_server_without_verdicts_costs_little_and_is_no_success(kind, command,
     def answer(server, question, task, nth):
         if kind in bodies:
             return 200, bodies[kind]
-        return None if int(task[1:]) % 2 else (200, completion("I think so."))
+        if int(task[1:]) % 2:
+            return None
+        return (200, completion("I think so."))
 
     with serving(answer) as server:
         code, output = command("JUDGE --repairs 0", server)
@@ -349,7 +358,10 @@ def test_a_server_without_verdicts_costs_little_and_is_no_success(kind, command,
         return
     assert command("GRADE")[0] == (0 if kind == "half of them right" else 3)
     verdicts = {task for task, grade in rows(work_folder).items() if grade["state"] == "graded"}
-    right = {f"S{n:04d}" for n in range(1, 40, 2)} if kind == "half of them right" else set()
+    if kind == "half of them right":
+        right = {f"S{n:04d}" for n in range(1, 40, 2)}
+    else:
+        right = set()
     assert verdicts == right
 
 
@@ -401,7 +413,9 @@ def test_after_a_429_nobody_asks_and_a_second_judge_never_does(wait, command, wo
             second.append(
                 subprocess.run([*LINE, server.url], capture_output=True, text=True, check=False)
             )
-        return (429, {}, {"Retry-After": wait()}) if server.counts["asked"] == 10 else None
+        if server.counts["asked"] == 10:
+            return (429, {}, {"Retry-After": wait()})
+        return None
 
     with serving(answer) as server:
         assert command("JUDGE --concurrency 2", server)[0] == 0

@@ -32,7 +32,10 @@ def record_of(letta, number, written):
     failed = changes.pop("failed", False)
     identifier = changes.pop("id", number)
     without = changes.pop("without", ())
-    record = letta.failure(identifier, **changes) if failed else letta.result(identifier, **changes)
+    if failed:
+        record = letta.failure(identifier, **changes)
+    else:
+        record = letta.result(identifier, **changes)
     return {name: value for name, value in record.items() if name not in without}
 
 

@@ -81,11 +81,10 @@ def test_a_broken_suite_json_ends_the_run(letta, tmp_path):
 
 @pytest.mark.parametrize("case", data(__file__, "results.yaml"))
 def test_a_result(letta, tmp_path, case):
-    record = (
-        letta.failure(0) | case["failure"]
-        if "failure" in case
-        else letta.result(0, **case["result"])
-    )
+    if "failure" in case:
+        record = letta.failure(0) | case["failure"]
+    else:
+        record = letta.result(0, **case["result"])
     (sample,) = letta.read(letta.write(tmp_path / "results.jsonl", [record]))
     assert {path: at(sample, path) for path in case["sample"]} == case["sample"]
 

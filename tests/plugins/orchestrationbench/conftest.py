@@ -73,7 +73,10 @@ class Bench:
         from gradestack_plugins.orchestrationbench.graders import OrchestrationBench
 
         grader = OrchestrationBench(**options)
-        samples_read = self.read(**(reader or {})) if samples is None else samples
+        if samples is None:
+            samples_read = self.read(**(reader or {}))
+        else:
+            samples_read = samples
         return [
             (sample, grader.grade(sample) if sample.status is Status.OK else unhandled(sample))
             for sample in samples_read

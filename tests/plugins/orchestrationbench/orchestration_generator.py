@@ -183,11 +183,10 @@ class Perturber:
         entry = self.rng.choice(calling)
         one = self.rng.choice(entry["tool_calls"])["function"]
         try:
-            arguments = (
-                json.loads(one["arguments"])
-                if isinstance(one["arguments"], str)
-                else one["arguments"]
-            )
+            if isinstance(one["arguments"], str):
+                arguments = json.loads(one["arguments"])
+            else:
+                arguments = one["arguments"]
         except ValueError:
             return
         key = self.rng.choice(sorted(arguments)) if arguments else "none"

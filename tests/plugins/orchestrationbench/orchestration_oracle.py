@@ -119,13 +119,11 @@ def component_price(agent, status):
     def price(a, b):
         if a == b:
             return Fraction(0)
-        return (
-            Fraction(str(agent))
-            if a[1] == b[1]
-            else Fraction(str(status))
-            if a[0] == b[0]
-            else Fraction(1)
-        )
+        if a[1] == b[1]:
+            return Fraction(str(agent))
+        if a[0] == b[0]:
+            return Fraction(str(status))
+        return Fraction(1)
 
     return price
 
@@ -193,11 +191,9 @@ class Oracle:
         n, failed = len(figures), figures.count(None)
 
         def share(position, divisor):
-            return (
-                float(sum(Fraction(score[position]) for score in scores)) / divisor
-                if divisor
-                else None
-            )
+            if divisor:
+                return float(sum(Fraction(score[position]) for score in scores)) / divisor
+            return None
 
         return {
             "with": share(0, n),
@@ -229,7 +225,10 @@ class Oracle:
 
     def gold(self, label, step):
         """(class, bag), or None when it cannot be read."""
-        key = f"{step}-1" if f"{step}-1" in label else step
+        if f"{step}-1" in label:
+            key = f"{step}-1"
+        else:
+            key = step
         if key not in label:
             return "GENERAL", None
         entry = label[key]
@@ -243,7 +242,8 @@ class Oracle:
         return next((mark for mark in MARKS if mark in text), None)
 
     def predicted(self, entry):
-        calls, content = entry["tool_calls"] or [], entry["content"] or ""
+        calls = entry["tool_calls"] or []
+        content = entry["content"] or ""
         if len(calls):
             bag = self.bag(calls)
             return self.marked(bag[1]) or "FC", bag
@@ -303,7 +303,8 @@ class Oracle:
         both = len(ours & theirs)
         if not both:
             return 0.0
-        p, r = both / len(ours), both / len(theirs)
+        p = both / len(ours)
+        r = both / len(theirs)
         return 2 * (p * r) / (p + r)
 
     def text(self, value):
@@ -324,14 +325,18 @@ class Oracle:
             elif key not in theirs[1]:
                 fp += len(ours[1][key])
             else:
-                p, g = self.texts(ours[1][key]), self.texts(theirs[1][key])
+                p = self.texts(ours[1][key])
+                g = self.texts(theirs[1][key])
                 tp += len(p & g)
                 fp += len(p - g)
                 fn += len(g - p)
         if not tp + fp + fn:
             return None
-        p, r = tp / (tp + fp) if tp + fp else 0.0, tp / (tp + fn) if tp + fn else 0.0
-        return 2 * (p * r) / (p + r) if p + r else 0.0
+        p = tp / (tp + fp) if tp + fp else 0.0
+        r = tp / (tp + fn) if tp + fn else 0.0
+        if p + r:
+            return 2 * (p * r) / (p + r)
+        return 0.0
 
     def file_arguments(self, data):
         totals = dict.fromkeys([*MATRIX, "mismatch", "failed", "rejections", "calls", "perfect"], 0)
@@ -380,12 +385,17 @@ class Oracle:
 
         def mean(values):
             values = [value for value in values if value is not None]
-            return float(sum(map(Fraction, values)) / len(values)) if values else None
+            if values:
+                return float(sum(map(Fraction, values)) / len(values))
+            return None
 
         def f1(side):
             tp, fp, fn = (total[f"{kind}_{side}"] for kind in ("TP", "FP", "FN"))
-            p, r = tp / (tp + fp) if tp + fp else 0, tp / (tp + fn) if tp + fn else 0
-            return 2 * (p * r) / (p + r) if p + r else 0
+            p = tp / (tp + fp) if tp + fp else 0
+            r = tp / (tp + fn) if tp + fn else 0
+            if p + r:
+                return 2 * (p * r) / (p + r)
+            return 0
 
         name, key, value = (
             mean([figures[part] for figures in sound]) for part in ("name", "key", "value")

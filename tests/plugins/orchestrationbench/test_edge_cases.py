@@ -45,7 +45,10 @@ def broken(bench, sound, request):
     path, value, counts = request.param
     at, (*steps, last) = sound, ["history", "run #1", *filter(None, path.split("."))]
     for step in steps:
-        at = at[int(step)] if isinstance(at, list) else at[step]
+        if isinstance(at, list):
+            at = at[int(step)]
+        else:
+            at = at[step]
     if isinstance(at, list):
         at[int(last) :] = [value, *at[int(last) + 1 :]]
     elif value == "gone":

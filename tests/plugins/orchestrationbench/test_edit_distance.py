@@ -56,8 +56,13 @@ def graph_pairs(draw, *, loops, most=4):
     for _ in range(2):
         n = draw(st.integers(0, most))
         places = [(a, b) for a in range(n) for b in range(n) if loops or a != b]
-        edges = draw(st.lists(st.sampled_from(places), unique=True, max_size=9)) if places else []
-        labels = tuple(draw(st.permutations(names))[:n]) if labelled else None
+        if places:
+            edges = draw(st.lists(st.sampled_from(places), unique=True, max_size=9))
+        else:
+            edges = []
+        labels = None
+        if labelled:
+            labels = tuple(draw(st.permutations(names))[:n])
         pair.append(Graph(n, labels, tuple(edges)))
     return pair
 
@@ -158,7 +163,8 @@ def test_bounds_enclose_the_distance():
     rng = random.Random(3)
     for _ in range(6):
         left, right = _random(10, 14, rng), _random(10, 12, rng)
-        rough, exact = edit_distance(left, right, WEIGHTS, 20), edit_distance(left, right, WEIGHTS)
+        rough = edit_distance(left, right, WEIGHTS, 20)
+        exact = edit_distance(left, right, WEIGHTS)
         assert exact.exact
         assert rough.lower <= exact.upper <= rough.upper
 

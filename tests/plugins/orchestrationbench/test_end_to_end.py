@@ -119,7 +119,8 @@ def test_scenarios_agree_with_the_slow_calculation(
     rows = {row["file"]: row for row in figures["scenarios"]}
     assert len(rows) == count
     for path in paths:
-        row, expected = rows[f"out/{path.relative_to(directory).as_posix()}"], slow.file(path)
+        row = rows[f"out/{path.relative_to(directory).as_posix()}"]
+        expected = slow.file(path)
         assert (row["error"] is not None) == (expected is None)
         if expected is None:
             continue

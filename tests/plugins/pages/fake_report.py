@@ -263,7 +263,8 @@ def _figures(rows: list[Row], key: str, threshold: float) -> Row:
     scores = [
         row["grades"][key]["score"] for row in rows if row["grades"][key]["state"] == "graded"
     ]
-    passed, total = sum(score >= threshold for score in scores), math.fsum(scores)
+    passed = sum(score >= threshold for score in scores)
+    total = math.fsum(scores)
     return {
         "avg_score_attempted": total / len(scores) if scores else None,
         "avg_score_total": total / len(rows) if rows else None,
@@ -315,7 +316,9 @@ def _outcome(rows: list[Row], models: list[str]) -> Row:
 
 def _aggregates(rows: list[Row]) -> Row:
     scores = [row["grade"]["score"] for row in rows if row["state"] == "graded"]
-    mean = math.fsum(scores) / len(scores) if scores else None
+    mean = None
+    if scores:
+        mean = math.fsum(scores) / len(scores)
     edges = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
     bins = [max(n for n, low in enumerate(edges) if score >= low) for score in scores]
     names = ("[0.0-0.2)", "[0.2-0.4)", "[0.4-0.6)", "[0.6-0.8)", "[0.8-1.0)", "[1.0]")

@@ -45,7 +45,10 @@ def calls(count, word):
 def test_what_is_shown_of_a_sample_is_bounded(made):
     """It would not end if each call were looked for among all others."""
     expected = calls(MANY, "a")
-    actual = expected[::-1] if made == "same" else calls(MANY, "b")
+    if made == "same":
+        actual = expected[::-1]
+    else:
+        actual = calls(MANY, "b")
     if made == "one name":
         expected = [{**call, "name": "t"} for call in expected]
         actual = [{**call, "name": "t"} for call in actual]
@@ -54,7 +57,10 @@ def test_what_is_shown_of_a_sample_is_bounded(made):
     assert view.others == []
     assert view.more == MANY - MOST_CALLS
     numbers = [pair.number for pair in view.pairs]
-    first = range(MANY, MANY - MOST_CALLS, -1) if made == "same" else range(1, MOST_CALLS + 1)
+    if made == "same":
+        first = range(MANY, MANY - MOST_CALLS, -1)
+    else:
+        first = range(1, MOST_CALLS + 1)
     assert numbers == [*first]
 
 

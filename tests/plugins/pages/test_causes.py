@@ -20,7 +20,8 @@ TOOLS = 930
 
 def record(number):
     """Return a record that fails, of a tool of its own as long as there are any."""
-    tool, way = f"tool_{number % TOOLS}", number // 7 % 3
+    tool = f"tool_{number % TOOLS}"
+    way = number // 7 % 3
     wanted = {"name": tool, "arguments": {"city": "Rome"}}
     expected_calls = [
         [],

@@ -171,7 +171,8 @@ def test_new_causes_are_in_failed_trials_of_the_second_run_alone(compared):
         return counts
 
     for task in comparison.data["flips"]["worse"]["tasks"]:
-        old, new = causes(before, task["task"]), causes(after, task["task"])
+        old = causes(before, task["task"])
+        new = causes(after, task["task"])
         only = {code: times for code, times in new.items() if code not in old}
         if task["cause"] is None:
             continue

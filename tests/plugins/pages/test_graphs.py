@@ -11,7 +11,9 @@ def node(*before, steps=("a",)):
 
 
 def nodes(graph):
-    return None if graph is None else [blocks.Node(name, *fields) for name, fields in graph.items()]
+    if graph is None:
+        return None
+    return [blocks.Node(name, *fields) for name, fields in graph.items()]
 
 
 def sides_of(gold, made=None):

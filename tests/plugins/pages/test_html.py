@@ -24,12 +24,9 @@ def hostile(value, depth=0):
         }
     if isinstance(value, list):
         return [hostile(item, depth + 1) for item in value]
-    return (
-        HOSTILE
-        if isinstance(value, str)
-        and value not in {"graded", "failed", "skipped", "missing", "passed"}
-        else value
-    )
+    if isinstance(value, str) and value not in {"graded", "failed", "skipped", "missing", "passed"}:
+        return HOSTILE
+    return value
 
 
 def test_hostile_texts_stay_texts(fake, html):

@@ -49,7 +49,9 @@ def path_of(line):
 
 
 def passed_of(line):
-    return int(line.also.text.split(" ")[0]) if line.also else 0
+    if line.also:
+        return int(line.also.text.split(" ")[0])
+    return 0
 
 
 @pytest.mark.parametrize("case", DATA["causes"].values(), ids=DATA["causes"])

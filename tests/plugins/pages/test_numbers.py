@@ -51,7 +51,8 @@ def test_numbers_of_tau(tmp_path):
     trials = json.loads(source.read_text(encoding="utf-8"))
     solved = Counter(trial["task_id"] for trial in trials if trial["reward"] > 0.99)
     tasks = {trial["task_id"] for trial in trials}
-    runs, k = len(trials), len(trials) // len(tasks)
+    runs = len(trials)
+    k = len(trials) // len(tasks)
     every = sum(solved[task] == k for task in tasks)
     none = sum(solved[task] == 0 for task in tasks)
     assert (
@@ -158,7 +159,10 @@ def test_numbers_of_when2call(tmp_path):
     for number, item in enumerate(items):
         if number % 50 == 7:
             continue
-        chosen = item["correct_answer"] if number % 3 else labels[number % 9 // 3]
+        if number % 3:
+            chosen = item["correct_answer"]
+        else:
+            chosen = labels[number % 9 // 3]
         labels_given[item["uuid"]] = (item["correct_answer"], chosen)
         parsed = {"judge_raw": json.dumps({"classification": chosen}), "target_model": "m"}
         flags = ("parse_failed_first", "parse_failed_second", "used_retry")

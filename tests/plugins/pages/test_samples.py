@@ -29,7 +29,10 @@ def text_of(row, max_text=1000):
 def shown_rows():
     """Read the rows; the name of each is its id, and its grade its only one where it has one."""
     for name, row in data(__file__, "samples.yaml").items():
-        grades = {"grades": {"partial": row["grade"]}} if "grade" in row else {}
+        if "grade" in row:
+            grades = {"grades": {"partial": row["grade"]}}
+        else:
+            grades = {}
         yield {"sample": {"id": name}, **grades, **row}
 
 

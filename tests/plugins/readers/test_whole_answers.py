@@ -46,7 +46,10 @@ def test_a_later_state_of_an_answer_is_that_answer(name):
     for message in conversation:
         content = message["content"]
         is_in_parts = message["role"] == "assistant" and isinstance(content, list)
-        lengths = range(1, len(content) + 1) if is_in_parts else [None]
+        if is_in_parts:
+            lengths = range(1, len(content) + 1)
+        else:
+            lengths = [None]
         growing += [{**message, "content": content[:length]} for length in lengths]
     assert conversation_fields(growing) == conversation_fields(conversation)
 
@@ -66,7 +69,8 @@ def test_the_lines_of_a_file_are_pieces_too(tmp_path):
     path = tmp_path / "talk.jsonl"
     lines = [piece for message in TALKS["blocks"] for piece in pieces(message)]
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    reader, inputs = REGISTRY.load("reader", "anthropic")(), Inputs(data=name_inputs([path]))
+    reader = REGISTRY.load("reader", "anthropic")()
+    inputs = Inputs(data=name_inputs([path]))
     (shard,) = reader.plan(inputs, None)
     (sample,) = reader.read(shard, reader.index(inputs))
     assert (sample.usage.requests, sample.usage.input_tokens) == (2, 215)

@@ -17,7 +17,10 @@ def test_their_columns_are_recognised(tmp_path, case):
     graders = {"usage": gradestack.discover().load("grader", "usage")()}
     ((sample, _),) = gradestack.stream(tmp_path / "log.jsonl", graders)
     calls = [[call.name, call.arguments, call.result] for call in sample.calls]
-    tools = None if sample.tools is None else [tool.name for tool in sample.tools]
+    if sample.tools is None:
+        tools = None
+    else:
+        tools = [tool.name for tool in sample.tools]
     assert [sample.input, calls, sample.text, tools] == case["read"]
 
 

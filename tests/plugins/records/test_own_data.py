@@ -83,7 +83,10 @@ def test_the_figure_of_a_published_file(tmp_path, monkeypatch, capfd, name):
     assert not [text for text in wanted["should_say"] if text not in output.lower()], output
     if Path(name).suffix in {".csv", ".parquet"}:
         frames = pytest.importorskip("pandas")
-        frame = frames.read_csv(name) if name.endswith("csv") else frames.read_parquet(name)
+        if name.endswith("csv"):
+            frame = frames.read_csv(name)
+        else:
+            frame = frames.read_parquet(name)
         for ordered_frame in (frame, frame[frame.columns[::-1]]):
             outcome = gradestack.grade(ordered_frame).summary["outcome"]
             assert (outcome["passed"], outcome["failed"]) == (

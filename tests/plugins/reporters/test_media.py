@@ -50,7 +50,8 @@ def plain(markdown):
 
 def rows_of(page):
     """Return title, value and interval of the results without spaces."""
-    results, rows = page[page.index('id="estimates"') :].partition("</section>")[0], []
+    results = page[page.index('id="estimates"') :].partition("</section>")[0]
+    rows = []
     for row in re.split('<li class="row[^"]*">', results)[1:]:
         title = text_of(re.search(r"<b>(.*?)</b>", row)[1])
         values = re.findall(
@@ -68,14 +69,14 @@ def expected(summary, known):
     Of one over k the last k, but for k = 1, which is the share of successes.
     """
     has_outcome = summary["outcome"] is not None
-    word = summary["outcome"]["words"]["passed"].capitalize() if has_outcome else ""
+    word = ""
+    if has_outcome:
+        word = summary["outcome"]["words"]["passed"].capitalize()
     for figure in summary["headline"]["figures"]:
         for figure_of_model in figure.get("models", {"": figure}).values():
-            label, value, interval = (
-                figure["label"],
-                figure_of_model["value"],
-                figure_of_model.get("interval") or {},
-            )
+            label = figure["label"]
+            value = figure_of_model["value"]
+            interval = figure_of_model.get("interval") or {}
             path = figure["figure"]
             if isinstance(value, dict):
                 k = max(value, key=int)
@@ -83,7 +84,10 @@ def expected(summary, known):
                     continue
                 label = OVER_K[path.rpartition(".")[2]].format(passed=word, k=k)
                 value, interval, path = value[k], interval.get(k) or {}, f"{path}.{k}"
-            ends = [interval["low"], interval["high"]] if "low" in interval else []
+            if "low" in interval:
+                ends = [interval["low"], interval["high"]]
+            else:
+                ends = []
             meaning = known.at(path)
             unit = "" if meaning is None else meaning.unit
             is_share = unit == "share" or (unit == "score" and meaning.bounds[1] <= 1)
@@ -99,7 +103,10 @@ def texts_of(value, ends, unit, *, is_share):
         return f"{100 * value:.1f}%", f"{shown}%" if ends else ""
     bits = "bits" if unit == "bits" else ""
     shown = "to".join(f"{end:.3f}" for end in ends)
-    number = f"{value:,}" if isinstance(value, int) else f"{value:.3f}"
+    if isinstance(value, int):
+        number = f"{value:,}"
+    else:
+        number = f"{value:.3f}"
     return f"{number}{bits}", f"{shown}{bits}" if ends else ""
 
 
@@ -241,14 +248,10 @@ def test_all_media_of_a_comparison_agree(tmp_path, run):
     out = folder / "compared"
     console = run("compare", *(folder / name for name in "abc"), "-o", out)
     run("index", folder)
-    data, page = (
-        json.loads((out / "comparison.json").read_text()),
-        (out / "comparison.html").read_text(),
-    )
-    markdown, index = (
-        plain((out / "comparison.md").read_text()),
-        text_of((folder / "index.html").read_text()),
-    )
+    data = json.loads((out / "comparison.json").read_text())
+    page = (out / "comparison.html").read_text()
+    markdown = plain((out / "comparison.md").read_text())
+    index = text_of((folder / "index.html").read_text())
     assert all(data["sentence"] in medium for medium in (console, index))
     assert markdown.startswith(f"### ⚪ {plain(claim_of(data))}")
     assert data["sentence"].lower() in text_of(page).lower()

@@ -36,7 +36,8 @@ def test_the_docs_page_shows_these_very_figures(example):
         [json.loads(line) for line in (EXAMPLE / name).read_text().splitlines()]
         for name in ("runs.jsonl", "dataset.jsonl")
     ]
-    ours, programs = json.loads(example)["metrics"], stability_document(*values)["metrics"]
+    ours = json.loads(example)["metrics"]
+    programs = stability_document(*values)["metrics"]
     for name in ("coverage", *MEANS):
         assert f"| `{name}` | {ours[name]:.6f} | {programs[name]:.6f} |" in page
 

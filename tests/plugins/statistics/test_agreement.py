@@ -92,11 +92,10 @@ def test_graders_of_one_run_are_compared_with_each_other(tmp_path):
 def test_labels_of_people_join_by_id(tmp_path, suffix):
     people = {f"t{task}": "pass" if task % 3 else "fail" for task in range(6)}
     file = tmp_path / f"people.{suffix}"
-    lines = (
-        [json.dumps({"id": key, "label": label}) for key, label in people.items()]
-        if suffix == "jsonl"
-        else ["id,label", *(f"{key},{label}" for key, label in people.items())]
-    )
+    if suffix == "jsonl":
+        lines = [json.dumps({"id": key, "label": label}) for key, label in people.items()]
+    else:
+        lines = ["id,label", *(f"{key},{label}" for key, label in people.items())]
     file.write_text("\n".join(lines) + "\n", encoding="utf-8")
     report = graded(tmp_path, agreement={"of": "judge", "labels": str(file)})
     got = report.aggregates["judge"]["agreement"]
@@ -112,7 +111,8 @@ def test_flaky_tasks_and_what_runs_are_worth():
     ]
     got = figures({"flakiness": {}}, rows)["flakiness"]
     assert got["within_variance"] == pytest.approx((3 / 12 + 4 / 12) / 4)
-    mean, between = 7 / 16, sum(4 * (passes / 4 - 7 / 16) ** 2 for passes in (0, 1, 2, 4)) / 3
+    mean = 7 / 16
+    between = sum(4 * (passes / 4 - 7 / 16) ** 2 for passes in (0, 1, 2, 4)) / 3
     within = (3 / 4 + 1) / 12
     assert mean < 1
     icc = (between - within) / (between + 3 * within)

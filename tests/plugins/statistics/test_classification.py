@@ -27,16 +27,13 @@ def metrics(grades, **options):
 
 def scored(kind, given_fields):
     outcome = Outcome(given_fields.get("outcome", "graded"))
-    score = (
-        float(given_fields.get("gold") == given_fields.get("label"))
-        if outcome is Outcome.GRADED
-        else None
-    )
-    more = (
-        {"items": tuple(scored(Item, item) for item in given_fields["items"])}
-        if "items" in given_fields
-        else {}
-    )
+    score = None
+    if outcome is Outcome.GRADED:
+        score = float(given_fields.get("gold") == given_fields.get("label"))
+    if "items" in given_fields:
+        more = {"items": tuple(scored(Item, item) for item in given_fields["items"])}
+    else:
+        more = {}
     fields = {name: value for name, value in given_fields.items() if name != "times"}
     return kind(**{**fields, "outcome": outcome, "score": score, **more})
 
@@ -78,7 +75,9 @@ def slow(grades, labels):
         support = sum(counted.gold == label for counted in wanted)
         precision = Fraction(hits, predicted) if predicted else None
         recall = Fraction(hits, support) if support else None
-        f1 = Fraction(2 * hits, predicted + support) if predicted + support else None
+        f1 = None
+        if predicted + support:
+            f1 = Fraction(2 * hits, predicted + support)
         scores[label] = (precision, recall, f1)
     figures["scores"] = scores
     figures["macro_f1"] = sum(

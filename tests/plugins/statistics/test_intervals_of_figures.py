@@ -29,16 +29,17 @@ def ends_of(all_figures, without, *, share):
     wilson = [min(1.0, max(0.0, side)) for side in sides]
     if not 0 < all_figures < 1 or stderr <= 1e-12:
         return wilson
-    centre, half = (
-        math.log(all_figures / (1 - all_figures)),
-        q * stderr / (all_figures * (1 - all_figures)),
-    )
+    centre = math.log(all_figures / (1 - all_figures))
+    half = q * stderr / (all_figures * (1 - all_figures))
     logit = 1 / (1 + math.exp(half - centre)), 1 / (1 + math.exp(-half - centre))
     if count < 5 or count * min(all_figures, 1 - all_figures) > 1 + 1e-9:
         return logit
     once = 1 - CONFIDENCE ** (1 / count)
-    low, high = min(logit[0], wilson[0]), max(logit[1], wilson[1])
-    return (min(low, once), high) if all_figures < 0.5 else (low, max(high, 1 - once))
+    low = min(logit[0], wilson[0])
+    high = max(logit[1], wilson[1])
+    if all_figures < 0.5:
+        return (min(low, once), high)
+    return (low, max(high, 1 - once))
 
 
 def intervals_in(metrics, path=()):
@@ -103,7 +104,9 @@ def hall(values):
 
     The values are no less than 0.
     """
-    n, mean, sd = len(values), statistics.fmean(values), statistics.stdev(values)
+    n = len(values)
+    mean = statistics.fmean(values)
+    sd = statistics.stdev(values)
     third, fourth = (sum(((value - mean) / sd) ** power for value in values) for power in (3, 4))
     skewness = third * n / ((n - 1) * (n - 2))
     scaled_fourth = fourth * n * (n + 1) / ((n - 1) * (n - 2) * (n - 3))
@@ -123,10 +126,16 @@ def labelled_rows(seed, tasks=14, models=(None,)):
     rng = random.Random(seed)  # noqa: S311 - test data
     rows = []
     for number in range(tasks):
-        gold = "rare" if number == 0 else "abc"[rng.randrange(3)]
+        if number == 0:
+            gold = "rare"
+        else:
+            gold = "abc"[rng.randrange(3)]
         for model in models:
             for run in range(rng.randrange(1, 5)):
-                label = gold if rng.random() < 0.6 else "abc"[rng.randrange(3)]
+                if rng.random() < 0.6:
+                    label = gold
+                else:
+                    label = "abc"[rng.randrange(3)]
                 rows.append((f"t{number}", run, model, labelled(gold, label)))
     return rows
 

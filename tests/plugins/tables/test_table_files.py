@@ -93,7 +93,8 @@ def test_parquet_is_the_tables_of_the_report(fake, tmp_path):
     paths = ParquetReporter().write(report, tmp_path)
     assert [path.stem for path in paths] == ["headline", "figures", "gates", *ROWS]
     for path in paths:
-        read, held_table = parquet.read_table(path), report.table(path.stem).to_arrow()
+        read = parquet.read_table(path)
+        held_table = report.table(path.stem).to_arrow()
         assert read.equals(held_table), path.stem
     frame = report.table("grades").to_pandas()
     means = {

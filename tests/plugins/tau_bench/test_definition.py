@@ -36,7 +36,10 @@ def reference(expected, made, name_weight=0.4, argument_weight=0.6):
             (ref_similarity(decoded(wanted), arguments), -number) for number, arguments in named
         ]
         similarity, number = max(rated) if rated else (None, None)
-        score = 0.0 if similarity is None else name_weight + argument_weight * similarity
+        if similarity is None:
+            score = 0.0
+        else:
+            score = name_weight + argument_weight * similarity
         rows.append((wanted.name, score, None if number is None else -number, similarity))
         total += score
     called = sum(number is not None for _, _, number, _ in rows)
@@ -105,7 +108,9 @@ def _changed(call, data):
         return replace(call, arguments=arguments | {next(iter(arguments)): data.draw(VALUES)})
     if kind == "raw":
         return replace(call, arguments=None, raw_arguments=json.dumps(arguments))
-    return replace(call, name=data.draw(NAMES)) if kind == "name" else call
+    if kind == "name":
+        return replace(call, name=data.draw(NAMES))
+    return call
 
 
 @settings(max_examples=examples(150), deadline=None)

@@ -45,7 +45,8 @@ def test_reliability_example(tau):
         for task, successes in enumerate((3, 4, 0))
         for run in range(4)
     ]
-    hat, at = tau.fold(PassHatK(), entries)["pass_hat_k"], tau.fold(PassAtK(), entries)["pass_at_k"]
+    hat = tau.fold(PassHatK(), entries)["pass_hat_k"]
+    at = tau.fold(PassAtK(), entries)["pass_at_k"]
     for k in "1234":
         assert row(k)[1:] == [f"{round(hat[k], 6):g}", f"{round(at[k], 6):g}"]
 

@@ -33,7 +33,10 @@ def export(path, **options):
     grades = []
     for shard in reader.plan(Inputs(data=(given_input,)), None):
         for record in reader.read(shard, None):
-            made = {} if isinstance(record, BadRecord) else {"tau_partial": grader.grade(record)}
+            if isinstance(record, BadRecord):
+                made = {}
+            else:
+                made = {"tau_partial": grader.grade(record)}
             grades += [(record, grade) for grade in made.values()]
             for artefact, text in exporter.row(record, made, shard):
                 chunks.setdefault(artefact, []).append(text)

@@ -36,7 +36,9 @@ def test_bad_records_are_reported(tau, tmp_path, record, reason):
 
 
 def test_results_go_to_their_calls(tau):
-    first, second, third = tau.call("a", {}, "i"), tau.call("b", {}, "j"), tau.call("c", {}, "i")
+    first = tau.call("a", {}, "i")
+    second = tau.call("b", {}, "j")
+    third = tau.call("c", {}, "i")
 
     def tool_result(identifier, text):
         return {"role": "tool", "tool_call_id": identifier, "content": text}
@@ -95,7 +97,10 @@ HEAD = 64 * 1024
 
 
 def sniff(value, indent=None):
-    text = value if isinstance(value, str) else json.dumps(value, indent=indent)
+    if isinstance(value, str):
+        text = value
+    else:
+        text = json.dumps(value, indent=indent)
     return TauBench.sniff(Path("x.json"), text.encode()[:HEAD])
 
 

@@ -24,7 +24,8 @@ def test_tasks_of_several_models_are_clustered(tau):
         for task, good in (("a", 1), ("b", 0), ("c", 1))
     ]
     for aggregator, name in ((PassHatK(), "pass_hat_k"), (PassAtK(), "pass_at_k")):
-        out, one = tau.fold(aggregator, both), tau.fold(aggregator, both[:3])
+        out = tau.fold(aggregator, both)
+        one = tau.fold(aggregator, both[:3])
         assert out[name] == one[name]
         assert out[f"{name}_interval"]["1"] == {**one[f"{name}_interval"]["1"], "n": 6}
         assert out["models"]["m"] == one
@@ -39,7 +40,8 @@ def test_k_is_limited_by_default(tau):
 
 def test_counts_do_not_bear_the_label_of_a_reliability(tmp_path):
     """In the page's list of figures only those of some k do."""
-    results, output = Path(__file__).parents[3] / "examples/airline/results.json", tmp_path / "out"
+    results = Path(__file__).parents[3] / "examples/airline/results.json"
+    output = tmp_path / "out"
     with pytest.raises(SystemExit, match="0"):
         main(["grade", str(results), "-o", str(output), "--set", "reports=[markdown]"])
     lines = (output / "report.md").read_text(encoding="utf-8").splitlines()

@@ -55,7 +55,10 @@ def test_pointers_lead_to_the_expected_value(expected, actual):
         value = expected
         for token in pointer.split("/")[1:]:
             key = token.replace("~1", "/").replace("~0", "~")
-            value = value[int(key)] if isinstance(value, list) else value[key]
+            if isinstance(value, list):
+                value = value[int(key)]
+            else:
+                value = value[key]
         assert value is wanted or value == wanted
 
 

@@ -48,9 +48,9 @@ def _normal(value):
         return ("object", frozenset((key, _normal(item)) for key, item in value.items()))
     if isinstance(value, list):
         return ("list", tuple(map(_normal, value)))
-    return (
-        ("number", float(value)) if type(value) in (int, float) else (type(value).__name__, value)
-    )
+    if type(value) in (int, float):
+        return ("number", float(value))
+    return (type(value).__name__, value)
 
 
 @given(JSON_VALUES, JSON_VALUES)

@@ -111,7 +111,9 @@ def test_laws(expected, made, data):
     credit = sum(
         (row[at] for row, at in zip(shares, chosen, strict=True) if at is not None), Fraction(0)
     )
-    score = float(2 * credit / (len(expected) + len(made))) if expected or made else 1.0
+    score = 1.0
+    if expected or made:
+        score = float(2 * credit / (len(expected) + len(made)))
     assert grade_found.score == pytest.approx(score, abs=1e-12)
     assert [
         item.metadata["call"] if item.score else None for item in grade_found.items[: len(expected)]
@@ -121,7 +123,8 @@ def test_laws(expected, made, data):
     parts = grade_found.parts
     assert all(0 <= parts[name] <= 1 for name in ("precision", "recall", "f1"))
 
-    shuffled, mixed = data.draw(st.permutations(made)), data.draw(st.permutations(expected))
+    shuffled = data.draw(st.permutations(made))
+    mixed = data.draw(st.permutations(expected))
     assert grade(mixed, shuffled).score == grade_found.score
 
     back = grade(made, expected)
@@ -129,7 +132,8 @@ def test_laws(expected, made, data):
     assert (back.parts["precision"], back.parts["recall"]) == (parts["recall"], parts["precision"])
 
     assert grade(expected, made, assignment="first_fit").parts["credit"] <= parts["credit"] + 1e-12
-    ordered, strict = grade(expected, made, order="in_order"), grade(expected, made, order="strict")
+    ordered = grade(expected, made, order="in_order")
+    strict = grade(expected, made, order="strict")
     assert strict.parts["credit"] <= ordered.parts["credit"] + 1e-12 <= parts["credit"] + 2e-12
 
     extra = grade(expected, [*made, ("nobody", {"asked": "for it"})])

@@ -19,12 +19,17 @@ def done(*calls):
 
 
 def _named(call):
-    return {"name": call} if isinstance(call, str) else {"name": call[0], "arguments": call[1]}
+    if isinstance(call, str):
+        return {"name": call}
+    return {"name": call[0], "arguments": call[1]}
 
 
 def grade(expected, made, *, tools=None, alternatives=(), **options):
     expectation = Expectation(calls=expected, alternatives=alternatives)
-    specs = None if tools is None else tuple(ToolSpec(name=name) for name in tools)
+    if tools is None:
+        specs = None
+    else:
+        specs = tuple(ToolSpec(name=name) for name in tools)
     return ToolCalls(**options).grade(Sample(id="s", expected=expectation, calls=made, tools=specs))
 
 

@@ -38,7 +38,9 @@ def score_or_code(preset, subject, **options):
     grade = ToolCalls(preset=preset, **options).grade(subject)
     if grade.outcome is Outcome.FAILED:
         return grade.fault.code
-    return grade.reasons[0].code if grade.outcome is Outcome.SKIPPED else grade.score
+    if grade.outcome is Outcome.SKIPPED:
+        return grade.reasons[0].code
+    return grade.score
 
 
 @pytest.mark.skipif(not DATA, reason="GRADESTACK_REFERENCE_DATA is not set")

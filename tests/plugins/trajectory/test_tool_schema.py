@@ -80,7 +80,8 @@ def test_nothing_is_fetched_or_opened(tmp_path):
     server = http.server.HTTPServer(("127.0.0.1", 0), Handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     (tmp_path / "schema.json").write_text('{"required": ["never"]}')
-    address, file = f"http://127.0.0.1:{server.server_port}", (tmp_path / "schema.json").as_uri()
+    address = f"http://127.0.0.1:{server.server_port}"
+    file = (tmp_path / "schema.json").as_uri()
     try:
         for schema in (
             {"$ref": f"{address}/ref"},
@@ -161,10 +162,8 @@ def test_verdicts_and_places_are_those_of_another_validator():
     rng = random.Random(17)  # noqa: S311 - test data
     kinds_met = set()
     for _ in range(500):
-        schema, arguments = (
-            _schema(rng),
-            {key: _value(rng) for key in rng.sample("abc", rng.randrange(4))},
-        )
+        schema = _schema(rng)
+        arguments = {key: _value(rng) for key in rng.sample("abc", rng.randrange(4))}
         grade = one(schema, arguments)
         validator = jsonschema.Draft202012Validator(schema)
         wanted = {

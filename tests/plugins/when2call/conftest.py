@@ -105,7 +105,10 @@ def run_program(write):
 
     def _run(predictions, dataset=None, *, grader=None, limit=None, **options):
         predictions_file = _input(write("predictions.jsonl", predictions))
-        dataset_file = None if dataset is None else _input(write("dataset.jsonl", dataset))
+        if dataset is None:
+            dataset_file = None
+        else:
+            dataset_file = _input(write("dataset.jsonl", dataset))
         program_input = ProgramInput(
             input=predictions_file,
             reader=When2CallReader(**options),

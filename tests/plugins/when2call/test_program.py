@@ -24,7 +24,9 @@ JUDGES = Path(__file__).parents[1] / "judges" / "test_judges.py"
 def test_native_file(run_program, row, case):
     """A part of the metrics file for each rule of the suite."""
     records = [record_of(prediction) for prediction in case["predictions"]]
-    rows = [row(**row_fields) for row_fields in case["rows"]] if "rows" in case else None
+    rows = None
+    if "rows" in case:
+        rows = [row(**row_fields) for row_fields in case["rows"]]
     options = {"limit": case.get("limit"), **case.get("options", {})}
     native = json.loads(run_program(records, rows, **options).files["when2call.json"])
     assert {path: at(native, path) for path in case["native"]} == case["native"]
@@ -37,7 +39,10 @@ def test_published_figures(evaluate, run_program, row, case):
     records = [MAKERS[case["form"]](f"u{n}", label) for n, (_, label) in enumerate(pairs)]
     dataset = [row(f"u{n}", gold) for n, (gold, _) in enumerate(pairs)]
     metrics = json.loads(run_program(records, dataset).files["when2call.json"])["metrics"]
-    sets = [metrics[name] for name in VARIANTS] if case["form"] == "logprob" else [metrics]
+    if case["form"] == "logprob":
+        sets = [metrics[name] for name in VARIANTS]
+    else:
+        sets = [metrics]
     ours = evaluate(records, dataset)
     for part, places in (("native", sets), ("classes", [ours.classes]), ("counts", [ours.counts])):
         for name, value in case.get(part, {}).items():
@@ -62,7 +67,8 @@ def slow_metrics(rows):
             tool = [tool[0] + (label == "tool_call"), tool[1] + 1]
     f1 = {}
     for label in LABELS:
-        hits, support = matrix[label][label], sum(matrix[label].values())
+        hits = matrix[label][label]
+        support = sum(matrix[label].values())
         predicted = sum(row[label] for row in matrix.values())
         precision = hits / predicted if predicted else 0.0
         recall = hits / support if support else 0.0

@@ -116,7 +116,9 @@ def test_what_is_read(read, row, case):
         )
         for prediction in map(dict, case["predictions"])
     ]
-    rows = [row(**row_fields) for row_fields in case["rows"]] if "rows" in case else None
+    rows = None
+    if "rows" in case:
+        rows = [row(**row_fields) for row_fields in case["rows"]]
     read_records = read(records, rows, **case.get("options", {}))
     for sample, wanted in zip(read_records, case["is"], strict=True):
         assert msgspec.to_builtins({path: at(sample, path) for path in wanted}) == wanted
@@ -130,7 +132,10 @@ def test_minus_infinity_is_read(read, write, row):
 
 
 def head_of(records, *, as_list=False):
-    text = json.dumps(records, indent=2) if as_list else "\n".join(map(json.dumps, records))
+    if as_list:
+        text = json.dumps(records, indent=2)
+    else:
+        text = "\n".join(map(json.dumps, records))
     return text.encode()
 
 

@@ -1,6 +1,6 @@
-"""What every test may rely on.
+"""Fixtures of every test.
 
-Runs that stand still at a record, so that what happens meanwhile needs no clock.
+Runs that stand still at a record, so that tests of interruptions need no clock.
 """
 
 import contextlib
@@ -26,7 +26,7 @@ SLOW_FOLDERS = {"benchmarks", "browser", "docs", "faults", "fuzz", "packaging"}
 
 
 def examples(number):
-    """Return how many examples a property test draws of the number that is meant."""
+    """Return the number of examples that a property test draws, all or an eighth."""
     return number if THOROUGH else max(number // 8, 10)
 
 
@@ -173,8 +173,10 @@ def _until():
 
 MEASURED = """
 import resource, subprocess, sys
-ended = subprocess.run([sys.executable, "-m", "gradestack.cli", *sys.argv[1:]], stdin=subprocess.DEVNULL, timeout=120)
-print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // (1024 if sys.platform == "linux" else 1 << 20))
+command = [sys.executable, "-m", "gradestack.cli", *sys.argv[1:]]
+ended = subprocess.run(command, stdin=subprocess.DEVNULL, timeout=120)
+unit = 1024 if sys.platform == "linux" else 1 << 20
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // unit)
 sys.exit(ended.returncode)
 """
 SECONDS, MEGABYTES = 20, 500

@@ -27,7 +27,10 @@ def unpacked(text):
 
 
 def carried(page, name="chunk[0-9]+"):
-    """Return what the page carries under a name, unpacked: rows, panels, or the list of samples."""
+    """Return the texts that the page carries under a name, unpacked.
+
+    They are rows, panels, or the list of samples.
+    """
     matches = re.findall(
         rf'<script type="application/json" id="{name}"[^>]*>([^<]*)</script>', page
     )

@@ -95,8 +95,8 @@ def test_the_third_party_does_the_work_of_the_built_in_grader(bench, recording, 
             for item in grade["items"]
         ]
         reasons = [
-            (each["subject"], each["code"], each.get("pointer", ""))
-            for each in grade.get("reasons", ())
+            (reason["subject"], reason["code"], reason.get("pointer", ""))
+            for reason in grade.get("reasons", ())
         ]
         return grade["score"], grade["counts"], items, reasons
 

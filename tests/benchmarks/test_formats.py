@@ -41,12 +41,12 @@ def test_every_record_is_a_sample(bench, name, tmp_path):
 
     That would be read faster.
     """
-    found = samples(name, written(bench, name, tmp_path / "files"))
-    assert len(found) == RECORDS
-    assert sum(sample.status is Status.OK for sample in found) >= 0.9 * RECORDS
-    assert len({(sample.id, sample.model, sample.run) for sample in found}) == RECORDS
+    samples_read = samples(name, written(bench, name, tmp_path / "files"))
+    assert len(samples_read) == RECORDS
+    assert sum(sample.status is Status.OK for sample in samples_read) >= 0.9 * RECORDS
+    assert len({(sample.id, sample.model, sample.run) for sample in samples_read}) == RECORDS
     if name not in {"when2call", "letta_dataset"}:
-        assert any(sample.calls for sample in found)
+        assert any(sample.calls for sample in samples_read)
 
 
 @pytest.mark.parametrize("name", some_of(FORMATS, 5))

@@ -16,8 +16,8 @@ BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 ROWS = DATA["rows"]
 
 
-def table_of(name, place, *options):
-    output = place / "table.json"
+def table_of(name, folder, *options):
+    output = folder / "table.json"
     command = [
         sys.executable,
         str(BENCHMARKS / f"{name}.py"),
@@ -27,7 +27,7 @@ def table_of(name, place, *options):
         "--rounds=1",
     ]
     done = subprocess.run(
-        [*command, *options], cwd=place, capture_output=True, text=True, check=False
+        [*command, *options], cwd=folder, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
     return json.loads(output.read_text(encoding="utf-8"))
@@ -76,7 +76,7 @@ def test_a_peer_that_cannot_be_installed_has_a_reason_and_no_figure(bench, monke
         len([note for note in table.notes if "not installed: ERROR: nothing of that name" in note])
         == 4
     )
-    assert {each.verdict for each in table.reach} == {
+    assert {row.verdict for row in table.reach} == {
         "not measured: not installed: ERROR: nothing of that name"
     }
 
@@ -87,9 +87,9 @@ def test_peers_get_the_calls_of_a_recording(bench, workload, monkeypatch, tmp_pa
     monkeypatch.syspath_prepend(str(BENCHMARKS / "peer_side"))
     workload.write(tmp_path / "recording.jsonl", 300)
     kinds = [kind for _, kind in workload.records(300)]
-    found = list(bench("side_common").records(tmp_path / "recording.jsonl", 250))
-    assert len(found) == 250
-    for record, kind in zip(found, kinds, strict=False):
+    records = list(bench("side_common").records(tmp_path / "recording.jsonl", 250))
+    assert len(records) == 250
+    for record, kind in zip(records, kinds, strict=False):
         assert (record.made == record.expected) == (kind == "right")
         assert (None in [arguments for _, arguments in record.made]) == (kind == "broken_arguments")
 

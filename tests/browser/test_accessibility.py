@@ -27,7 +27,8 @@ FAMILIES = (
     "when2call",
 )
 RUN = """axe.run(document, {resultTypes: ['violations']}).then(found => found.violations.map(each =>
-  [each.id, each.impact, each.nodes.length, ...each.nodes.slice(0, 3).map(node => node.html.slice(0, 160))]))"""
+  [each.id, each.impact, each.nodes.length,
+   ...each.nodes.slice(0, 3).map(node => node.html.slice(0, 160))]))"""
 OPEN = "document.querySelectorAll('details').forEach(one => { one.open = true; })"
 MAP = """(async () => {
   const map = document.getElementById('whole-map');

@@ -34,7 +34,8 @@ def opened(tab, fake, tmp_path):
     return write
 
 
-ALL_TEXT = """(() => { const found = [], walk = document.createTreeWalker(document.getElementById('one'), 4);
+ALL_TEXT = """(() => { const found = [];
+  const walk = document.createTreeWalker(document.getElementById('one'), 4);
   while (walk.nextNode()) { found.push(walk.currentNode.data); } return found.join(' '); })()"""
 
 

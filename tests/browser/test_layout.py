@@ -9,13 +9,15 @@ import gradestack
 from tests.core.outcomes import some_of
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-MIDDLES = """(found => found.map(one => one.getBoundingClientRect()).map(box => (box.left + box.right) / 2))(
+MIDDLES = """(found => found.map(one => one.getBoundingClientRect())
+  .map(box => (box.left + box.right) / 2))(
   [...document.querySelectorAll(%s)])"""
 LABELS, GRID = (
     MIDDLES % "'#estimates .ticks span'",
     MIDDLES % "'#estimates .row:first-child .estimate .grid'",
 )
-CUT = """[...document.querySelectorAll('#estimates .num')].filter(one => one.scrollWidth > one.clientWidth)
+CUT = """[...document.querySelectorAll('#estimates .num')]
+  .filter(one => one.scrollWidth > one.clientWidth)
   .map(one => one.textContent)"""
 LONG = "a_tool_with_a_long_name_" + "y" * 60
 
@@ -141,9 +143,11 @@ def test_a_phone_shows_the_list_or_the_sample(tab, page_of):
 @pytest.mark.parametrize("family", ["airline", "when2call"])
 def test_what_is_touched_is_large_enough(tab, page_of, family):
     opened(tab, page_of(family), 390)
-    small = """[...document.querySelectorAll('a, button, select, input, summary')].filter(one => one.checkVisibility()
-      && !one.closest('.skip, p, .reasons')).map(one => [one, one.getBoundingClientRect()])
-      .filter(([one, box]) => box.height && box.height < 23.5).map(([one]) => one.outerHTML.slice(0, 80))"""
+    small = """[...document.querySelectorAll('a, button, select, input, summary')]
+      .filter(one => one.checkVisibility() && !one.closest('.skip, p, .reasons'))
+      .map(one => [one, one.getBoundingClientRect()])
+      .filter(([one, box]) => box.height && box.height < 23.5)
+      .map(([one]) => one.outerHTML.slice(0, 80))"""
     for view in ("overview", "failures", "samples", "figures"):
         tab.run(f"location.hash = '#{view}'")
         tab.wait(f"document.querySelector('.view.now').dataset.view === '{view}'")

@@ -65,7 +65,9 @@ def test_the_open_run_is_in_sight_after_a_link(opened):
     opened.run("document.querySelector('.tree a').click()")
     opened.wait("document.querySelector('.view.now').dataset.view === 'samples'")
     opened.wait("document.querySelector('.line[aria-selected=true]') !== null")
-    line_position = """(() => { const line = document.querySelector('.line[aria-selected=true]').getBoundingClientRect(),
+    line_position = """(() => {
+      const selected = document.querySelector('.line[aria-selected=true]');
+      const line = selected.getBoundingClientRect(),
       list = document.getElementById('list').getBoundingClientRect();
       return line.top >= list.top - 1 && line.bottom <= list.bottom + 1; })()"""
     assert opened.run(line_position)

@@ -1,7 +1,7 @@
 """Measures of the house: how much is done (work), how densely it is said, and the public names.
 
-``python -m tests.core.house_measures`` writes today's figures to ``house.yaml``, as ceilings that are
-raised for a feature alone, and the public names to ``public_api.txt``.
+``python -m tests.core.house_measures`` writes today's figures to ``house.yaml``, as ceilings that
+are raised for a feature alone, and the public names to ``public_api.txt``.
 """
 
 import ast

@@ -29,7 +29,8 @@ from gradestack.cli import commands
 try:
     commands.main(sys.argv[1:])
 finally:
-    print("peak", next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")))
+    status = open("/proc/self/status")
+    print("peak", next(line.split()[1] for line in status if line.startswith("VmHWM")))
 """
 GIVEN_BACK = {"MALLOC_TRIM_THRESHOLD_": "131072"}
 """Freed memory goes back to the system at once.

@@ -25,6 +25,7 @@ def noon(monkeypatch):
     monkeypatch.setattr("gradestack.runner.datetime", Clock)
 
 
+RANDOM = random.Random(5)  # noqa: S311 - test data
 MIXED = [
     {
         "id": f"t{number % 40}",
@@ -33,9 +34,7 @@ MIXED = [
         "predicted": "é",
         "recorded": {"score": score},
     }
-    for number, score in enumerate(
-        random.Random(5).choices([0.0, 1.0, 0.1, 1 / 3, 1e-17, 0.7], k=120)  # noqa: S311 - test data
-    )
+    for number, score in enumerate(RANDOM.choices([0.0, 1.0, 0.1, 1 / 3, 1e-17, 0.7], k=120))
 ]
 for _position in (3, 50, 119):
     MIXED[_position]["recorded"] = {"do": "raise"}

@@ -62,8 +62,8 @@ def tables(registry):
             "What each grader cannot do without, and the kinds of expectation it compares with:\n",
             _table(["grader", "needs", "compares"], needed),
             (
-                "Graders that need something, by reader: `yes`, or what is missing. All others take "
-                "every reader.\n"
+                "Graders that need something, by reader: `yes`, or what is missing. "
+                "All others take every reader.\n"
             ),
             _table(["grader", *(f"`{name}`" for name in readers)], pairs),
         ]

@@ -32,24 +32,36 @@ RAW = {
 is written.
 """
 VALUES = [
-    None, True, False, 0, -1, 1, 2.5, 0.5, -0.0, 1e300, 10**30, "", " ", "x", "0", "null", "é\u2028\u202e", "\x00",
-    "a\nb", "{}", "[1, 2", '{"a": 1}', [], {}, [[]], [{}], [None], {"": None}, {"a": {"a": {}}}, ["x"] * 50,
+    None, True, False, 0, -1, 1, 2.5, 0.5, -0.0, 1e300, 10**30, "", " ", "x", "0", "null",
+    "é\u2028\u202e", "\x00",
+    "a\nb", "{}", "[1, 2", '{"a": 1}', [], {}, [[]], [{}], [None], {"": None}, {"a": {"a": {}}},
+    ["x"] * 50,
     "x" * 3000,
-    [1, "1", 1.0, True, None], {"name": "f"}, {"name": None, "arguments": []}, [{"role": "assistant", "content": None}],
+    [1, "1", 1.0, True, None], {"name": "f"}, {"name": None, "arguments": []},
+    [{"role": "assistant", "content": None}],
     {"type": "function", "function": {}}, "\x1b[31m\n::error::x", "../../etc", *RAW,
 ]  # fmt: skip
 TOKENS = [
-    b"", b"\x00", b"\xff", b"\xed\xa0\x80", b"\n", b"\r\n", b"\n\n", b'"', b"\\", b"\\ud800", b"{", b"}", b"[", b"]",
-    b",", b":", b"null", b"NaN", b"1e999", b"-", b"9" * 400, b"\xef\xbb\xbf", b"\xe2\x80\xa8", b" ", b"\t", b"{}\n",
-    b"[]\n", b"1\n", b'"x"\n', b"{\n", b"[\n  ", b"]\n", b"[" * 2000, b"x" * 70_000, b"//", b"'", b"True",
+    b"", b"\x00", b"\xff", b"\xed\xa0\x80", b"\n", b"\r\n", b"\n\n", b'"', b"\\", b"\\ud800",
+    b"{", b"}", b"[", b"]",
+    b",", b":", b"null", b"NaN", b"1e999", b"-", b"9" * 400, b"\xef\xbb\xbf", b"\xe2\x80\xa8",
+    b" ", b"\t", b"{}\n",
+    b"[]\n", b"1\n", b'"x"\n', b"{\n", b"[\n  ", b"]\n", b"[" * 2000, b"x" * 70_000, b"//", b"'",
+    b"True",
 ]  # fmt: skip
 YAML_TOKENS = [
-    *TOKENS, b"&a ", b"*a", b"<<: *a\n", b"!!int ", b"!!python/name:os.system ", b"!!timestamp x", b"!!binary x",
-    b"!!set {a, b}", b"? [a]\n: b\n", b"|\n  x\n", b">-\n", b"%YAML 1.1\n---\n", b"---\n", b"...\n", b"2020-13-45",
-    b"0x" + b"f" * 2000, b"1:1:1", b".inf", b"~", b"yes", b'"\\0"', b'"\\UFFFFFFFF"', b"# x\n", b"@", b"`",
-    b"kind: ", b"{kind: exact_match}", b"upstream", b"- ", b"reader: jsonl\n", b"num_runs: 2\n", b"max_samples: 1\n",
-    b"gates: [{op: gte, value: 0.5}]\n", b"engine: serial\n", b"rows: none\n", b"exporters: [tau_bench]\n",
-    b"metrics: {m: {kind: mean}}\n", b"sample_tags: [x]\n", b"duplicates: error\n", b"stack: tool_calls\n",
+    *TOKENS, b"&a ", b"*a", b"<<: *a\n", b"!!int ", b"!!python/name:os.system ",
+    b"!!timestamp x", b"!!binary x",
+    b"!!set {a, b}", b"? [a]\n: b\n", b"|\n  x\n", b">-\n", b"%YAML 1.1\n---\n", b"---\n",
+    b"...\n", b"2020-13-45",
+    b"0x" + b"f" * 2000, b"1:1:1", b".inf", b"~", b"yes", b'"\\0"', b'"\\UFFFFFFFF"', b"# x\n",
+    b"@", b"`",
+    b"kind: ", b"{kind: exact_match}", b"upstream", b"- ", b"reader: jsonl\n", b"num_runs: 2\n",
+    b"max_samples: 1\n",
+    b"gates: [{op: gte, value: 0.5}]\n", b"engine: serial\n", b"rows: none\n",
+    b"exporters: [tau_bench]\n",
+    b"metrics: {m: {kind: mean}}\n", b"sample_tags: [x]\n", b"duplicates: error\n",
+    b"stack: tool_calls\n",
 ]  # fmt: skip
 _small = st.integers(0, 1 << 16)
 _byte_edits = st.sampled_from(["insert", "delete", "repeat", "flip", "cut", "swap"])

@@ -6,11 +6,11 @@ A refactoring is proven by it: record before, record after, compare.
     python tests/golden/golden.py record AFTER
     python tests/golden/golden.py compare BEFORE AFTER
 
-``record`` runs the ``gradestack`` command beside the running interpreter (or ``--program``) on every
-case of ``cases.yaml``. It keeps exit codes, standard output, standard error and every file written,
-but for ``header.json`` (times and digests). Paths of this machine and durations are masked. Cases
-on field data run where ``GRADESTACK_REFERENCE_DATA`` names its folder. ``compare`` prints the first
-differing line of every file and exits with 1 where there is one.
+``record`` runs the ``gradestack`` command beside the running interpreter (or ``--program``) on
+every case of ``cases.yaml``. It keeps exit codes, standard output, standard error and every file
+written, but for ``header.json`` (times and digests). Paths of this machine and durations are
+masked. Cases on field data run where ``GRADESTACK_REFERENCE_DATA`` names its folder. ``compare``
+prints the first differing line of every file and exits with 1 where there is one.
 
 Of some cases a test compares part of the files with committed ones, those a case names under
 ``committed``:

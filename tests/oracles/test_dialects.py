@@ -89,8 +89,8 @@ def test_agents_sdk(tmp_path):
     responses = pytest.importorskip("openai.types.responses")
 
     class Model(agents.Model):
-        async def get_response(self, *asked, **more):
-            done = "function_call_output" in str((asked, more))
+        async def get_response(self, *request, **more):
+            done = "function_call_output" in str((request, more))
             call = {
                 "type": "function_call",
                 "call_id": "c1",
@@ -111,7 +111,7 @@ def test_agents_sdk(tmp_path):
                 item = responses.ResponseFunctionToolCall(**call)
             return agents.ModelResponse(output=[item], usage=agents.Usage(), response_id=None)
 
-        def stream_response(self, *asked, **more):
+        def stream_response(self, *request, **more):
             raise AssertionError
 
     @agents.function_tool

@@ -53,7 +53,9 @@ outcome: own
 JUDGED = """
 name: judges
 target: {paths: [runs.jsonl]}
-graders: {helpful: {kind: judged, rubric: rubric.yaml, judgements: judgements.jsonl, labels: labels.csv}}
+graders:
+  helpful:
+    {kind: judged, rubric: rubric.yaml, judgements: judgements.jsonl, labels: labels.csv}
 """
 CATEGORIES = """
 name: categories
@@ -65,10 +67,13 @@ VALID = """
 {"id": "a", "facets": {"category": "simple_python"}, "recorded": {"valid": true}, "predicted": []}
 {"id": "b", "facets": {"category": "parallel"}, "recorded": {"valid": false}, "predicted": []}
 """
-CALLS = """
-{"id": "a", "expected": [{"name": "f", "arguments": {"x": 1}}], "predicted": [{"name": "f", "arguments": {"x": 2}}]}
-{"id": "b", "expected": [{"name": "f", "arguments": {}}], "predicted": [{"name": "f", "arguments": {}}]}
-"""
+EXPECTED_CALL = {"name": "f", "arguments": {"x": 1}}
+WRONG_CALL = {"name": "f", "arguments": {"x": 2}}
+CALL_WITHOUT_ARGUMENTS = {"name": "f", "arguments": {}}
+CALLS = [
+    {"id": "a", "expected": [EXPECTED_CALL], "predicted": [WRONG_CALL]},
+    {"id": "b", "expected": [CALL_WITHOUT_ARGUMENTS], "predicted": [CALL_WITHOUT_ARGUMENTS]},
+]
 
 
 ANSWERS = """
@@ -85,7 +90,8 @@ TEXTS = """
 def suites_in(folders):
     """Write two suites into a folder; return all suites by what they are of."""
     (folders / "suite.yaml").write_text(PRESETS, encoding="utf-8")
-    (folders / "runs.jsonl").write_text(CALLS.lstrip(), encoding="utf-8")
+    lines = [json.dumps(record) for record in CALLS]
+    (folders / "runs.jsonl").write_text("\n".join(lines), encoding="utf-8")
     (folders / "judged.yaml").write_text(JUDGED, encoding="utf-8")
     (folders / "categories.yaml").write_text(CATEGORIES, encoding="utf-8")
     (folders / "valid.jsonl").write_text(VALID.lstrip(), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Rows of traces make the same runs whether their ids are texts or numbers: a law over every case."""
+"""Rows of traces make the same runs with ids as texts or as numbers: a law over every case."""
 
 import json
 from pathlib import Path

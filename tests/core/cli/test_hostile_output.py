@@ -19,7 +19,8 @@ from tests.core.outcomes import data, files_but_headers
 
 FORGED = "✓ FORGED"
 HOSTILE = (
-    f"m\n{FORGED}\n::error::x\r\x1b[31mred\x1b]0;t\x07\x9b1m\u202e\u2066\u2028{FORGED}\u0085##[error]y ##vso[x]z "
+    f"m\n{FORGED}\n::error::x\r\x1b[31mred\x1b]0;t\x07\x9b1m\u202e\u2066\u2028{FORGED}"
+    "\u0085##[error]y ##vso[x]z "
     "# h | c ` `` **b** <b>i</b> <script>1</script> [l](http://l.example) ![i](i.png) @team #12 "
     "GH-12 "
     'http://e.example www.e.example a@e.example $x$ &amp; {{ 7*7 }} "q" \' \ud83d'

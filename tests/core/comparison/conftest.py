@@ -7,8 +7,9 @@ import gradestack
 
 @pytest.fixture
 def made(tmp_path):
-    """Return a function that writes a report directory from ``{task: [score of each run]}``, or that
-    for each model.
+    """Return a function that writes a report directory.
+
+    It takes ``{task: [score of each run]}``, or that for each model.
     """
 
     def make(name, scores, *, grader="exact_match", models=None, expected="x", **options):

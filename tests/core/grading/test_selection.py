@@ -1,4 +1,4 @@
-"""Tests of the samples that count: the first tasks, certain tags, the last of several duplicates."""
+"""Tests of the samples that count: first tasks, certain tags, the last of several duplicates."""
 
 import pytest
 

@@ -107,7 +107,9 @@ def test_other_messages_of_msgspec_cost_time_only(tmp_path, monkeypatch):
     assert len(ranges) > 5
 
 
-ATOMS = rb"""1 -0.0 1E400 NaN -Infinity null "x" "\ud800" "\uD83D\ude00" "a\"b" "\\" "[{" "]}" {} []""".split()
+ATOMS = rb"""
+1 -0.0 1E400 NaN -Infinity null "x" "\ud800" "\uD83D\ude00" "a\"b" "\\" "[{" "]}" {} []
+""".split()
 ATOMS += [b'", "', b'"\xc3\xa9"', b"12345678901234567890123", b'"\\\\ud800 NaN"']
 WRONG = rb'"\x" "\u12" "\u000Infinity" 01 1. tru 1NaN'.split()
 WRONG += [

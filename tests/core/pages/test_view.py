@@ -190,7 +190,8 @@ def test_pages_may_do_nothing_but_be_shown(full):
 
 def test_samples_of_compressed_rows_are_served(runs, registry):
     with served(runs / "compressed", registry) as ask:
-        assert sample_of(ask, 4)[0]["trajectory"][0][0]["content"] == "Bitte Nummer 3, schöne Grüße"
+        first_turn = sample_of(ask, 4)[0]["trajectory"][0]
+        assert first_turn[0]["content"] == "Bitte Nummer 3, schöne Grüße"
 
 
 def test_a_row_that_changed_is_not_given(runs, registry, tmp_path):
@@ -223,11 +224,17 @@ def test_ctrl_c_ends_it_quietly(command, runs, monkeypatch, name):
     """
     opened, folders, answers = [], [], []
     original, started = ServedRun.close, Server.process_request
-    ask = threading.Thread(
-        target=lambda: answers.append(urlopen(f"{opened[0]}rows/1.json", timeout=300).status)  # noqa: S310
-    )
+
+    def ask_for_a_row():
+        answers.append(urlopen(f"{opened[0]}rows/1.json", timeout=300).status)  # noqa: S310
+
+    ask = threading.Thread(target=ask_for_a_row)
     monkeypatch.setattr("webbrowser.open", lambda url: (opened.append(url), ask.start()))
-    signalled = lambda *arguments: (signal.raise_signal(getattr(signal, name)), started(*arguments))  # noqa: E731
+
+    def signalled(*arguments):
+        signal.raise_signal(getattr(signal, name))
+        return started(*arguments)
+
     monkeypatch.setattr(Server, "process_request", signalled)
     monkeypatch.setattr(
         ServedRun, "close", lambda run: (folders.append(Path(run._folder.name)), original(run))

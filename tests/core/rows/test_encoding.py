@@ -40,7 +40,8 @@ from tests.core.row_reference import (
     written,
 )
 
-TEXTS = st.text(max_size=5) | st.sampled_from(["", "\ud800", "é", "null", "\x00\x7f\u2028", '"\\/'])
+ODD_TEXTS = ["", "\ud800", "é", "null", "\x00\x7f\u2028", '"\\/']
+TEXTS = st.text(max_size=5) | st.sampled_from(ODD_TEXTS)
 NUMBERS = (
     st.integers()
     | st.floats()

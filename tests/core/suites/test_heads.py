@@ -30,8 +30,8 @@ UNKNOWN |= {
     "a key too many": (
         GOOD.replace(b'"id"', b'"status": "ok", "id"'),
         (
-            "with the keys expected, id, predicted, status; the nearest is jsonl: status: unknown key "
-            "(did you mean"
+            "with the keys expected, id, predicted, status; the nearest is jsonl: "
+            "status: unknown key (did you mean"
         ),
     ),
     "binary": (b"ab\0c" * 20, "it is a binary file (NUL bytes); a record is"),

@@ -39,14 +39,14 @@ def bfcl(tmp_path):
     def scores(*records, category="parallel", model="rail-1-FC"):
         return write(f"score/{model}/non_live/BFCL_v4_{category}_score.json", *records)
 
-    def question(identifier="parallel_0", *asked, function=(FIND,), **more):
-        turns = [[{"role": "user", "content": each}] for each in asked or ("Trains?",)]
+    def question(identifier="parallel_0", *questions, function=(FIND,), **more):
+        turns = [[{"role": "user", "content": text}] for text in questions or ("Trains?",)]
         return {"id": identifier, "question": turns, "function": list(function), **more}
 
-    def result(answer, identifier="parallel_0", **more):
+    def result(output, identifier="parallel_0", **more):
         return {
             "id": identifier,
-            "result": answer,
+            "result": output,
             "input_token_count": 7,
             "output_token_count": 3,
             "latency": 0.5,

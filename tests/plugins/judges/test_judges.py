@@ -134,7 +134,7 @@ def answering(case):
     SOUND in its words is a right reply, ESCAPED has the key, COPIED another check.
     """
 
-    def answer(_, question, task, nth):
+    def reply(_, question, task, nth):
         form = question.get("response_format", {}).get("type", "plain")
         if (
             nth > case.get("times", 99)
@@ -157,7 +157,7 @@ def answering(case):
         )
         return 200, completion(content, case.get("finish", "stop"), **case.get("message", {}))
 
-    return answer
+    return reply
 
 
 def prepare(step, work_folder, server):
@@ -268,13 +268,13 @@ def test_judges_of_families(family, command, work_folder):
     graders = f"{{q: {{kind: {options}, judgements: J.jsonl}}}}"
     (work_folder / "s.yaml").write_text(f"target: {{paths: [data.jsonl]}}\ngraders: {graders}\n")
 
-    def answer(_, __, task, ___):
+    def reply(_, __, task, ___):
         case = cases[int(task[1:])]
         return 200, completion(
             case["content"], case.get("finish", "stop"), **case.get("message", {})
         )
 
-    with serving(answer) as server:
+    with serving(reply) as server:
         output = command("judge s.yaml --repairs 0 --base-url URL --api-key-env JUDGE_KEY", server)
     assert (output[0], command("run s.yaml -o out --engine serial")[0]) == (3, 0), output
     for case, grade in zip(cases, rows(work_folder).values(), strict=True):
@@ -311,12 +311,12 @@ def test_verdicts_do_not_depend_on_the_key(secret, command, work_folder, monkeyp
     monkeypatch.setenv("JUDGE_KEY", secret)
     write_samples(work_folder / "data.jsonl", 6)
 
-    def answer(server, question, task, nth):
+    def reply(server, question, task, nth):
         reply = json.loads(sound_reply(question, task))
         reply["criteria"]["polite"]["reason"] += f" {question['key']} é"
         return 200, completion(json.dumps(reply))
 
-    with serving(answer) as server:
+    with serving(reply) as server:
         code, output = command("JUDGE ", server)
         assert (code, server.counts["asked"]) == (0, 6), output
     assert command("GRADE")[0] == 0
@@ -340,14 +340,14 @@ def test_a_server_without_verdicts_costs_little_and_is_no_success(kind, command,
         "HTML": b"<!doctype html><title>Sign in</title>",
     }
 
-    def answer(server, question, task, nth):
+    def reply(server, question, task, nth):
         if kind in bodies:
             return 200, bodies[kind]
         if int(task[1:]) % 2:
             return None
         return (200, completion("I think so."))
 
-    with serving(answer) as server:
+    with serving(reply) as server:
         code, output = command("JUDGE --repairs 0", server)
         requests_made = server.counts["asked"]
     assert code == 3
@@ -390,12 +390,12 @@ def test_a_killed_judge_goes_on_where_it_was(on_record, command, work_folder):
 
 def test_ctrl_c_keeps_what_has_arrived(command, work_folder):
 
-    def answer(server, *_):
+    def reply(server, *_):
         if server.counts["asked"] == 20:
             os.kill(os.getpid(), signal.SIGINT)
             time.sleep(0.2)
 
-    with serving(answer) as server:
+    with serving(reply) as server:
         assert command("JUDGE --concurrency 1", server)[0] == 130
     assert (work_folder / "J.jsonl").read_bytes().count(b"\n") in (18, 19, 20)
 
@@ -407,7 +407,7 @@ def test_ctrl_c_keeps_what_has_arrived(command, work_folder):
 def test_after_a_429_nobody_asks_and_a_second_judge_never_does(wait, command, work_folder):
     times, second = [], []
 
-    def answer(server, *_):
+    def reply(server, *_):
         times.append(time.monotonic())
         if server.counts["asked"] == 1:
             second.append(
@@ -417,7 +417,7 @@ def test_after_a_429_nobody_asks_and_a_second_judge_never_does(wait, command, wo
             return (429, {}, {"Retry-After": wait()})
         return None
 
-    with serving(answer) as server:
+    with serving(reply) as server:
         assert command("JUDGE --concurrency 2", server)[0] == 0
     assert max(after - before for before, after in pairwise(times[1:])) > 0.5
     assert (

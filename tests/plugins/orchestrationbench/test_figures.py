@@ -64,7 +64,7 @@ def test_golden_file_of_results(bench, write, turns, definition):
 
 @pytest.mark.parametrize("definition", ["documented", "program"])
 def test_golden_file_without_readable_files(bench, definition):
-    """The program's tree lacks the fields the original lacks then, documented keeps them as null."""
+    """The program's tree lacks the fields that the original lacks; documented keeps them null."""
     bench.write("one", "{")
     name = f"orchestrationbench_nothing_{definition}.json"
     check_golden_file(name, native_file(bench, definition))

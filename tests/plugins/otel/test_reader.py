@@ -46,9 +46,9 @@ def span(identifier, parent="", start=1, trace="ab", name="span", status=None, e
     }
 
 
-def chat(identifier, parent="01", start=2, asked=ASKED, said=SAYS, **known):
+def chat(identifier, parent="01", start=2, inputs=ASKED, outputs=SAYS, **known):
     of_chat = {"gen_ai.operation.name": "chat", "gen_ai.request.model": "rail-1"}
-    content = {"gen_ai.input.messages": asked, "gen_ai.output.messages": said}
+    content = {"gen_ai.input.messages": inputs, "gen_ai.output.messages": outputs}
     content = {key: value for key, value in content.items() if value is not None}
     usage = {"gen_ai.usage.input_tokens": 10, "gen_ai.usage.output_tokens": 3}
     return span(identifier, parent, start, **{**of_chat, **content, **usage, **known})
@@ -73,7 +73,7 @@ def document(*spans):
     }
 
 
-USUAL = (span("01"), chat("02", said=CALLS), tool("03"), chat("04", start=4))
+USUAL = (span("01"), chat("02", outputs=CALLS), tool("03"), chat("04", start=4))
 
 
 def read(tmp_path, *documents, indent=None, **options):
@@ -90,7 +90,7 @@ def one(tmp_path, *spans, **options):
 
 
 @pytest.mark.parametrize(
-    "first", [json.dumps(document(chat("02", asked="x" * 70_000))), '{"resourceSpans": [{"res']
+    "first", [json.dumps(document(chat("02", inputs="x" * 70_000))), '{"resourceSpans": [{"res']
 )
 def test_lines_behind_a_long_or_a_damaged_first_one_are_read(tmp_path, first):
     path = tmp_path / "traces.jsonl"

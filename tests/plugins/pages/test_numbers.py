@@ -1,4 +1,4 @@
-"""Every number of a first screen is one that is computed here from the rows and files of the run."""
+"""Every number of a first screen is computed here from the rows and files of the run."""
 
 import json
 import math
@@ -69,10 +69,8 @@ def test_numbers_of_tau(tmp_path):
     rows_without_calls = [row for row in rows if row["expected"]["calls"] == []]
     called = [row for row in rows_without_calls if row["grades"]["partial"]["score"] == 0]
     quiet_tasks = len({row["sample"]["id"] for row in rows_without_calls})
-    assert (
-        f"In {quiet_tasks} tasks ({len(rows_without_calls)} runs) nothing should be called. {len(called)}"
-        in text
-    )
+    runs_without_calls = f"{quiet_tasks} tasks ({len(rows_without_calls)} runs)"
+    assert f"In {runs_without_calls} nothing should be called. {len(called)}" in text
     assert f"yet {sum(row['passed'] for row in called)} of them are solved" in text
     failed = [row for row in rows if not row["passed"]]
     assert sum(line.samples for line in page_of(report).failures.lines) == len(failed)
@@ -177,10 +175,8 @@ def test_numbers_of_when2call(tmp_path):
     counts = Counter(labels_given.values())
     right = sum(count for (expected, chosen), count in counts.items() if expected == chosen)
     assert f"Right label in {percent(right, len(labels_given))}" in text
-    assert (
-        f"{len(items)} runs; {len(labels_given)} graded, {len(items) - len(labels_given)} not recorded"
-        in text
-    )
+    graded = len(labels_given)
+    assert f"{len(items)} runs; {graded} graded, {len(items) - graded} not recorded" in text
     assert shares_of(report)["Correct", ""] == percent(right, len(labels_given))
     wrong = {pair: count for pair, count in counts.items() if pair[0] != pair[1]}
     assert f"({max(wrong.values())} runs)" in text

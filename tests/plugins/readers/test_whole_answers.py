@@ -1,4 +1,4 @@
-"""One answer written in several lines is one answer: a law of every dialect with ids of messages."""
+"""One answer in several lines is one answer: a law of every dialect with ids of messages."""
 
 import json
 

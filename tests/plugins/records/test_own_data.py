@@ -17,12 +17,14 @@ from tests.core.outcomes import data, some_of
 from tests.plugins.chat_files import reference, written
 
 CASES = data(__file__, "own_data.yaml")
-FILES = """finetune_chat.jsonl conversations.json completions.jsonl batch_output.jsonl answers.csv tool_runs.csv
-chats.parquet tool_names.csv nested_records.json log_expected_calls.jsonl desk_log.jsonl
-agents_input_list.jsonl agents_new_items.jsonl langchain_messages_to_dict.json langchain_dumpd.jsonl
-langgraph_minimal.json sharegpt_functions.jsonl hermes.jsonl glaive.jsonl proxy_log.jsonl
-langfuse_observations.jsonl langfuse_traces.csv phoenix_spans.jsonl
-promptfoo_results.json deepeval_test_run.json""".split()  # noqa: SIM905
+FILES = """
+finetune_chat.jsonl conversations.json completions.jsonl batch_output.jsonl answers.csv
+tool_runs.csv chats.parquet tool_names.csv nested_records.json log_expected_calls.jsonl
+desk_log.jsonl agents_input_list.jsonl agents_new_items.jsonl langchain_messages_to_dict.json
+langchain_dumpd.jsonl langgraph_minimal.json sharegpt_functions.jsonl hermes.jsonl glaive.jsonl
+proxy_log.jsonl langfuse_observations.jsonl langfuse_traces.csv phoenix_spans.jsonl
+promptfoo_results.json deepeval_test_run.json
+""".split()  # noqa: SIM905
 
 
 def ended(*arguments):

@@ -133,7 +133,8 @@ def test_all_media_of_a_run_agree(name, tmp_path, run):
     )
     page, markdown = (out / "report.html").read_text(), plain((out / "report.md").read_text())
     first = text_of(page[page.index('<section id="overview"') :].partition("</section>")[0])
-    suites = {group.get("name"): group for group in ET.parse(out / "junit.xml").getroot()}  # noqa: S314 - our own file
+    junit = ET.parse(out / "junit.xml")  # noqa: S314 - our own file
+    suites = {group.get("name"): group for group in junit.getroot()}
     rows = rows_of(page)
     outcome, letta = summary["outcome"], summary["headline"]["letta"]
     if outcome:

@@ -305,7 +305,9 @@ def test_orchestrationbenchs_key_metrics_leave_out_a_scenario_before_anything_is
         )
         return 2 * tp / (2 * tp + fp + fn)
 
-    decision = lambda grades_left: (score(grades_left, "reject") + score(grades_left, "fc")) / 2  # noqa: E731
+    def decision(grades_left):
+        return (score(grades_left, "reject") + score(grades_left, "fc")) / 2
+
     call = lambda grades_left: statistics.fmean(  # noqa: E731
         statistics.fmean(g.parts[name] for g in grades)
         for grades in grades_left.values()

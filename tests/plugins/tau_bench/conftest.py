@@ -62,10 +62,12 @@ def fold(aggregator: Any, grades: Any, samples: Any = None) -> Any:
     for ordinal, entry in enumerate(grades):
         if samples is not None:
             one = samples[ordinal]
-            entry = (Key(id=one.id, run=one.run, model=one.model, ordinal=ordinal), entry)  # noqa: PLW2901
-        pairs.append(
-            entry if isinstance(entry, tuple) else (Key(id=str(ordinal), ordinal=ordinal), entry)
-        )
+            key = Key(id=one.id, run=one.run, model=one.model, ordinal=ordinal)
+            pairs.append((key, entry))
+        elif isinstance(entry, tuple):
+            pairs.append(entry)
+        else:
+            pairs.append((Key(id=str(ordinal), ordinal=ordinal), entry))
     return compute_figures(aggregator, make_grades(aggregator, [pairs]))
 
 

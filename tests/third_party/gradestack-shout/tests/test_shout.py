@@ -48,8 +48,8 @@ def test_components_are_found_in_this_distribution(component):
 )
 def test_the_score_is_the_share_of_capitals(text, score, passed):
     """Among letters only; from the limit on it passes."""
-    found = Shout().grade(Sample(id="a", text=text))
-    assert (found.score, found.passed) == (score, passed)
+    grade = Shout().grade(Sample(id="a", text=text))
+    assert (grade.score, grade.passed) == (score, passed)
 
 
 def test_it_is_graded_by_name():
@@ -80,28 +80,28 @@ HOSTILE = "<script>alert('x')</script>"
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
     """Return the directory of a run of the command line, with a theme and a folder of templates."""
-    place = tmp_path_factory.mktemp("desk")
+    desk = tmp_path_factory.mktemp("desk")
     for name in ("suite.yaml", "house"):
         source = Path(__file__).with_name(name)
-        (shutil.copytree if source.is_dir() else shutil.copy)(source, place / name)
+        (shutil.copytree if source.is_dir() else shutil.copy)(source, desk / name)
     answers = [
         ("calm", "well then"),
         ("loud", "WELL THEN"),
         ("mute", "!"),
         ("rude", f"GO {HOSTILE}"),
     ]
-    (place / "answers.jsonl").write_text(
+    (desk / "answers.jsonl").write_text(
         "".join(json.dumps({"id": id_, "predicted": text}) + "\n" for id_, text in answers),
         encoding="utf-8",
     )
     command = [sys.executable, "-m", "gradestack.cli", "run", "suite.yaml", "-o", "out", "--quiet"]
-    done = subprocess.run(command, cwd=place, capture_output=True, text=True)  # noqa: PLW1510 - looked at below
+    done = subprocess.run(command, cwd=desk, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
-    return place / "out"
+    return desk / "out"
 
 
 def samples_of(page):
-    """Return what a page carries of its samples, packed, for its script to draw."""
+    """Return the samples that a page carries for its script to draw, unpacked."""
     packed = re.findall(
         r'<script type="application/json" id="(?:chunk\d+|panels)"[^>]*>([^<]*)</script>', page
     )

@@ -25,7 +25,7 @@ class Loudest(Aggregator):
         return {"all_capitals": ratio(capitals, graded)}
 
     def compute(self, grades: Grades) -> Mapping[str, JSON]:
-        """Return what is no function of sums: the id and the score of the loudest sample."""
+        """Return figures that sums do not give: the id and the score of the loudest sample."""
         scored = [(grade.score, key.id) for key, grade in grades if grade.score is not None]
         score, name = max(scored, key=lambda pair: pair[0], default=(None, None))
         return {"id": name, "score": score}

@@ -1,4 +1,4 @@
-"""What the pages say of shouting."""
+"""Panels of shouting, on the overview and beside each sample."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -11,7 +11,10 @@ GRADER = "shout"
 
 @blocks.panel("How loud")
 def loudness(about: Report) -> Iterable[blocks.Block] | None:
-    """How loud answers were, and links to the loudest; None in a run without the grader."""
+    """Show how loud answers were, with links to the loudest.
+
+    None in a run without the grader.
+    """
     if GRADER not in about.states or not about.has_rows:
         return None
     grades = [
@@ -31,7 +34,7 @@ def loudness(about: Report) -> Iterable[blocks.Block] | None:
 
 @blocks.panel("Letters", place="sample")
 def letters(about: Mapping[str, Any]) -> Iterable[blocks.Block] | None:
-    """How many letters of an answer are capitals."""
+    """Show the share of capitals among the letters of an answer."""
     grade = about["grades"].get(GRADER)
     if not grade or not grade.get("counts"):
         return None

@@ -12,6 +12,8 @@ from gradestack_plugins.judges.calibrated import CELLS, Calibrated
 from gradestack_plugins.pages import blocks
 from gradestack_plugins.pages.text import brief, counted
 
+_NO_SHARES = ("youden", "kappa", "ac1")
+"""Figures that are no shares of runs."""
 _MOST = 20  # disagreements that are listed
 _LONGEST = 400  # characters of a reason
 
@@ -38,7 +40,9 @@ def _judge(about: Report, key: str, metrics: Mapping[str, Any]) -> Iterator[bloc
         return
     yield blocks.Words(_summary(metrics))
     figures = {
-        figure.name: blocks.figure_of(figure.label, metrics, figure.name)
+        figure.name: blocks.figure_of(
+            figure.label, metrics, figure.name, unit="" if figure.name in _NO_SHARES else "share"
+        )
         for figure in Calibrated.figures
     }
     rates = [figures.pop(name) for name in ("rate", "rogan_gladen", "raw")]

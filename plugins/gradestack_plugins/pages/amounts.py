@@ -20,7 +20,7 @@ MOST_TOOK = 8
 _QUANTITIES = {
     "share": "",
     "cost": "cost per run",
-    "cost_passed": "cost per {passed} run",
+    "cost_passed": "cost per passed run",
     "tokens": "tokens per run",
     "seconds": "seconds, median",
     "seconds_95": "seconds, 95th percentile",

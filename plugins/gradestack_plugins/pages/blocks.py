@@ -489,7 +489,7 @@ class Curve(msgspec.Struct, frozen=True):
 
 
 class RunMark(msgspec.Struct, frozen=True):
-    """One run of a task, as a letter."""
+    """One run of a task, as a letter or a label."""
 
     letter: str
     text: str

@@ -30,6 +30,7 @@ _CAUSES_IN_WORDS = {
     "failed_generation": "no answer produced",
     "missing": "not recorded",
     "no_reason": "no reason given",
+    "not_fulfilled": "criterion not met",
     "not_judged": "not judged",
     "run_error": "run crashed",
     "undecided": "could not be decided",

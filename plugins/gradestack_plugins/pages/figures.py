@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -44,6 +45,8 @@ OVER_K = {
     "pass_at_k": "{passed} in at least one of {k}",
 }
 """Figure over k -> its label."""
+_THRESHOLD = re.compile(r"(?<=[<>=] )\d*\.?\d+$")
+"""The number that ends the rule of a gate."""
 _SHORT = {"pass_hat_k": "pass^{k}", "pass_at_k": "pass@{k}"}
 Line = tuple[Any, ...]
 
@@ -125,6 +128,7 @@ class _Results:
         self._outcome = as_map(summary.get("outcome"))
         self._success = success_of(summary)
         self._declared = declared
+        self._total = as_count(as_map(summary.get("metrics")).get("total"))
         self._word = capital(words_of(summary)["passed"])
         self._entries = headline(summary)
 
@@ -142,6 +146,14 @@ class _Results:
                 others += self._of_entry(entry)
         return [*corrected, *self._shares(share_path), *others]
 
+    def of_gate(self, gate: Mapping[str, Any], path: str) -> Result:
+        """Return the figure that a gate compares, which the headline does not have."""
+        key = as_text(gate.get("metric_key"))
+        meaning = self._declared.at(path) or self._declared.score(key)
+        label = "Mean score" if meaning is None else meaning.label
+        estimate = {"value": gate["actual"], "interval": gate.get("interval")}
+        return self._result(f"{label} ({brief(key, 40)})", estimate, meaning, path)
+
     def _shares(self, path: str) -> Iterator[Result]:
         success = self._success
         if success is None:
@@ -151,7 +163,7 @@ class _Results:
             value = success.passed / success.of if success.of else None
             note = "no result"
             if success.of:
-                note = f"{number(success.passed)} of {counted(success.of, 'runs')}"
+                note = count_text(success, self._total)
             yield self._share({**self._outcome, "value": value}, note, path)
             return
         for entry in map(as_map, as_list(self._outcome.get("per_model"))):
@@ -164,7 +176,7 @@ class _Results:
     def _share(self, share: Mapping[str, Any], note: str, path: str, model: str = "") -> Result:
         share = {"value": share["value"], "interval": share.get("share_interval")}
         meaning = meaning_of("outcome", as_text(self._outcome.get("rule")))
-        made = _result(self._word, share, None, path, note=note, model=model, unit="share")
+        made = self._result(self._word, share, None, path, note=note, model=model, unit="share")
         return msgspec.structs.replace(
             made, figure=msgspec.structs.replace(made.figure, meaning=meaning)
         )
@@ -173,7 +185,7 @@ class _Results:
         """Yield the share of successes as labels correct it: one, or one of each model."""
         label, path = brief(as_text(entry.get("label")), 80), as_text(entry.get("figure"))
         for model, estimate in self._by_model(entry):
-            yield _result(label, estimate, None, path, model=model, unit="share")
+            yield self._result(label, estimate, None, path, model=model, unit="share")
 
     def _of_entry(self, entry: Mapping[str, Any]) -> Iterator[Result]:
         """Yield the results of a figure of the headline, of each model that has it."""
@@ -181,7 +193,7 @@ class _Results:
         for model, estimate in self._by_model(entry):
             value = estimate.get("value")
             if not isinstance(value, Mapping):
-                yield _result(label, estimate, self._declared.at(path), path, model=model)
+                yield self._result(label, estimate, self._declared.at(path), path, model=model)
             elif value and all(key.isdecimal() for key in value):
                 yield from self._over_k(label, path, estimate, model)
             else:
@@ -201,20 +213,60 @@ class _Results:
             note = _SHORT[name].format(k=last)
         one = _entry_at(estimate, last)
         meaning = self._declared.at(f"{path}.{last}")
-        yield _result(title, one, meaning, f"{path}.{last}", note=note, model=model)
+        yield self._result(title, one, meaning, f"{path}.{last}", note=note, model=model)
 
     def _of_map(
         self, label: str, path: str, estimate: Mapping[str, Any], model: str
     ) -> Iterator[Result]:
         for key in list(as_map(estimate["value"]))[:_MOST_ENTRIES]:
             title, entry_path = f"{label}: {brief(key, 40)}", f"{path}.{key}"
-            yield _result(
+            yield self._result(
                 title,
                 _entry_at(estimate, key),
                 self._declared.at(entry_path),
                 entry_path,
                 model=model,
             )
+
+    def _result(
+        self,
+        label: str,
+        estimate: Mapping[str, Any],
+        meaning: Meaning | None,
+        path: str,
+        *,
+        note: str = "",
+        model: str = "",
+        unit: str = "",
+    ) -> Result:
+        """Return a figure with its interval, its runs, and why it has no value or no interval."""
+        value, interval = as_number(estimate.get("value")), as_map(estimate.get("interval"))
+        better = "" if meaning is None else which_is_better(meaning.better)
+        notes = [note or self._other_runs(interval), better]
+        if value is None:
+            reason = brief(as_text(estimate.get("reason")), _LONGEST_REASON)
+            notes = [reason or note, better]
+        elif why := brief(as_text(interval.get("reason")), _LONGEST_REASON):
+            notes.append(f"no interval: {why}")
+        is_integer = type(estimate.get("value")) is int and not unit
+        figure = Figure(
+            label=label,
+            value=int(value) if is_integer and value is not None else value,
+            interval=None if value is None else ends_of(interval),
+            note="; ".join(filter(None, notes)),
+            unit=unit or _unit_of(meaning),
+            meaning="" if meaning is None else meaning_of(path, meaning.about),
+            model=model,
+        )
+        return Result(figure, path, better)
+
+    def _other_runs(self, interval: Mapping[str, Any]) -> str:
+        """Return how many runs a figure counts, where these are not the graded ones."""
+        if self._success is None or self._success.many:
+            return ""
+        runs = as_count(interval.get("n"))
+        is_runs = runs and runs == interval.get("clusters")
+        return f"of {counted(runs, 'runs')}" if is_runs and runs != self._success.of else ""
 
     def _by_model(self, entry: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
         """Return a figure of the headline by model, in the order of the outcome."""
@@ -261,40 +313,6 @@ def _entry_at(estimate: Mapping[str, Any], key: str) -> dict[str, Any]:
     return {"value": as_map(estimate["value"])[key], "interval": interval}
 
 
-def _result(
-    label: str,
-    estimate: Mapping[str, Any],
-    meaning: Meaning | None,
-    path: str,
-    *,
-    note: str = "",
-    model: str = "",
-    unit: str = "",
-) -> Result:
-    """Return a figure with its interval, and why it has no value or no interval."""
-    value, ends = as_number(estimate.get("value")), ends_of(estimate.get("interval"))
-    better = "" if meaning is None else which_is_better(meaning.better)
-    if value is None:
-        ends = None
-        notes = [brief(as_text(estimate.get("reason")), _LONGEST_REASON) or note, better]
-    else:
-        why = brief(as_text(as_map(estimate.get("interval")).get("reason")), _LONGEST_REASON)
-        notes = [note, better, f"no interval: {why}" if why else ""]
-    shown: float | int | None = value
-    if value is not None and type(estimate.get("value")) is int and not unit:
-        shown = int(value)
-    figure = Figure(
-        label=label,
-        value=shown,
-        interval=ends,
-        note="; ".join(filter(None, notes)),
-        unit=unit or _unit_of(meaning),
-        meaning="" if meaning is None else meaning_of(path, meaning.about),
-        model=model,
-    )
-    return Result(figure, path, better)
-
-
 def _unit_of(meaning: Meaning | None) -> str:
     """Return the unit a figure is shown in: scores that lie between 0 and 1 are shares."""
     if meaning is None:
@@ -305,75 +323,105 @@ def _unit_of(meaning: Meaning | None) -> str:
     return "" if meaning.unit in ("score", "count") else meaning.unit
 
 
+def count_text(success: Success, total: int) -> str:
+    """Return the successes and the runs they are of: ``9 of 18 graded runs``."""
+    runs = "runs" if success.of == total else "graded runs"
+    return f"{number(success.passed)} of {counted(success.of, runs)}"
+
+
 def results_of(summary: Mapping[str, Any], declared: Declarations) -> list[Result]:
-    """Return the results of a run: the share of successes, then the figures of the headline.
+    """Return the share of successes, the figures of the headline and those that gates compare.
 
     Each has the gate that asks something of it.
     """
-    results = _Results(summary, declared).make()[:_MOST_ROWS]
-    gates = _gates_by_path(summary)
-    return [_with_gate(result, gates.get(result.path)) for result in results]
+    maker = _Results(summary, declared)
+    results = maker.make()[:_MOST_ROWS]
+    for gate in map(as_map, as_list(summary.get("gates"))):
+        threshold, sign = as_number(gate.get("value")), _SIGNS.get(as_text(gate.get("op")))
+        paths = _paths_of(gate, summary)
+        if threshold is None or sign is None or not paths:
+            continue
+        places = [at for at, result in enumerate(results) if _is_gated(result, gate, paths)]
+        if not places and as_number(gate.get("actual")) is not None:
+            places = [len(results)]
+            results.append(maker.of_gate(gate, paths[0]))
+        scale = 100.0 if gate.get("metric") in _PERCENT else 1.0
+        for at in places:
+            results[at] = _with_gate(results[at], threshold / scale, sign)
+    return results
 
 
-def _with_gate(result: Result, gate: tuple[float, str] | None) -> Result:
-    if gate is None or result.figure.unit != "share":
-        return result
-    threshold, sign = gate
-    text = f"gate: {sign} {100 * threshold:g}%"
-    figure = msgspec.structs.replace(result.figure, threshold=threshold, gate=text)
+def _is_gated(result: Result, gate: Mapping[str, Any], paths: Sequence[str]) -> bool:
+    """Return whether a gate compares a result, maybe as the mean that a share is."""
+    if result.path in paths:
+        return True
+    key, figure = as_text(gate.get("metric_key")), result.figure
+    if result.path not in {f"{key}.{name}" for name in _MEANS}:
+        return False
+    return (figure.value, figure.interval) == (gate.get("actual"), ends_of(gate.get("interval")))
+
+
+def _with_gate(result: Result, threshold: float, sign: str) -> Result:
+    figure = result.figure
+    text = f"gate: {sign} {gate_value(threshold, figure.unit)}"
+    at = threshold if figure.unit == "share" else None
+    figure = msgspec.structs.replace(figure, threshold=at, gate=text)
     return msgspec.structs.replace(result, figure=figure)
 
 
-def _gates_by_path(summary: Mapping[str, Any]) -> dict[str, tuple[float, str]]:
-    """Return the paths of figures that gates compare with a number -> that number and the rule."""
-    outcome = as_text(as_map(summary.get("outcome")).get("grader"))
-    gates = {}
+def gate_value(value: float, unit: str) -> str:
+    """Return a threshold: a share in percent, with the decimals it has."""
+    return f"{100 * value:.10g}%" if unit == "share" else with_unit(f"{value:.10g}", unit)
+
+
+def _paths_of(gate: Mapping[str, Any], summary: Mapping[str, Any]) -> list[str]:
+    """Return the paths of the figure that a gate compares with a number; none of other gates."""
+    key, metric = as_text(gate.get("metric_key")), as_text(gate.get("metric"))
+    if gate.get("kind") == "baseline" or gate.get("conditions") or gate.get("kind") == "tasks":
+        return []
+    if metric in _PERCENT or metric == "share":
+        outcome = as_text(as_map(summary.get("outcome")).get("grader"))
+        return ["outcome", *(f"{key}.{name}" for name in _MEANS)] if key == outcome else []
+    path = as_text(gate.get("figure")) or f"{key}.mean"
+    return [path, f"{path}.mean"]
+
+
+def gate_lines(summary: Mapping[str, Any], results: Sequence[Result]) -> list[GateLine]:
+    """Return the gates of a run, in the units of the figures they compare."""
+    lines = []
     for gate in map(as_map, as_list(summary.get("gates"))):
-        value, sign = as_number(gate.get("value")), _SIGNS.get(as_text(gate.get("op")))
-        if value is None or sign is None or gate.get("kind") == "baseline":
-            continue
-        key, metric = as_text(gate.get("metric_key")), as_text(gate.get("metric"))
-        path = as_text(gate.get("figure")) or f"{key}.mean"
-        paths = [path, f"{path}.mean"]
-        if metric in _PERCENT or metric == "share":
-            is_outcome = key == outcome
-            paths = ["outcome", *(f"{outcome}.{name}" for name in _MEANS)] if is_outcome else []
-            value = value / 100 if metric in _PERCENT else value
-        for gated in paths:
-            gates[gated] = (value, sign)
-    return gates
+        paths = _paths_of(gate, summary)
+        units = [result.figure.unit for result in results if _is_gated(result, gate, paths)]
+        lines.append(_gate_line(gate, units[0] if paths and units else ""))
+    return lines
 
 
-def gate_lines(summary: Mapping[str, Any]) -> list[GateLine]:
-    """Return the gates of a run."""
-    return [_gate_line(as_map(gate)) for gate in as_list(summary.get("gates"))]
-
-
-def _gate_line(gate: Mapping[str, Any]) -> GateLine:
+def _gate_line(gate: Mapping[str, Any], unit: str) -> GateLine:
     """Return a gate; its note says whether the verdict is sure, and what it leaves out."""
     is_percent = gate.get("metric") in _PERCENT
-    on_axis = not isinstance(gate.get("actual"), int) and gate.get("kind") != "baseline"
     scale = 100.0 if is_percent else 1.0
-    places = []
-    for name in ("actual", "value"):
-        value = as_number(gate.get(name)) if on_axis else None
-        places.append(None if value is None else value / scale)
+    on_axis = not isinstance(gate.get("actual"), int) and gate.get("kind") != "baseline"
     ends = ends_of(gate.get("interval"))
-    if ends is not None:
-        ends = (ends[0] / scale, ends[1] / scale)
-    has_data = gate.get("outcome") != "no_data"
     actual, notes = gate_texts(gate, 3)
+    rule = as_text(gate.get("text")) or "gate"
+    at = as_number(gate.get("actual")) if on_axis else None
+    threshold = as_number(gate.get("value")) if on_axis else None
+    if unit == "share" and not is_percent and at is not None and threshold is not None:
+        shown = {"actual": 100 * at, "value": 100 * threshold, "metric": _PERCENT[-1]}
+        actual, _ = gate_texts({**gate, **shown}, 3)
+        rule = _THRESHOLD.sub(gate_value(threshold, unit), rule)
+    has_data = gate.get("outcome") != "no_data"
     sure = "but the threshold lies within the interval" if gate.get("sure") is False else ""
     remarks = notes or ([] if has_data else ["nothing was graded"])
     return GateLine(
-        rule=brief(gate.get("text") or "gate", 200),
+        rule=brief(rule, 200),
         value=actual,
         passed=gate.get("passed") is True if has_data else None,
-        interval=ends,
-        at=places[0],
-        threshold=places[1],
+        interval=None if ends is None else (ends[0] / scale, ends[1] / scale),
+        at=None if at is None else at / scale,
+        threshold=None if threshold is None else threshold / scale,
         note=", ".join(filter(None, (sure, *(brief(remark, 300) for remark in remarks)))),
-        unit="share" if is_percent else "",
+        unit="share" if is_percent else unit,
     )
 
 

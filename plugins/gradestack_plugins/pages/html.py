@@ -34,7 +34,7 @@ from gradestack_plugins.pages.joined import joined
 from gradestack_plugins.pages.models import with_first_models
 from gradestack_plugins.pages.notebook import cell, progress
 from gradestack_plugins.pages.page import Page, count_verdicts, page_of
-from gradestack_plugins.pages.panel import PAGE, Filled, Sheets, fill_panels, panels
+from gradestack_plugins.pages.panel import FIRST, PAGE, Filled, Sheets, fill_panels, panels
 from gradestack_plugins.pages.rows import pieces_of, rows_at
 from gradestack_plugins.pages.sample import gist
 from gradestack_plugins.pages.screen import side_of
@@ -54,6 +54,19 @@ nothing to show; samples of a run up to which they are.
 """
 _LONGEST_LIST = 2_000_000
 """Of the list of samples in such a page: a longer one is beside it, too."""
+_PARTS = ("rows", "lines", "quotes", "answers", "strips", "items")
+_HEIGHTS = {
+    "caveat": (3.0, 0.0),
+    "causes": (0.0, 1.6),
+    "curve": (7.0, 0.0),
+    "estimates": (1.0, 1.6),
+    "histogram": (6.0, 0.0),
+    "matrix": (1.0, 1.4),
+    "quotes": (0.0, 2.2),
+    "series": (7.0, 0.0),
+    "strips": (1.5, 1.6),
+}
+"""Kind of a block -> its height in lines of a table: in any case, and for each of its parts."""
 _SCRIPTS = ("packed", "values", "sample", "views", "save", "tasks", "figures", "report")
 
 
@@ -281,11 +294,42 @@ def _cards(page: Page) -> dict[str, Any]:
     return {
         "head": head,
         "gates": draw_all(page.gates),
-        "left": draw_all(page.left),
-        "right": draw_all(page.right),
         "below": draw_all(page.below),
+        **_columns(page),
         **{name: draw_all(sections) for name, sections in page.details.items()},
     }
+
+
+def _columns(page: Page) -> dict[str, list[Shape]]:
+    """Return the cards of the first screen by column, each in the shorter one of both.
+
+    The results lead the left column, or the right one beside a panel that leads; ``under`` stands
+    below the panels of the left column.
+    """
+    is_led = bool(page.panels.at("lead"))
+    left, right, under = list[Shape](), list[Shape](), list[Shape]()
+    panels_shown = [shape for panel in page.panels.at(*FIRST) for shape in panel.blocks]
+    height_left, height_right = sum(map(_height_of, panels_shown)), 0.0
+    for card in draw_all(page.first):
+        if card.id == "estimates" and not is_led:
+            left.append(card)
+            height_left += _height_of(card)
+        elif card.id in {"estimates", "findings"} or height_right <= height_left:
+            right.append(card)
+            height_right += _height_of(card)
+        else:
+            under.append(card)
+            height_left += _height_of(card)
+    return {"left": left, "right": right, "under": under}
+
+
+def _height_of(shape: Shape) -> float:
+    """Return about how high a card or block is, in lines of a table."""
+    if shape.kind == "section":
+        return 2.0 + sum(map(_height_of, shape.blocks))
+    base, line = _HEIGHTS.get(shape.kind, (1.0, 1.0))
+    lists = [getattr(shape, name) for name in _PARTS if hasattr(shape, name)]
+    return base + line * max(map(len, lists), default=0)
 
 
 def _compared_cards(
@@ -300,6 +344,7 @@ def _compared_cards(
         "head": head,
         "left": draw_all(page.left()),
         "right": draw_all(page.right()),
+        "under": [],
         "compared": draw_all(page.below()),
     }
 

@@ -133,6 +133,7 @@ class RowIndex:
         self.by_outcome: defaultdict[tuple[str, bool], ScoreBins] = defaultdict(ScoreBins)
         self.calls = CallTally()
         self.quiet = array("q")
+        self.files: set[str | None] = set()
         self.given = ReasonTally()
         self.facets = FacetTally()
         self.usage: list[Usage | None] = []
@@ -201,6 +202,11 @@ class RowIndex:
         """Take up rows, part by part."""
         first = len(self.entries)
         passes = self._enter(rows)
+        self.files |= {
+            row.source.file
+            for row, entry in zip(rows, self.entries[first:], strict=True)
+            if row.source is not None and entry.state == "graded"
+        }
         grades = [row.grades for row in rows]
         quiet = [row.expected is not None and row.expected.calls == [] for row in rows]
         self.quiet.extend(compress(count(first), quiet))

@@ -116,7 +116,7 @@ class MarkdownReporter(Reporter):
 
     def _context(self, report: Report, page: Page) -> dict[str, Any]:
         failed = [entry for entry in page.index.entries if _is_listed(entry)]
-        sections = draw_all([*page.left, *page.right])
+        sections = draw_all(page.first)
         blocks = {section.id: section.blocks for section in sections}
         (head,) = draw_all([page.head])
         for panel in page.panels.at("lead"):
@@ -159,8 +159,8 @@ class MarkdownReporter(Reporter):
 
     def _sections(self, report: Report, page: Page) -> Iterator[Section]:
         """Yield the sections that are folded: all but the first screen's."""
-        first = {"estimates", "findings", "causes"}
-        for section in (*page.left, *page.right):
+        first = {"estimates", "findings", "causes", "few-runs"}
+        for section in page.first:
             if section.id not in first:
                 yield section
         yield from page.details["figures"]

@@ -29,7 +29,7 @@ def cell(report: Report) -> str:
     Every name in it came from data and is escaped.
     """
     page = page_of(with_first_models(report))
-    results = [shape for shape in draw_all(page.left) if shape.id == "estimates"]
+    results = [shape for shape in draw_all(page.first) if shape.id == "estimates"]
     figures = [row for section in results for block in section.blocks for row in block.rows]
     (causes,) = draw_all([page.failures.block(_MOST_CAUSES)])
     counts = [(line.name.text, line.samples) for line in causes.lines]

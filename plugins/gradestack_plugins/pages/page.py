@@ -38,10 +38,11 @@ from gradestack_plugins.pages.figures import (
     success_of,
     words_of,
 )
-from gradestack_plugins.pages.index import RowIndex, index_of, verdict
+from gradestack_plugins.pages.index import RowIndex, index_of, name_of, verdict, worst
 from gradestack_plugins.pages.jsonview import laid_out
 from gradestack_plugins.pages.panel import Filled, fill_panels, panels, says_left_out
-from gradestack_plugins.pages.sample import source_text
+from gradestack_plugins.pages.rows import rows_at
+from gradestack_plugins.pages.sample import gist, source_text
 from gradestack_plugins.pages.screen import Screen, caveats_of, main_key, scores_section
 from gradestack_plugins.pages.tasks import Reliability, reliability_of
 from gradestack_plugins.pages.text import brief, natural, number
@@ -49,6 +50,8 @@ from gradestack_plugins.pages.text import brief, natural, number
 _STATES = ("graded", "skipped", "failed", "missing")
 _MOST_PROBLEMS, _LONGEST_NOTE, _LONGEST_SUITE = 200, 1000, 20_000
 _FIRST_CAUSES, _MOST_OF_TWO = 3, 6
+_FEW_RUNS = 10
+"""Runs up to which the first screen lists them."""
 
 
 class Page(msgspec.Struct, frozen=True):
@@ -68,9 +71,8 @@ class Page(msgspec.Struct, frozen=True):
     gates: Sequence[GateLine]
     broken: Sequence[tuple[str, str]]
     """What ended the run early or broke on the way, each with the reason."""
-    left: Sequence[Section]
-    """Below the head on the left; panels of the first screen stand before or behind them."""
-    right: Sequence[Section]
+    first: Sequence[Section]
+    """The cards of the first screen, the most important first."""
     below: Sequence[Section]
     details: Mapping[str, Sequence[Section]]
     """Other views: ``failures``, ``figures``, ``evaluation``."""
@@ -124,7 +126,6 @@ class _Maker:
             warnings=len(self._warnings),
             rows_kept=self._report.has_rows,
         )
-        left, right = self._columns(screen)
         return Page(
             index=self._index,
             name=brief(self._report.name, 200),
@@ -136,10 +137,9 @@ class _Maker:
             reliable=self._reliable,
             failures=self._failures,
             head=screen.head(),
-            gates=gate_lines(self._summary),
+            gates=gate_lines(self._summary, results),
             broken=[(name, brief(text, 600)) for name, text in _broken(self._summary)],
-            left=left,
-            right=right,
+            first=[*self._first_screen(screen)],
             below=[*self._categories(short=True)],
             details={
                 "failures": [*self._failure_sections()],
@@ -162,21 +162,36 @@ class _Maker:
         panels_shown = self._panels.at("lead", "first")
         return {name for panel in panels_shown for name in panel.placed.panel.replaces}
 
-    def _columns(self, screen: Screen) -> tuple[list[Section], list[Section]]:
-        """Return the cards of both columns; those behind the third on the right go to the left."""
+    def _first_screen(self, screen: Screen) -> Iterator[Section]:
+        """Yield the cards of the first screen, the most important first."""
         replaced = self._replaced()
         results = screen.results_section(replaced)
-        left = [] if results is None else [results]
-        right = [*self._caveats()]
+        if results is not None:
+            yield results
+        yield from self._caveats()
         if self._failures.lines and "causes" not in replaced:
-            right.append(self._causes())
-        rest = [*self._amounts(), *self._scores()]
-        is_led = bool(self._panels.at("lead"))
-        for section in rest:
-            is_short = len(left) < 2 and not self._panels.at("first")
-            column = left if is_short and len(right) > 1 and not is_led else right
-            column.append(section)
-        return left, right
+            yield self._causes()
+        yield from self._amounts()
+        yield from self._scores()
+        if not self._panels.at("lead"):
+            yield from self._few_runs()
+
+    def _few_runs(self) -> Iterator[Section]:
+        """Yield the runs themselves, the worst first, where they are few and no trials."""
+        entries = worst(self._index.entries, _FEW_RUNS + 1)
+        if not entries or len(entries) > _FEW_RUNS or len(self._index.names) < len(entries):
+            return
+        read = rows_at(self._report, [entry.position for entry in entries])
+        reasons = [gist(row) for row in read]
+        rows: dict[str, Sequence[Cell]] = {}
+        links = {}
+        for entry, reason in zip(entries, reasons, strict=True):
+            name = name_of(entry.id)
+            rows[name] = [self._words[verdict(entry)], *([reason or "–"] if any(reasons) else ())]
+            links[name] = Link(name, position=entry.position)
+        columns = ["outcome", "what happened"] if any(reasons) else ["outcome"]
+        table = Table(columns, rows, corner="Run", links=links)
+        yield Section("Runs, worst first", [table], id="few-runs")
 
     def _caveats(self) -> Iterator[Section]:
         states = ("lost", "graded", "skipped", "passed")

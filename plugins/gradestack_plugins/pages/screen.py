@@ -24,6 +24,7 @@ from gradestack_plugins.pages.figures import (
     Result,
     Success,
     confidence_of,
+    count_text,
     ends_of,
     headline,
     success_of,
@@ -143,7 +144,7 @@ class Screen(msgspec.Struct, frozen=True):
 
     def _success_sentence(self, success: Success) -> Text:
         word = capital(words_of(self.summary)["passed"])
-        share = Part(f"{number(success.passed)} of {counted(success.of, 'runs')}", "good")
+        share = Part(count_text(success, self.total), "good")
         parts = self.reliable.parts
         if not parts or success.passed in (0, success.of):
             return [f"{word}: ", share]
@@ -225,7 +226,10 @@ def about_of(report: Report, index: RowIndex) -> list[Part]:
     header, summary = as_map(report.header), as_map(report.summary)
     models = list(dict.fromkeys(entry.model for entry in index.entries if entry.model))
     parts = [_name_models(models, side_of(summary))]
-    files = [_file_name(as_map(entry)) for entry in as_list(header.get("inputs"))]
+    files = [_file_name(path) for path in sorted(map(as_text, index.files))]
+    files = files or [
+        _file_name(as_text(as_map(entry).get("path"))) for entry in as_list(header.get("inputs"))
+    ]
     name = brief(report.name, 200)
     if name and not any(file == name or file.startswith(f"{name}.") for file in files):
         parts.append(Part(name))
@@ -233,8 +237,7 @@ def about_of(report: Report, index: RowIndex) -> list[Part]:
     if stack and stack != "auto":
         parts.append(Part(stack))
     if files:
-        more = f" and {counted(len(files) - 1, 'more files')}" if len(files) > 1 else ""
-        parts.append(Part(f"{brief(files[0], 120)}{more}"))
+        parts.append(Part(brief(files[0], 120) if len(files) == 1 else f"{len(files)} files"))
     if as_list(summary.get("programs")):
         parts.append(Part("with the original program"))
     days = index.facets.counts().get("day", {})
@@ -250,9 +253,9 @@ def _name_models(models: Sequence[str], side: str) -> Part:
     return Part(name_of(models[0]) if len(models) == 1 else f"{len(models)} {side}s", "strong")
 
 
-def _file_name(entry: Mapping[str, Any]) -> str:
-    """Return the name of an input; a page says the same wherever the file lay."""
-    return as_text(entry.get("path")).replace("\\", "/").rpartition("/")[2]
+def _file_name(path: str) -> str:
+    """Return the name of a file; a page says the same wherever the file lay."""
+    return path.replace("\\", "/").rpartition("/")[2]
 
 
 def main_key(summary: Mapping[str, Any], header: Mapping[str, Any]) -> str | None:

@@ -245,6 +245,12 @@ class Expected(Struct, gc=False):
     calls: list[Named] | None = None
 
 
+class Source(Struct, frozen=True, gc=False):
+    """The file that a run was read from."""
+
+    file: str | None = None
+
+
 class IndexedRow(Struct, gc=False):
     """The fields of a row that the index reads."""
 
@@ -261,6 +267,7 @@ class IndexedRow(Struct, gc=False):
     usage: Usage | None = None
     submission: Raw = NULL
     predicted: Calls | None = None
+    source: Source | None = None
 
 
 class Numbers(dict[str, int]):

@@ -72,13 +72,11 @@ def _questions_blocks(about: Report, k: int) -> Iterable[blocks.Block]:
     sentence.append(blocks.Part(f"{len(same_questions)} of {len(recorded_questions)}", "good"))
     sentence.append(f" questions; {wrong} of them always wrong")
     yield blocks.Head(sentence)
-    letters = _letters(questions)
     ranked = sorted(recorded_questions.items(), key=lambda item: (-item[1].flips, item[0]))
-    shown = [_strip(name, question, letters, k) for name, question in ranked[:_MOST_SHOWN]]
+    shown = [_strip(name, question, k) for name, question in ranked[:_MOST_SHOWN]]
     yield blocks.RunStrips(
         shown,
         ["most frequent", "changes"],
-        key=", ".join(f"{letter}: {label}" for label, letter in letters.items()),
         left_out=len(ranked) - len(shown),
     )
 
@@ -101,27 +99,14 @@ def _read_questions(about: Report) -> dict[str, _Question]:
     return questions
 
 
-def _letters(questions: Mapping[str, _Question]) -> dict[str, str]:
-    """Assign a letter to each label: one that it contains, or a number."""
-    labels = {label for question in questions.values() for label in question.labels if label}
-    letters: dict[str, str] = {}
-    for label in sorted(labels):
-        used_letters = set(letters.values())
-        free_letters = [
-            letter for letter in label.upper() if letter.isalpha() and letter not in used_letters
-        ]
-        letters[label] = free_letters[0] if free_letters else str(len(letters))
-    return letters
-
-
-def _strip(name: str, question: _Question, letters: Mapping[str, str], k: int) -> blocks.RunStrip:
+def _strip(name: str, question: _Question, k: int) -> blocks.RunStrip:
     """Build the row of a question: a mark for each of its ``k`` runs, and its verdict."""
     marks = []
     for label, position in zip(question.labels, question.positions, strict=True):
         right = None if label is None else label == question.expected
-        letter, text = ("–", "no run") if label is None else (letters[label], label)
-        marks.append(blocks.RunMark(letter, text, right, blocks.Link(text, position=position)))
-    marks += [blocks.RunMark("–", "no run")] * (k - len(marks))
+        text = label or "no run"
+        marks.append(blocks.RunMark(text, text, right, blocks.Link(text, position=position)))
+    marks += [blocks.RunMark("no run", "no run")] * (k - len(marks))
     mode, times = question.mode
     recorded = len(question.labels) - question.labels.count(None)
     verdict, tone = _verdict(question, k - recorded)

@@ -120,7 +120,7 @@ def test_scores_without_an_aggregator_are_counted_here(fake):
     report = fake.make_report(rows)
     metrics = {**report.summary["metrics"], "aggregates": {}}
     page = page_of(attrs.evolve(report, summary={**report.summary, "metrics": metrics}))
-    (scores,) = [section for section in (*page.left, *page.right) if section.id == "scores"]
+    (scores,) = [section for section in page.first if section.id == "scores"]
     (counts,) = scores.blocks
     assert list(counts.counts)[-2:] == ["[0.8,\u00a01)", "1"]
     assert sum(counts.counts.values()) == 6

@@ -31,7 +31,7 @@ def first_screen(report):
 
 def shares_of(report):
     """Return the figures of the results by label and model: percent with one decimal."""
-    (section,) = [panel for panel in page_of(report).left if panel.id == "estimates"]
+    (section,) = [panel for panel in page_of(report).first if panel.id == "estimates"]
     return {
         (figure.label, figure.model): f"{100 * figure.value:.1f}%"
         for block in section.blocks

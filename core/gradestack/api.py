@@ -13,12 +13,11 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
 import msgspec
 from msgspec.structs import force_setattr, replace
 
-from gradestack.errors import suggest
 from gradestack.hooks import Kind
 from gradestack.model import JSON, BadRecord, Grade, Outcome, Reason, Sample, Status, skipped
 
@@ -470,34 +469,6 @@ def _pattern(name: str) -> str:
     return "".join(some.get(part) or re.escape(part) for part in parts)
 
 
-_KEPT = ("fault", "metadata")
-"""Parts of a grade beyond its verdict that an aggregator's ``compute`` can read."""
-RENAMED = {
-    "aggregator": {
-        "numbers": "contribution(self, grade)",
-        "estimate": "figures_of(self, totals)",
-        "of_task": "task_contribution(self, sums)",
-        "whole": "model_totals(self, grades)",
-        "needs": "nothing: contribution() may read all of a grade",
-        "sums": "nothing: contribution() may read all of a grade",
-        "reads_labels": "nothing: labels are always there",
-        "pooled": "Figure(..., pooled=False)",
-        **dict.fromkeys(("start", "add", "merge", "finish"), "contribution() and figures_of()"),
-    },
-    "grader": {
-        "aggregators": "metrics",
-        "words": "verdict_labels",
-        "handles": "graded_statuses",
-        "explain": "Grade(items=FUNCTION), which is called where items are shown",
-        "requires": "needs, the fields it cannot work without (not all it reads)",
-        "references": "compares",
-        "submission": "TextGrader as its base",
-        "sums": "Grade.numbers",
-    },
-}
-"""Contract -> words of earlier contracts -> what says it now."""
-
-
 def valid_confidence(_component: object, _field: object, confidence: float) -> None:
     """Validate an option ``confidence``, as
     ``attrs.field(default=0.95, validator=valid_confidence)``.
@@ -507,64 +478,6 @@ def valid_confidence(_component: object, _field: object, confidence: float) -> N
     """
     if not 0 < confidence < 1:
         raise ValueError(f"confidence must be between 0 and 1, got {confidence}")
-
-
-def _earlier_word(component: Any) -> str | None:
-    """Return that a component has a word of an earlier contract, and the new one."""
-    options = {option.name for option in getattr(component, "__attrs_attrs__", ())}
-    for old, new in RENAMED.get(component.contract, {}).items():
-        if hasattr(component, old) and old not in options:
-            return f"has {old!r}, of an earlier contract; write {new} in its place"
-    return None
-
-
-def _odd_word(component: Any) -> str | None:
-    """Return the word of a component's class that the kernel does not know."""
-    if not isinstance(component.version, str | property):
-        text = str(component.version)
-        return f"has version = {component.version!r}; write a text: version = {text!r}"
-    for name, known in (("better", get_args(Direction)), ("score_unit", get_args(Unit))):
-        word = getattr(component, name, None)
-        if isinstance(word, str) and word not in known:
-            return f"has {name} = {word!r}; known are {', '.join(known)}"
-    return None
-
-
-def misdeclared(component: Any) -> str | None:
-    """Find a mistake in the sample fields, or the parts of a grade and the figures, that a
-    component declares.
-    """
-    of_grades = component.contract == "aggregator"
-    if odd := _earlier_word(component) or _odd_word(component):
-        return odd
-    fields: tuple[str, ...] = _KEPT if of_grades else Sample.__struct_fields__
-    choices_text = (
-        f"kept can be {', '.join(_KEPT)}, and metadata:NAME"
-        if of_grades
-        else "a sample has no such field"
-    )
-    for name in ("keeps",) if of_grades else ("needs", "provides"):
-        declared = getattr(component, name, ())
-        if not isinstance(declared, frozenset | set | tuple | list | property):
-            return f"has {name} = {declared!r}; write a frozenset of {', '.join(fields)}"
-        for field in () if isinstance(declared, property) else declared:
-            if str(field).partition(":")[0] not in fields:
-                return f"has {field!r} among its {name}{suggest(field, fields)}; {choices_text}"
-    if isinstance(names := getattr(component, "metrics", ()), str):
-        return f"has metrics = {names!r}, a text; write a tuple of names: ({names!r},)"
-    figures = component.figures if of_grades else ()
-    if not isinstance(figures, tuple | list) or not all(
-        isinstance(figure, Figure) for figure in figures
-    ):
-        return f"has figures = {figures!r:.100}; write a tuple of gradestack.Figure"
-    for figure in figures:
-        if figure.better not in get_args(Direction) or figure.unit not in get_args(Unit):
-            known = ", ".join((*get_args(Direction), *get_args(Unit)))
-            return (
-                f"declares {figure.name!r} with better={figure.better!r}, unit={figure.unit!r}; "
-                f"known are {known}"
-            )
-    return None
 
 
 class Aggregator(Contract):

@@ -13,7 +13,7 @@ import re
 import sys
 from collections.abc import Iterable, Sequence
 from types import ModuleType
-from typing import Any, ClassVar, NamedTuple, get_type_hints
+from typing import Any, NamedTuple
 
 import pluggy
 
@@ -237,17 +237,14 @@ def flaw(target: Any, kind: Kind) -> str | None:
         return None if callable(target) else f"is not a {noun}"
     import attrs  # noqa: PLC0415 - nothing of it is needed to list what is installed
 
-    from gradestack.api import Contract, misdeclared  # noqa: PLC0415
+    from gradestack.api import Contract  # noqa: PLC0415
 
     is_class = isinstance(target, type) and issubclass(target, Contract)
     if not is_class or getattr(target, "contract", None) != kind:
         return f"is not a class derived from gradestack.{kind.capitalize()}"
-    wrong = misdeclared(target) or _missing_methods(target)
-    if wrong is not None:
-        return wrong
-    if attrs.has(target):
-        own_hooks = [field.name for field in attrs.fields(target) if not field.inherited]
-        return _clashing_option(target, own_hooks)
+    lacking = _missing_methods(target)
+    if lacking is not None or attrs.has(target):
+        return lacking
     if target.__init__ is not object.__init__:
         return "has an __init__ of its own; write its options as fields under @attrs.frozen instead"
     constants = ("ClassVar", "typing.ClassVar")
@@ -263,18 +260,6 @@ def _missing_methods(target: type) -> str | None:
         parameters = inspect.signature(getattr(target, name)).parameters
         methods.append(f"{name}({', '.join(parameters)})")
     return f"has no method {', '.join(methods)}" if methods else None
-
-
-def _clashing_option(target: type, names: Sequence[str]) -> str | None:
-    """Find an option that has the name, and not the type, of something else in the contract."""
-    names = [name for name in names if hasattr(target.__mro__[1], name)]
-    if not names:
-        return None
-    types, inherited = (get_type_hints(kind) for kind in target.__mro__[:2])
-    for name in names:
-        if name in inherited and inherited[name] not in (types[name], ClassVar[types[name]]):
-            return f"has an option by the name of the contract's {name!r}; name it otherwise"
-    return None
 
 
 def _problem(component: object) -> str | None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import attrs
 
-from gradestack.api import Grader, Input, Inputs, Reader, Shard, misdeclared
+from gradestack.api import Grader, Input, Inputs, Reader, Shard
 from gradestack.errors import ConfigError
 from gradestack.model import BadRecord, Sample
 from gradestack.registry import Registry, flaw
@@ -70,14 +69,9 @@ def _ready(grader: Any, registry: Registry) -> Any:
     if callable(grader) and not isinstance(grader, Grader | type):
         return registry.load("grader", FUNCTIONS).of(grader)
     is_class = isinstance(grader, type)
-    kind = grader if is_class else type(grader)
-    problem = None
-    if issubclass(kind, Grader) and not inspect.isabstract(kind):
-        problem = misdeclared(kind)
-    elif is_class:
-        problem = flaw(kind, "grader")
+    problem = flaw(grader, "grader") if is_class else None
     if problem is not None:
-        raise ConfigError(f"graders: {kind.__name__} {problem}")
+        raise ConfigError(f"graders: {grader.__name__} {problem}")
     return grader() if is_class else grader
 
 

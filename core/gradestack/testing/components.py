@@ -21,7 +21,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import force_setattr
 
-from gradestack.api import Aggregator, Extractor, Grader, Input, Inputs, Reader, misdeclared
+from gradestack.api import Aggregator, Extractor, Grader, Input, Inputs, Reader
 from gradestack.errors import DataError, GradestackError, PluginError, error_text
 from gradestack.grades import Grades
 from gradestack.grading.graders import Graders, as_grade, begin_grading
@@ -37,6 +37,7 @@ from gradestack.rows.write import grade_to_json
 from gradestack.suites.code import load_file
 from gradestack.suites.options import Problems, class_schema, structure
 from gradestack.table import Columns, Table
+from gradestack.testing.declarations import find_flaw
 from gradestack.testing.lines import check_summary
 from gradestack.testing.samples import GradedKeys, nasty_samples, random_grades
 from gradestack.testing.watched import WatchedTable
@@ -58,6 +59,8 @@ def check_component(component: Component) -> None:
     shown = re.sub(r"gradestack_user_code_(\w+)_\w+:", r"\1.py:", component.target)
     assert target.__doc__, f"{shown}: a docstring is missing"
     problem = flaw(target, component.kind)
+    if problem is None and component.kind not in FUNCTIONS:
+        problem = find_flaw(target)
     assert problem is None, f"{shown} {problem}"
     check_summary(component, target)
     if component.kind in FUNCTIONS:
@@ -302,7 +305,7 @@ def check_aggregator(
         seed: Of random grades, and of where samples are cut.
     """
     graded = random_grades(seed) if graded is None else list(graded)
-    problem = misdeclared(aggregator)
+    problem = find_flaw(aggregator)
     assert problem is None, f"{type(aggregator).__name__} {problem}"
     pickle.dumps(aggregator)
     for _, grade in graded:

@@ -9,8 +9,8 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from gradestack.api import RENAMED
 from gradestack.errors import ConfigError
+from gradestack.testing.declarations import RENAMED
 
 _OF_INSTANCE = {"self", "super()"}
 _OF_TOTALS = "(self, totals)"

@@ -12,9 +12,9 @@ from gradestack.gates.measures import Scores
 from gradestack.grades import Grades
 from gradestack.metrics.computed import compute_figures
 from gradestack.model import Key
-from gradestack.registry import flaw
 from gradestack.table import Table, Wanted
 from gradestack.testing.components import make_grades
+from gradestack.testing.declarations import find_flaw
 
 ROWS = [(Key(id=f"t{task}", model="m"), Grade(score=task % 2)) for task in range(6)]
 
@@ -164,17 +164,16 @@ def test_equal_verdicts_with_other_items_are_told_apart():
     ("members", "message"),
     [
         ({"keeps": frozenset({"items"})}, "'items' among its keeps"),
-        ({"keeps": "items"}, "keeps = 'items'"),
-        ({"figures": Figure("w", "W")}, "write a tuple of gradestack.Figure"),
-        ({"figures": ("w",)}, "write a tuple of gradestack.Figure"),
-        ({"figures": (Figure("w", "W", better="sideways"),)}, "better='sideways'"),
-        ({"figures": (Figure("w", "W", unit="bananas"),)}, "unit='bananas'"),
+        ({"keeps": "items"}, "has keeps = 'items': Expected `array`"),
+        ({"figures": Figure("w", "W")}, "Expected `array`, got `object`"),
+        ({"figures": ("w",)}, "Expected `object`, got `str` - at `$[0]`"),
+        ({"figures": (Figure("w", "W", better="sideways"),)}, "'sideways' - at `$[0].better`"),
+        ({"figures": (Figure("w", "W", unit="bananas"),)}, "'bananas' - at `$[0].unit`"),
     ],
 )
-def test_what_it_declares_is_checked_when_it_is_loaded(members, message):
-    assert message in flaw(
-        type("Mine", (Aggregator,), {"__doc__": "One of a test.", **members}), "aggregator"
-    )
+def test_the_kit_checks_what_it_declares(members, message):
+    mine = type("Mine", (Aggregator,), {"__doc__": "One of a test.", **members})
+    assert message in find_flaw(mine)
 
 
 def test_groups_of_equal_names_stay_apart():

@@ -6,9 +6,11 @@ Nothing is coerced: a value has the type of its field or is refused.
 from __future__ import annotations
 
 import datetime as dt
+import re
 import sys
 import types
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from itertools import chain
 from pathlib import Path
@@ -28,7 +30,7 @@ import attrs
 import msgspec
 
 from gradestack.copies.files import Folder, local_path_of
-from gradestack.errors import GradestackError, hint_of, suggest
+from gradestack.errors import ConfigError, GradestackError, hint_of, suggest
 from gradestack.jsonio.values import json_data
 from gradestack.model import JSON
 
@@ -290,77 +292,6 @@ def _show(value: Any) -> str:
     return repr(value)
 
 
-class _Conversion:
-    """Makes instances of values in which a schema finds no problem, and notes what they refuse."""
-
-    def __init__(self, base: Folder | None, problems: list[tuple[Location, str]]) -> None:
-        self.base = base
-        self.problems = problems
-
-    def convert(self, value: Any, kind: Any, location: Location) -> Any:
-        """Return a value as its type; None with a problem."""
-        origin, arguments = get_origin(kind), get_args(kind)
-        if origin in _UNIONS:
-            return self.convert(value, _member_of(value, arguments), location)
-        if origin is Annotated:
-            return self.convert(value, arguments[0], location)
-        if origin in _SEQUENCES:
-            items = enumerate(value)
-            kind = arguments[0]
-            return origin(self.convert(item, kind, (*location, at)) for at, item in items)
-        if origin in (dict, Mapping):
-            named = {str(key): item for key, item in value.items()}
-            fields = dict.fromkeys(named, Field(arguments[1], None))
-            return self.arguments(named, fields, location)
-        try:
-            return self._convert_one(value, kind, location)
-        except Exception as error:  # noqa: BLE001 - whatever a class refuses its options with
-            self.problems.append((location, _text_of(error)))
-            return None
-
-    def _convert_one(self, value: Any, kind: Any, location: Location) -> Any:
-        """Convert a value to a type, paths relative to the base folder; None after problems."""
-        if kind is Path:
-            return local_path_of(value, self.base)
-        if kind is float:
-            return float(value)
-        if kind is Any or kind in _SCALARS or get_origin(kind) is Literal:
-            return value
-        fields, problems_before = fields_of(kind), len(self.problems)
-        if fields is None:
-            return msgspec.convert(value, kind)
-        arguments = self.arguments(value, fields, location)
-        if len(self.problems) == problems_before:
-            return kind(**arguments)
-        return None
-
-    def arguments(
-        self, data: Mapping[str, Any], fields: Mapping[str, Field], location: Location
-    ) -> dict[str, Any]:
-        """Return the arguments that a class is made with."""
-        arguments = {}
-        for name, field in fields.items():
-            if name in data:
-                arguments[name] = self.convert(data[name], field.kind, (*location, name))
-        return arguments
-
-
-def _member_of(value: Any, members: Sequence[Any]) -> Any:
-    """Return the type of a union that a value is of."""
-    origins = {member: get_origin(member) or member for member in members}
-    exact = [member for member in members if type(value) is origins[member]]
-    for kind in (*exact, *members):
-        if not any(find_problems(value, type_schema(kind))):
-            return kind
-    raise AssertionError  # a problem was found before
-
-
-def _text_of(error: Exception) -> str:
-    text = error.line if isinstance(error, GradestackError) else str(error)
-    lines = map(str.strip, text.split("\n"))
-    return " ".join(lines) or type(error).__name__
-
-
 def structure(data: Any, kind: type[T], base: Folder | None = None) -> T:
     """Return ``data`` as an instance of a class; relative paths are taken from ``base``.
 
@@ -372,16 +303,54 @@ def structure(data: Any, kind: type[T], base: Folder | None = None) -> T:
     is_class = fields is not None and isinstance(data, Mapping)
     schema = _class_schema(wanted, data) if is_class else type_schema(wanted)
     problems = list(find_problems(data, schema))
-    conversion = _Conversion(base, problems)
-    if not problems:
-        instance: T = conversion.convert(data, kind, ())
-        if not problems:
-            return instance
     wrong_keys = {location[:1] for location, _ in problems}
-    if fields is None or () in wrong_keys:
-        raise Problems(problems)
-    sound_data = {name: value for name, value in data.items() if (name,) not in wrong_keys}
-    raise Problems(problems, conversion.arguments(sound_data, fields, ()))
+    arguments: dict[str, Any] = {}
+    for name, field in fields.items() if fields is not None and is_class else ():
+        if name in data and (name,) not in wrong_keys:
+            with _noting(problems, (name,)):
+                arguments[name] = _convert(data[name], field.kind, base)
+    if not problems:
+        with _noting(problems, ()):
+            instance: T = kind(**arguments) if is_class else _convert(data, kind, base)
+            return instance
+    raise Problems(problems, arguments)
+
+
+_PATH = re.compile(r" - at `(?:key in )?\$([^`]*)`$")
+"""Path of a value at the end of a message of msgspec."""
+_STEP = re.compile(r"\.(\w+)|\[(\d+)\]")
+
+
+@contextmanager
+def _noting(problems: list[tuple[Location, str]], location: Location) -> Iterator[None]:
+    """Note what the ``with`` block raises as a problem of the value at a location."""
+    try:
+        yield
+    except Exception as error:  # noqa: BLE001 - whatever a class refuses its options with
+        text = error.line if isinstance(error, GradestackError) else str(error)
+        path = _PATH.search(text)
+        for name, position in _STEP.findall(path[1]) if path else ():
+            location = (*location, name or int(position))
+        lines = map(str.strip, _PATH.sub("", text).split("\n"))
+        problems.append((location, " ".join(lines) or type(error).__name__))
+
+
+def _convert(value: Any, kind: Any, base: Folder | None) -> Any:
+    """Return a value as its type, paths from a folder; ValueError: its class refuses it."""
+
+    def decode(wanted: type, written: Any) -> Any:
+        """Return a path; of another foreign type the value as it is."""
+        if wanted is not Path:
+            return written
+        try:
+            return local_path_of(written, base)
+        except ConfigError as error:
+            raise ValueError(error.line) from error
+
+    is_path = Path in get_args(kind) and isinstance(value, str)  # msgspec takes no union with it
+    if isinstance(value, Mapping):
+        value = {str(key): item for key, item in value.items()}
+    return msgspec.convert(value, Path if is_path else kind, dec_hook=decode)
 
 
 def preset_version(preset: str | None, versions: Mapping[str, str]) -> str | None:

@@ -100,14 +100,14 @@ class _Messages:
 
     def __init__(self) -> None:
         """Begin without a message."""
-        self._by_text: dict[str, tuple[list[Any], list[str]]] = {}
+        self._by_text: dict[bytes | str, tuple[list[Any], list[str]]] = {}
 
     def read(self, recorded: Iterable[Any]) -> tuple[list[Any], list[str]]:
         """Return messages in the forms of the APIs, and the keys by which they are equal."""
         messages: list[Any] = []
         keys: list[str] = []
         for entry in recorded:
-            text = repr(entry)
+            text = _exact_text(entry)
             if text not in self._by_text:
                 read = forms_read((entry,))
                 self._by_text[text] = (read, [message_key(message) for message in read])
@@ -115,6 +115,17 @@ class _Messages:
             messages += own_messages
             keys += own_keys
         return messages, keys
+
+
+def _exact_text(entry: Any) -> bytes | str:
+    """Return a text that two records have in common only where they are the same."""
+    try:
+        return _ENCODER.encode(entry)
+    except (UnicodeEncodeError, OverflowError):  # a lone surrogate, or a very large number
+        return repr(entry)
+
+
+_ENCODER: Final = msgspec.msgpack.Encoder()
 
 
 def _latest_rows(rows: Iterable[Row]) -> list[Row]:
@@ -151,6 +162,8 @@ def _rows_by_agent(rows: list[Row]) -> dict[str, list[Row]]:
 
     A call of a tool is a sub-agent where rows of models stand below it.
     """
+    if not any(row.kind == "tool" for row in rows):
+        return {"": rows}
     by_id = {row.own: row for row in rows if row.own}
     tools = [_tool_above(row, by_id) for row in rows]
     agents = {tool for row, tool in zip(rows, tools, strict=True) if row.kind == "model"}
@@ -290,12 +303,14 @@ def add_request(keys: list[str], messages: list[Any], message_keys: list[str]) -
 def message_key(entry: Any) -> str:
     """Return the text by which two records of one message are equal: speaker, calls, results."""
     message = as_map(entry)
-    kind = word(entry, "type")
-    if kind and kind != "message":
+    kind = message.get("type")
+    if kind and kind != "message" and isinstance(kind, str):
         identifier = message.get("call_id", message.get("id"))
         return f"{[kind, identifier, *map(message.get, _ITEM_KEYS)]}\n"
     content = message.get("content")
-    text = compact(content) if isinstance(content, dict) else text_of(content)
+    text = content
+    if not isinstance(content, str):
+        text = compact(content) if isinstance(content, dict) else text_of(content)
     calls = [_call_key(as_map(call)) for call in as_list(message.get("tool_calls"))]
     results: list[Any] = []
     for block in content if isinstance(content, list) else ():

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Final, NamedTuple
 
 import attrs
 import msgspec
+from msgspec.structs import force_setattr
 from typing_extensions import override
 
 from gradestack import (
@@ -111,7 +112,9 @@ def sample_of_run(run: Run) -> Sample:
         more |= broken(run.error, "the run ended in an error")
     source = run.source or Source(file="", ordinal=0)
     sample = log_sample(known, talk, source, **more)
-    return replace(sample, usage=_with_amounts(sample.usage, run.usage))
+    if run.usage is not None:
+        force_setattr(sample, "usage", _with_amounts(sample.usage, run.usage))
+    return sample
 
 
 def _hand_results(talk: Conversation, results: Iterable[ToolResult]) -> None:
@@ -135,10 +138,10 @@ def _hand_results(talk: Conversation, results: Iterable[ToolResult]) -> None:
             finish(call, call.result, result.error)
 
 
-def _with_amounts(usage: Usage | None, total: Usage | None) -> Usage | None:
+def _with_amounts(usage: Usage | None, total: Usage) -> Usage:
     """Return the usage of a run's answers, with the amounts that are known of the whole run."""
-    if usage is None or total is None:
-        return total or usage
+    if usage is None:
+        return total
     amounts = {name: getattr(total, name) for name in Usage.__struct_fields__}
     return replace(usage, **{name: value for name, value in amounts.items() if value is not None})
 

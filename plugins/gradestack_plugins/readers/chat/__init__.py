@@ -142,8 +142,12 @@ def text_of(content: Any) -> str:
     if isinstance(content, str):
         return content
     if isinstance(content, list | tuple):
-        parts = (part.get("text") if isinstance(part, OBJECT) else part for part in content)
-        return " ".join(part for part in parts if isinstance(part, str))
+        texts: list[str] = []
+        for part in content:
+            text = part.get("text") if isinstance(part, OBJECT) else part
+            if isinstance(text, str):
+                texts.append(text)
+        return " ".join(texts)
     return ""
 
 

@@ -35,7 +35,7 @@ def first_cases() -> dict[str, list[Any]]:
                 continue
             for case in yaml.safe_load(path.read_text(encoding="utf-8")):
                 files = list(case["files"].values())
-                is_whole = len(files) == 1 and not case.get("bad")
+                is_whole = len(files) == 1 and not case.get("bad_records")
                 if is_whole and isinstance(files[0], list) and case["reader"] not in FORMATS:
                     records.setdefault(case["reader"], files[0])
     return records

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gradestack import Input, Inputs, Status, discover
+from gradestack import Input, Inputs, Sample, Status, discover
 from tests.core.outcomes import data, some_of
 
 DATA = data(__file__, "formats.yaml")
@@ -69,3 +69,18 @@ def test_a_file_of_another_format_is_not_measured(bench, tmp_path):
     with pytest.raises(ValueError, match="task_id is missing"):
         readers.read(readers.discover().load("reader", "tau_bench")(), formats.Files(wrong))
     assert readers.parsed(formats.Files(wrong)) == 1
+
+
+def test_copies_of_a_case_are_runs_of_their_own(bench, tmp_path):
+    """Nothing in them is bad, and no run is counted as the copy of another."""
+    writers = bench("case_files").WRITERS
+    assert {"claude_code", "bedrock", "langsmith", "weave"} <= writers.keys()
+    for name, write in writers.items():
+        counts = []
+        for copies in (1, 3):
+            folder = tmp_path / f"{name}-{copies}"
+            folder.mkdir()
+            runs = samples(name, write(folder, copies, 5))
+            assert all(isinstance(run, Sample) for run in runs), name
+            counts.append(len(runs))
+        assert counts[1] in {counts[0], 3 * counts[0]}, name

@@ -83,8 +83,7 @@ def test_equal_texts_have_one_number_and_states_stay():
         (["("], "not a regular expression"),
         (["x*"], "matches the empty text"),
         (["field:"], "expected the name of a field"),
-        (["field:grades"], "pages need this field"),
-        (["calls"], "matches names that rows need"),
+        (["calls"], "matches the name of the grader 'calls'"),
         (["email"], "did you mean 'emails'"),
     ],
 )
@@ -102,6 +101,61 @@ def test_a_rule_that_replaces_nothing_is_named(graded, capsys):
         "keys,emails",
         "field:nosuch",
     ]
+
+
+def _paths(value, path=""):
+    """Return the paths of all keys in a value."""
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield f"{path}.{key}"
+            yield from _paths(item, f"{path}.{key}")
+    elif isinstance(value, list):
+        for item in value:
+            yield from _paths(item, f"{path}[]")
+
+
+def _names_of_keys(rows):
+    return sorted({path.rpartition(".")[2] for row in rows for path in _paths(row)})
+
+
+def test_a_pattern_changes_no_key_of_a_row_or_summary_that_is_gradestacks_own(graded):
+    """Whatever key of the original the pattern is; keys of recorded objects change."""
+    (graded / "runs.jsonl").write_text(
+        """{"id": "a", "input": "hello", "expected": [{"name": "f", "arguments": {"a": "x"}}],
+ "predicted": [{"name": "f", "arguments": {"a": "y", "metadata": {"metadata": 1}}}],
+ "facets": {"score": "one"}}""".replace("\n", "")
+    )
+    _run("grade", "runs.jsonl", "-o", "out", "-q")
+    original = load_report("out")
+    rows = list(original.rows())
+    own = [name for name in _names_of_keys([original.summary, *rows]) if name.isidentifier()]
+    recorded = {".predicted.calls[].arguments", ".expected.calls[].arguments", ".facets"}
+    for name in sorted({*own} - {"a", "calls", "f"}):
+        redactor = Redactor([f"^{name}$"])
+        for row in rows:
+            kept = [path for path in _paths(row) if not path.startswith((*recorded,))]
+            paths = _paths(redactor.redact_row(row))
+            assert [path for path in paths if not path.startswith((*recorded,))] == kept
+        summary = redactor.redact_own(original.summary, frozenset())
+        assert [*_paths(summary)] == [*_paths(original.summary)]
+    write_redacted(original, ["metadata", "score"], graded / "copy")
+    row = next(load_report("copy").rows())
+    assert row["predicted"]["calls"][0]["arguments"]["[redacted 2]"] == {"[redacted 2]": 1}
+    assert row["facets"] == {"[redacted 1]": "one"}
+
+
+def test_a_field_hides_values_of_the_data_alone(graded):
+    """A call keeps its name and a grade its score, whatever fields of the data are called."""
+    (graded / "runs.jsonl").write_text(
+        '{"id": "a", "expected": [], "predicted": '
+        '[{"name": "f", "arguments": {"name": "Ann", "score": "secret"}}]}'
+    )
+    _run("grade", "runs.jsonl", "-o", "out", "-q")
+    write_redacted(load_report("out"), ["field:name", "field:score"], graded / "copy")
+    row = next(load_report("copy").rows())
+    call = row["predicted"]["calls"][0]
+    assert call == {"name": "f", "arguments": {"name": "[redacted 1]", "score": "[redacted 2]"}}
+    assert row["grade"]["score"] == 0.0
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,22 @@ from typing import Any, Final
 
 from gradestack.errors import ConfigError, suggest, writing
 from gradestack.jsonio.values import JsonProblem, as_list, as_map, as_text, dumps, loads
-from gradestack.model import JSON
+from gradestack.model import (
+    JSON,
+    Expectation,
+    ExpectedCall,
+    Fault,
+    Grade,
+    Item,
+    Message,
+    Reason,
+    Rule,
+    Sample,
+    Source,
+    ToolCall,
+    ToolSpec,
+    Usage,
+)
 from gradestack.report import HEADER, SUMMARY, Report
 from gradestack.rows.read import GradeRow, Row
 from gradestack.rows.write import encode
@@ -30,13 +45,29 @@ _KEYS: Final = (
 )
 PATTERNS: Final = {"emails": r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+", "keys": "|".join(_KEYS)}
 """Named patterns: addresses of e-mail, and keys of common services."""
-_STRUCTURE = {*Row.__annotations__, *GradeRow.__annotations__}
+_STRUCTS: Final = (
+    *(Sample, Source, Usage, Message, ToolCall, ToolSpec, Expectation, ExpectedCall, Rule),
+    *(Grade, Item, Reason, Fault),
+)
+_FORM: Final = frozenset(
+    {*Row.__annotations__, *GradeRow.__annotations__, "ground_truth", "function", "type"}
+).union(*(struct.__struct_fields__ for struct in _STRUCTS))
+"""Keys of a row in gradestack's own form."""
+_GRADES: Final = ("grade", "grades")
+_RECORDED: Final = frozenset(
+    {"agent_usage", "arguments", "content", "facets", "input", "metadata", "native", "parameters"}
+    | {"plan", "recorded", "result", "rules", "state", "trace", "remarks"}
+)
+"""Keys of the recorded part of a row whose objects have keys of the data's own."""
+_WORD: Final = re.compile(r"[a-z][a-z0-9_]*")
 _STATES: Final = ("graded", "skipped", "failed", "missing", "ok", "error", "denied", "not_run")
 _WORDS: Final = frozenset({*_STATES, "assistant", "user", "tool", "system"})
 """Values of rows that pages rely on; no pattern changes them."""
 _QUOTES: Final = frozenset({"expected", "actual", "message", "error"})
 """Keys of a reason that quote the value at its pointer."""
 _NAMES_OF_FIGURES: Final = frozenset({"figure", "grader", "metric_key", "metric", "op", "unit"})
+_NAMES_IN_GRADES: Final = frozenset({"code"})
+"""Keys whose values are names of gradestack's own."""
 
 
 class Redactor:
@@ -57,6 +88,8 @@ class Redactor:
         patterns = []
         self.fields: set[str] = set()
         self._numbers: dict[str, int] = {}
+        self._names: set[str] | None = set()
+        """Texts and keys of the data that were changed; None where no rows tell them."""
         self._unused: dict[str, re.Pattern[str] | str] = {}
         """Rules that nothing was replaced by yet, each with its pattern or field."""
         for rule in rules:
@@ -71,6 +104,10 @@ class Redactor:
         self._pattern = (
             re.compile("|".join(f"(?:{text})" for text in patterns)) if patterns else None
         )
+
+    def forget_names(self) -> None:
+        """Note that no rows tell the names of the data: every key may be one."""
+        self._names = None
 
     @property
     def unused_rules(self) -> list[str]:
@@ -94,33 +131,99 @@ class Redactor:
         if self._pattern is None or text in _WORDS:
             return text
         redacted = self._pattern.sub(lambda match: self._mark(match[0]), text)
-        if self._unused and redacted != text:
+        if redacted != text:
             self._note_use(text)
+            if self._names is not None:
+                self._names.add(text)
         return redacted
 
-    def redact(self, value: JSON, kept: frozenset[str] = frozenset()) -> Any:
-        """Return a value with its texts, keys included, redacted.
+    def redact_row(self, row: Row) -> dict[str, Any]:
+        """Return a row with its recorded texts redacted; keys of the row's own form stay.
+
+        Raises:
+            ConfigError: A pattern matches the name of a grader.
+        """
+        for key in row["grades"]:
+            if self.redact_text(key) != key:
+                what = f"the pattern matches the name of the grader {key!r}; write a narrower one"
+                raise ConfigError(f"--redact: {what}")
+        recorded = {name: value for name, value in row.items() if name not in _GRADES}
+        redacted = self._redact_form(recorded, _RECORDED)
+        for name in _GRADES:
+            redacted[name] = self.redact_own(as_map(row.get(name)), _NAMES_IN_GRADES)
+        return {name: redacted[name] for name in row}
+
+    def _redact_form(self, value: JSON, recorded: frozenset[str]) -> Any:
+        """Return a value of a row's own form with the texts in it redacted.
+
+        Args:
+            value: The value.
+            recorded: Keys below which objects have keys of the data's own.
+        """
+        if isinstance(value, Mapping):
+            return {
+                key: self.redact(item) if key in recorded else self._redact_form(item, recorded)
+                for key, item in value.items()
+            }
+        if isinstance(value, Sequence) and not isinstance(value, str):
+            return [self._redact_form(item, recorded) for item in value]
+        return self.redact(value)
+
+    def redact_own(
+        self, value: JSON, kept: frozenset[str], *, has_fields: bool = False
+    ) -> Any:
+        """Return a grade or a summary with the data's texts in it redacted.
+
+        Its keys stay, unless they are names that were changed in the data.
 
         Args:
             value: What JSON holds.
-            kept: Keys whose values stay as they are.
+            kept: Keys whose values stay.
+            has_fields: Whether ``field:NAME`` hides values in it, as in metadata.
         """
+        if isinstance(value, Mapping):
+            is_reason = "code" in value and not has_fields
+            hidden = self._hidden_keys(value) if has_fields or is_reason else set()
+            redacted = {}
+            for key, item in value.items():
+                if key in hidden and item is not None and (has_fields or key in _QUOTES):
+                    redacted[key] = self._mark(dumps(item))
+                elif key in _QUOTES and is_reason:
+                    redacted[key] = self.redact(item)
+                elif key in kept and not has_fields:
+                    redacted[key] = item
+                else:
+                    is_data = has_fields or key == "metadata"
+                    new_key = self._redact_key(key)
+                    redacted[new_key] = self.redact_own(item, kept, has_fields=is_data)
+            return redacted
+        if isinstance(value, Sequence) and not isinstance(value, str):
+            return [self.redact_own(item, kept, has_fields=has_fields) for item in value]
+        return self.redact(value)
+
+    def _redact_key(self, key: str) -> str:
+        """Redact a key of a grade or a summary that is a name from the data."""
+        if key in _FORM:
+            return key
+        is_own = self._names is not None and key not in self._names and _WORD.fullmatch(key)
+        return key if is_own else self.redact_text(key)
+
+    def redact(self, value: JSON) -> Any:
+        """Return recorded data with its texts, keys included, redacted."""
         if isinstance(value, str):
             return self.redact_text(value)
         if isinstance(value, Mapping):
             hidden = self._hidden_keys(value)
             redacted = {}
             for key, item in value.items():
-                if key in kept:
-                    redacted[key] = item
-                elif key in hidden and item is not None:
+                if key in hidden and item is not None:
                     redacted[key] = self._mark(dumps(item))
                     self._note_use(key.casefold())
                 else:
-                    redacted[self.redact_text(key)] = self.redact(item, kept)
+                    redacted[self.redact_text(key)] = self.redact(item)
             return redacted
         if isinstance(value, Sequence):
-            return [self.redact(item, kept) for item in value]
+            return [self.redact(item) for item in value]
         return value
 
     def _hidden_keys(self, value: Mapping[str, JSON]) -> set[str]:
@@ -151,8 +254,6 @@ def _check_field(rule: str) -> str:
     field = rule.removeprefix(FIELD).strip().casefold()
     if not field:
         raise ConfigError(f"--redact {rule}: expected the name of a field, such as field:password")
-    if field in _STRUCTURE:
-        raise ConfigError(f"--redact {rule}: pages need this field; redact texts by a pattern")
     return field
 
 
@@ -212,22 +313,16 @@ def _write_files(redactor: Redactor, report: Report, out: Path) -> None:
     if report.has_rows:
         with (out / ROWS).open("xb") as file:
             for number, _, line in report.lines():
-                row = _redact_row(redactor, report.row(number, line))
+                row = redactor.redact_row(report.row(number, line))
                 file.write(encode(row) + b"\n")
-    summary = redactor.redact(report.summary, _NAMES_OF_FIGURES)
+    else:
+        redactor.forget_names()
+    summary = redactor.redact_own(report.summary, _NAMES_OF_FIGURES)
+    if not summary.keys() >= report.summary.keys():
+        raise ConfigError("--redact: the pattern matches names that pages need")
     (out / SUMMARY).write_text(dumps(summary, indent=2) + "\n", encoding="utf-8")
     header = _redact_header(redactor, report)
     (out / HEADER).write_text(dumps(header, indent=2) + "\n", encoding="utf-8")
-
-
-def _redact_row(redactor: Redactor, row: Row) -> Any:
-    """Redact a row; refuse a pattern that changes the names of its fields."""
-    redacted = redactor.redact(row)
-    if redacted.keys() != row.keys() or redacted["grades"].keys() != row["grades"].keys():
-        raise ConfigError(
-            "--redact: the pattern matches names that rows need; write a narrower one"
-        )
-    return redacted
 
 
 def _redact_header(redactor: Redactor, report: Report) -> dict[str, Any]:

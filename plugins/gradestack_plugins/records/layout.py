@@ -37,6 +37,14 @@ TABLES: Final = frozenset({".csv", ".tsv"})
 """Suffixes of tables."""
 _ROWS: Final = {"csv": tables.csv_table, "parquet": tables.parquet_table}
 _COLUMNS: Final = {"csv": tables.csv_columns, "parquet": tables.parquet_columns}
+_SHOWN_FORMS: Final = {
+    "csv": "a table",
+    "parquet": "a table",
+    "records": "JSON Lines or a JSON list",
+    "lists": "JSON Lines of conversations",
+    "entries": "one conversation",
+}
+"""Words for the layouts that are no JSON document."""
 _HEAD: Final = 64 * 1024
 _LARGEST_DOCUMENT: Final = 64 * 1024 * 1024
 _LONGEST_PATH: Final = 100
@@ -104,7 +112,13 @@ def is_table(form: Form) -> bool:
 def elements_of(
     file: Input, form: Form, location: str | None, part: Range | None = None
 ) -> Iterator[Element]:
-    """Yield the records of an input, or of a part of it."""
+    """Yield the records of an input, or of a part of it.
+
+    Raises:
+        DataError: A list in a JSON document is asked for, and the input is none.
+    """
+    if location not in (None, "$") and form != "document":
+        raise _no_document(str(location), file, form)
     if form in _ROWS:
         return _ROWS[form](file)
     if form == "document":
@@ -153,8 +167,25 @@ def value_at(document: Any, location: str, file: Input) -> list[Any] | dict[str,
     except ValueError as error:
         raise DataError(f"{file.shown}: {error}") from error
     if not isinstance(value, list | dict):
-        raise DataError(f"{file.shown}: there is no list of records at {location}")
+        raise _no_list(location, document, file)
     return value
+
+
+def _no_document(location: str, file: Input, form: Form) -> DataError:
+    """Return the error of a path in a file that is no JSON document."""
+    first = next(elements_of(file, form, None), None)
+    keys = list(first.value) if first is not None and isinstance(first.value, dict) else []
+    what = f"{file.shown}: there is no list of records at {location[:_LONGEST_PATH]}"
+    why = f"--records is a path in one JSON document, and this file is {_SHOWN_FORMS[form]}"
+    return DataError(what, why, f"keys of its first record: {listed(keys)}")
+
+
+def _no_list(location: str, document: Any, file: Input) -> DataError:
+    """Return the error of a path of a document that leads to no list of records."""
+    what = f"{file.shown}: there is no list of records at {location[:_LONGEST_PATH]}"
+    lists = [path for path, _ in lists_of(document)]
+    keys = list(document) if isinstance(document, dict) else []
+    return DataError(what, f"lists: {listed(lists)}" if lists else f"keys: {listed(keys)}")
 
 
 def rows_of_frame(document: Any) -> Rows:

@@ -400,7 +400,10 @@ class Records(StepReader):
             raise DataError(f"{where}: there are no columns")
         if not first and not is_table:
             return Guess(mapping, names=names)
-        _check_mapping(mapped(mapping).fields, names, first, where, is_table=is_table)
+        fields = mapped(mapping).fields
+        if self.ids not in (None, "input"):
+            fields += mapped({"id": str(self.ids)}).fields
+        _check_mapping(fields, names, first, where, is_table=is_table)
         if self._exclusive:
             return Guess(mapping, names=names)
         guessed = guess(first or [dict.fromkeys(names)], reader_of)

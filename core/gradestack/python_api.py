@@ -6,6 +6,7 @@ The command line uses nothing else.
 from __future__ import annotations
 
 import copy
+import shlex
 import shutil
 import tempfile
 import warnings
@@ -32,7 +33,7 @@ from gradestack.metrics.computed import compute_figures, select_grades
 from gradestack.model import JSON, BadRecord, Grade, Key, Sample
 from gradestack.output import terminal_line
 from gradestack.registry import Registry, discover
-from gradestack.report import Report
+from gradestack.report import Report, is_run
 from gradestack.runner import grade_suite, run_suite
 from gradestack.streaming import stream_grades
 from gradestack.suites.code import RECORDS, Graders, Samples, by_key, key_of
@@ -257,9 +258,12 @@ def document_of(suite: Mapping[str, Any], origin: str, name: str = "suite") -> D
 
 
 def _read_suite_file(path: Path) -> Document:
-    """Return the document of a suite file; a file of results is refused by name."""
-    no_suite = f"{path}: not a suite; to grade a result file: gradestack grade {path}"
-    if path.suffix in _RESULTS and path.is_file():
+    """Return the document of a suite file; results, and parts of a run, are refused by name."""
+    results = path.parent if is_run(path.parent) else path
+    what = "a directory" if path.is_dir() else "a result file"
+    command = shlex.join(["gradestack", "grade", str(results)])
+    no_suite = f"{path}: not a suite; to grade {what}: {command}"
+    if path.is_dir() or (path.suffix in _RESULTS and path.is_file()):
         raise ConfigError(no_suite)
     document = read_yaml(path)
     if path.suffix == ".json" and _KEYS_OF_A_SUITE.isdisjoint(document.data):

@@ -18,7 +18,7 @@ from gradestack.gates.rules import BaselineGate, OnUndecided
 from gradestack.gates.verdicts import Decision, Flips, Verdict, begin_verdict
 from gradestack.jsonio.values import dumps, loads
 from gradestack.model import replace
-from gradestack.outcome.earlier import age_of, flaw_of, is_baseline
+from gradestack.outcome.earlier import age_of, flaw_of, is_baseline, no_earlier_run
 from gradestack.regular_files import open_regular
 from gradestack.report import Report, is_run, load_report
 from gradestack.rows.packed import rows_file
@@ -104,12 +104,9 @@ class Baselines:
         """
         report = self._reports[gate.baseline]
         if report is None:
-            run = f"no earlier complete run of {suite.name}"
-            if gate.baseline == LATEST:
-                run += " whose gates passed"
-            why = f"{run} to compare with"
+            run = no_earlier_run(suite.name, has_passed=gate.baseline == LATEST)
             verdict = begin_verdict(gate, metric_key=gate.grader)
-            verdict.conclude_without_data("pass", why)
+            verdict.conclude_without_data("pass", f"{run} to compare with")
             return verdict
         try:
             name = gate.baseline

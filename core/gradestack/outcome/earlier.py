@@ -55,8 +55,14 @@ def find_previous(path: Path) -> tuple[Path, Path]:
         with suppress(DataError):  # damaged: no run to compare with
             if is_baseline(load_report(run), suite, also_failed=False):
                 return run, latest
-    what = f"no earlier complete run of the suite {suite!r} whose gates passed"
+    what = no_earlier_run(str(suite), has_passed=True)
     raise DataError(f"{latest}: {what} in {folder}; name both runs: compare BEFORE AFTER")
+
+
+def no_earlier_run(suite: str, *, has_passed: bool) -> str:
+    """Return that there is no earlier run of a suite, or none whose gates passed."""
+    run = f"no earlier complete run of the suite {suite!r}"
+    return f"{run} whose gates passed" if has_passed else run
 
 
 def _runs_below(folder: Path) -> Iterator[Path]:

@@ -26,6 +26,7 @@ from gradestack.jsonio.values import JsonProblem, compact, loads
 from gradestack.model import Sample
 from gradestack.records import RecordReader
 from gradestack.regular_files import open_regular
+from gradestack.report import header_of
 from gradestack.suites.document import yaml_data
 
 _HEAD = 64 * 1024
@@ -137,6 +138,9 @@ def _explain(beginning: Beginning, readers: Mapping[str, type[Reader]]) -> Recog
     if _is_suite(beginning):
         command = shlex.join(["gradestack", "run", str(path)])
         return Recognition(None, command=f"try: {command}")
+    if header_of(path.parent):
+        command = shlex.join(["gradestack", "grade", str(path.parent)])
+        return Recognition(None, command=f"it is a part of a finished run; try: {command}")
     objects = _objects_in(beginning.values)
     if not objects:
         objects = _objects_in([ask_reader(loads, beginning.text)])

@@ -227,8 +227,8 @@ def test_the_latest_is_the_newest_complete_run_of_the_suite_beside_this_one(run,
     code, printed, _ = run(two_in_three, "first", gate)
     assert code == 0
     assert (
-        "Warning: gate exact not worse than latest by 0.15: no earlier complete run of suite "
-        "whose gates" in printed
+        "Warning: gate exact not worse than latest by 0.15: no earlier complete run of "
+        "the suite 'suite' whose gates" in printed
     )
     run(lambda task: True, "other", suite="other")
     assert run(two_in_three, "second", gate)[2]["actual"] == 0.0

@@ -70,7 +70,7 @@ def results(report: Report) -> str:
     is_letta = summary["headline"]["letta"]
     for gate in report.gates:
         notes += gate_lines(gate, apart=is_letta, over_runs=bool(runs))
-    notes += _bad_record_lines(summary["bad_records"])
+    notes += _bad_record_lines(summary["bad_records"], total)
     notes += report.header.get("notes", ())
     warnings = [*summary["warnings"], *report.header.get("warnings", ())]
     notes += [f"Warning: {warning}" for warning in warnings]
@@ -456,11 +456,11 @@ def _ends(low: float, high: float) -> str:
     return f"{low:.3f} to {high:.3f}"
 
 
-def _bad_record_lines(bad: Mapping[str, Any]) -> Iterable[str]:
-    """Yield a line with the count of bad records, and for each its position and reason."""
+def _bad_record_lines(bad: Mapping[str, Any], runs: int) -> Iterable[str]:
+    """Yield a line with the counts of bad records and runs, and each record's place and reason."""
     number = bad["count"]
     if number:
-        yield f"{counted(number, 'bad record')} left out:"
+        yield f"{counted(number, 'bad record')} left out, {counted(runs, 'run')} read:"
         for entry in bad["listed"][:_MOST_BAD_RECORDS]:
             position = entry["line"]
             if position is None:

@@ -17,6 +17,7 @@ from gradestack.errors import DataError
 from gradestack.grading.merging import Merged
 from gradestack.model import Status
 from gradestack.outcome.summary import AVERAGES, Evaluation, summarise
+from gradestack.output import counted
 from gradestack.report import HEADER, SUMMARY, Report
 from gradestack.rows.packed import create_rows
 from gradestack.rundir.place import Staging
@@ -42,7 +43,7 @@ def _list_runs(rows: Report, num_runs: int) -> list[Any]:
     runs_by_model: dict[str, set[Any]] = {}
     for row in rows.rows():
         if row["status"] != Status.MISSING:
-            model = row["model_name"] or "(unnamed)"
+            model = row["model_name"] or "without a name"
             runs_by_model.setdefault(model, set()).add(row["run"])
     all_runs = set().union(*runs_by_model.values())
     every_run = sorted(all_runs, key=_sort_key)
@@ -52,10 +53,13 @@ def _list_runs(rows: Report, num_runs: int) -> list[Any]:
             if run not in runs:
                 problems.append(f"model {model} lacks run {run}")
     if len(every_run) != num_runs or problems:
-        names = ["(unnamed)" if run is None else str(run) for run in every_run]
-        listed = ", ".join(names)
-        recorded = f"the recording holds {len(every_run)}: {listed}"
-        raise DataError(f"num_runs asks for {num_runs} run(s), {recorded}", *problems)
+        if every_run == [None]:
+            recorded = "and no record has the number of its run (`run`, `trial`)"
+        else:
+            names = ["no number" if run is None else str(run) for run in every_run]
+            recorded = f"the recording holds {len(every_run)}: {', '.join(names)}"
+        asked = counted(num_runs, "run")
+        raise DataError(f"num_runs asks for {asked}, {recorded}", *problems)
     return every_run
 
 

@@ -201,8 +201,11 @@ def grade_warnings(
     has_unreadable = any(count.unreadable for count in counts.values())
     unreadable = merged.bad - merged.bad_parts
     bad = f", {unreadable} of them unreadable" if has_unreadable else ""
+    total = merged.samples + unreadable * has_unreadable
     for (failed, required), keys in graders_by_loss.items():
-        yield f"{share_text(failed, required)} could not be graded by {', '.join(keys)}{bad}"
+        others = f" (not applicable: {total - required} more)" if total > required else ""
+        share = share_text(failed, required)
+        yield f"{share} could not be graded by {', '.join(keys)}{bad}{others}"
 
 
 def component_warnings(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -32,6 +33,7 @@ from gradestack.jsonio import (
     Range,
     compact,
     first_records,
+    is_number,
     loads,
     open_regular,
     path_steps,
@@ -40,7 +42,7 @@ from gradestack.jsonio import (
 from gradestack_plugins.readers import tables
 from gradestack_plugins.readers.chat import dialect
 from gradestack_plugins.readers.chat.calls import decoded
-from gradestack_plugins.readers.chat.cells import reader_of
+from gradestack_plugins.readers.chat.cells import BELOW, reader_of
 from gradestack_plugins.readers.chat.identity import stems
 from gradestack_plugins.readers.chat.layout import form_of
 from gradestack_plugins.readers.chat.looks import once_per_file
@@ -623,8 +625,20 @@ def _proposal(rows: Sequence[Mapping[str, Any]]) -> tuple[str, str, dict[str, st
     free = [name for name in columns.names if name not in known and name in texts]
     wanted = ("input", "text", "expected.text")[len(free) == 1 :]
     fields = [field for field in wanted if field not in columns.columns]
-    mapping = dict(zip(fields, free, strict=False)) if len(free) >= len(fields) else {}
-    return reason, _COMPARED, mapping
+    if len(free) >= len(fields):
+        return reason, _COMPARED, dict(zip(fields, free, strict=False))
+    scores = [name for name in columns.names if name not in known and _holds_scores(rows, name)]
+    if scores:
+        mapping = shlex.join(["--map", f"recorded.{scores[0]}={scores[0]}"])
+        return reason, f"to use a column of scores: {mapping}", None
+    return reason, _COMPARED, {}
+
+
+def _holds_scores(rows: Sequence[Mapping[str, Any]], name: str) -> bool:
+    """Return whether a column holds numbers, or texts of numbers, alone."""
+    cells = [BELOW["recorded"](row.get(name), name) for row in rows]
+    scores = [cell for cell in cells if cell is not None]
+    return bool(scores) and all(map(is_number, scores))
 
 
 def _is_plain(value: Any) -> bool:

@@ -72,7 +72,7 @@ def test_a_line_that_would_not_fit_into_memory(tmp_path, engine, reader):
     )
     assert outcome.returncode == 0, outcome.stderr
     assert "bytes long, more than 67,108,864 (limits.record_bytes)" in outcome.stdout
-    assert "1 bad record left out:\n  runs.jsonl:2: 31" in outcome.stdout
+    assert "1 bad record left out, " in outcome.stdout
     assert ids(tmp_path) == ["t0", "t2"]
 
 

@@ -345,7 +345,10 @@ def identified(sample: Sample, record: Any, location: str) -> Sample:
     """Return a sample with the id that stands at a place of its record, or that of its input."""
     value = _id_of_input(sample) if location == INPUT else _id_at(record, location)
     if value is None:
-        return replace(sample, remarks={**sample.remarks, ID_NOT_FOUND: sample.remarks.get(ID_NOT_FOUND, 0) + 1})
+        return replace(
+            sample,
+            remarks={**sample.remarks, ID_NOT_FOUND: sample.remarks.get(ID_NOT_FOUND, 0) + 1},
+        )
     source = sample.source
     return replace(
         sample,

@@ -169,9 +169,7 @@ class Redactor:
             return [self._redact_form(item, recorded) for item in value]
         return self.redact(value)
 
-    def redact_own(
-        self, value: JSON, kept: frozenset[str], *, has_fields: bool = False
-    ) -> Any:
+    def redact_own(self, value: JSON, kept: frozenset[str], *, has_fields: bool = False) -> Any:
         """Return a grade or a summary with the data's texts in it redacted.
 
         Its keys stay, unless they are names that were changed in the data.

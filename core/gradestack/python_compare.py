@@ -105,7 +105,7 @@ def compare(
         metrics = aggregators.metrics(report, name, figures)
         model = None if isinstance(run, Report) else _split(run)[1]
         with collected_seldom():
-            groups[index] = sides_of(report.only(subset), name, model, match, metrics, by)
+            groups[index] = sides_of(report.filter(subset), name, model, match, metrics, by)
     sides = _order_sides(groups, baseline)
     if figures is None:
         comparable, left_out = _comparable_figures(sides, aggregators)

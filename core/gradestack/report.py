@@ -200,14 +200,14 @@ class Report:
     header: Mapping[str, JSON]
     summary: Mapping[str, JSON]
     pages: tuple[Path, ...] = ()
-    held: IO[bytes] | None = attrs.field(
+    row_buffer: IO[bytes] | None = attrs.field(
         default=None, eq=False, repr=False
     )  # the rows of a run that wrote nothing
     registry: Any = attrs.field(default=None, eq=False, repr=False)
     """Where components come from, for reporters that show something of plugins."""
     shared: dict[str, Any] = attrs.field(factory=dict, eq=False, repr=False)
     """What reporters found of the run, for each other."""
-    told: list[str] = attrs.field(factory=list, eq=False, repr=False)
+    warnings: list[str] = attrs.field(factory=list, eq=False, repr=False)
     """What reporters have to say of its pages; they become warnings of the run."""
     temporary: Path | None = attrs.field(
         default=None, repr=False
@@ -372,8 +372,8 @@ class Report:
 
         ``name`` is what errors call the run.
         """
-        for number, place, line in self.lines(name=name):
-            yield place, self._decoded(_decode_graded, number, line)
+        for number, position, line in self.lines(name=name):
+            yield position, self._decoded(_decode_graded, number, line)
 
     def _decoded(self, decode: Decode, number: int, line: bytes) -> Any:
         try:
@@ -382,21 +382,21 @@ class Report:
             raise DataError(f"{self.rows_name}:{number}: {error}") from error
 
     def lines(
-        self, places: Iterable[tuple[int, int]] | None = None, name: str = ""
+        self, positions: Iterable[tuple[int, int]] | None = None, name: str = ""
     ) -> Iterator[tuple[int, int, bytes]]:
         """Yield number, first byte and bytes of the lines of results.jsonl that are not blank.
 
         Args:
-            places: Position (from 0) and first byte of rows; only these are read. Default: all, in
+            positions: Position (from 0) and first byte of rows; only these are read. Default: all, in
                 order.
-            name: What errors call the run; default: its place.
+            name: What errors call the run; default: its path.
 
         Raises:
             DataError: None were kept, or the file cannot be read.
         """
         if not self.has_rows:
             raise DataError(f"{name or self.path}: the run kept no rows (rows: none)")
-        return self._lines() if places is None else self._lines_at(places)
+        return self._lines() if positions is None else self._lines_at(positions)
 
     def row(self, number: int, line: bytes) -> Row:
         """Return the row a line holds; DataError: it holds none."""
@@ -422,15 +422,15 @@ class Report:
 
         DataError: it cannot be opened.
         """
-        if self.path is not None and self.held is None:
+        if self.path is not None and self.row_buffer is None:
             path = rows_file(self.path)
             with reading(path):
                 return open_rows(path)
-        if self.held is not None and self.held.closed:
+        if self.row_buffer is not None and self.row_buffer.closed:
             raise DataError("the report is closed: rows that were never written are gone")
-        return nullcontext(self.held or io.BytesIO())
+        return nullcontext(self.row_buffer or io.BytesIO())
 
-    def only(self, subset: Subset) -> Report:
+    def filter(self, subset: Subset) -> Report:
         """Return the report with the rows of a subset alone.
 
         Its summary stays that of the whole run.
@@ -438,7 +438,7 @@ class Report:
         if not subset:
             return self
         chosen: IO[bytes] = tempfile.SpooledTemporaryFile(_LARGEST_IN_MEMORY)  # noqa: SIM115
-        ids, facets, kept_rows, left_out = dict[str, None](), set[str](), 0, 0
+        ids, facets, row_count, left_out = dict[str, None](), set[str](), 0, 0
         for number, _, line in self.lines():
             fields = self._decoded(_decode_named, number, line).fields
             facets |= (fields.facet or {}).keys()
@@ -448,34 +448,34 @@ class Report:
                 continue
             ids[fields.id] = None
             chosen.write(line if line.endswith(b"\n") else line + b"\n")
-            kept_rows += 1
+            row_count += 1
         absent = not_found(subset, facets, ids)
-        if not kept_rows:
+        if not row_count:
             chosen.close()
             raise DataError(f"{self.path or self.name}: no run is left: {subset}", *absent)
-        entry = subset_entry(subset, kept_rows, left_out)
-        entry["said"] = [left_out_text(subset, kept_rows, left_out), *absent]
+        entry = subset_entry(subset, row_count, left_out)
+        entry["said"] = [left_out_text(subset, row_count, left_out), *absent]
         header = {**self.header, "subset": entry}
-        return attrs.evolve(self, held=chosen, header=header, shared={}).closing_itself()
+        return attrs.evolve(self, row_buffer=chosen, header=header, shared={}).closing_itself()
 
-    def apart(self) -> Report:
+    def copy(self) -> Report:
         """Return the same report with a header and a summary of its own.
 
         What is done to these changes nothing here.
         """
         header, summary = copy.deepcopy(self.header), copy.deepcopy(self.summary)
-        return attrs.evolve(self, header=header, summary=summary, told=[])
+        return attrs.evolve(self, header=header, summary=summary, warnings=[])
 
-    def _lines_at(self, places: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int, bytes]]:
+    def _lines_at(self, positions: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int, bytes]]:
         with self.open_rows() as file:
-            for position, place in places:
-                file.seek(place)
-                yield position + 1, place, whole_line(file)
+            for number, position in positions:
+                file.seek(position)
+                yield number + 1, position, whole_line(file)
 
     def _lines(self) -> Iterator[tuple[int, int, bytes]]:
         """Yield (line number, position, text) of each row; check the number of rows."""
         number = position = rows = 0
-        is_on_disk = self.path is not None and self.held is None
+        is_on_disk = self.path is not None and self.row_buffer is None
         with self.open_rows() as file:
             while True:
                 if not is_on_disk:
@@ -494,8 +494,8 @@ class Report:
 
     def close(self) -> None:
         """Let go of held rows; remove the report directory if it was a temporary one."""
-        if self.held is not None:
-            self.held.close()
+        if self.row_buffer is not None:
+            self.row_buffer.close()
         if self.temporary is not None:
             import shutil  # noqa: PLC0415 - only here
 
@@ -503,8 +503,8 @@ class Report:
 
     def closing_itself(self) -> Self:
         """Return itself; held rows are let go of when nobody has it any more."""
-        if self.held is not None:
-            weakref.finalize(self, self.held.close)
+        if self.row_buffer is not None:
+            weakref.finalize(self, self.row_buffer.close)
         return self
 
     def __enter__(self) -> Self:
@@ -571,12 +571,12 @@ class Reporter(Contract):
     """Writes pages or files from the report of a finished run. Same report, same bytes.
 
     Attributes:
-        beside: Patterns (``report_data/chunk-*.js``) of files that a page may have in a folder of
+        data_files: Patterns (``report_data/chunk-*.js``) of files that a page may have in a folder of
             its own; those that an earlier page has left there are removed.
     """
 
     contract: ClassVar[Kind] = "reporter"
-    beside: ClassVar[tuple[str, ...]] = ()
+    data_files: ClassVar[tuple[str, ...]] = ()
 
     @abc.abstractmethod
     def write(self, report: Report, out: Path) -> Iterable[Path]:
@@ -585,13 +585,13 @@ class Reporter(Contract):
         They are moved to where they belong.
         """
 
-    def comparison(self, found: Any, out: Path, registry: Any) -> Iterable[Path]:
+    def comparison(self, comparison: Any, out: Path, registry: Any) -> Iterable[Path]:
         """Write the page of a comparison into ``out`` and return the files written.
 
         None where it has no such page.
 
         Args:
-            found: The ``gradestack.Comparison``.
+            comparison: The ``gradestack.Comparison``.
             out: An empty directory.
             registry: Where what plugins show on pages comes from.
         """

@@ -79,7 +79,11 @@ def grade_suite(suite: Suite, options: RunOptions) -> Report:
         loop.execute(suite.engine.component)
         recorded = {"rows": RECORDED[suite.rows]}
         report = Report(
-            path=None, header=recorded, summary={}, held=recorder.file, registry=suite.registry
+            path=None,
+            header=recorded,
+            summary={},
+            row_buffer=recorder.file,
+            registry=suite.registry,
         )
         run_figures = RunFigures(suite, loop.merged, strict=options.strict)
         with limited(suite.limits._replace(record_bytes=None)):

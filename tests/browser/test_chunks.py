@@ -21,9 +21,9 @@ def opened(tab, fake, tmp_path):
     def write(rows=None, more=(), panels=(), **options):
         report = fake.make_report(rows or fake.realistic_rows(tasks=6, trials=2))
         buffer = io.BytesIO(
-            report.held.getvalue() + "".join(f"{dumps(row)}\n" for row in more).encode()
+            report.row_buffer.getvalue() + "".join(f"{dumps(row)}\n" for row in more).encode()
         )
-        report = with_panels(attrs.evolve(report, held=buffer), *panels)
+        report = with_panels(attrs.evolve(report, row_buffer=buffer), *panels)
         (path,) = HtmlReporter(**{"max_bytes": 0, "max_samples": 0, **options}).write(
             report, tmp_path
         )

@@ -70,7 +70,7 @@ def report(fake):
     texts = itertools.cycle(PAYLOADS)
     lines = "".join(f"{dumps(hostile(row, texts))}\n" for row in good.rows())
     summary, header = hostile(good.summary, texts), hostile(fake.HEADER, texts)
-    return attrs.evolve(good, summary=summary, header=header, held=io.BytesIO(lines.encode()))
+    return attrs.evolve(good, summary=summary, header=header, row_buffer=io.BytesIO(lines.encode()))
 
 
 @pytest.fixture

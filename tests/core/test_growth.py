@@ -94,7 +94,7 @@ def test_calls_of_a_sample_become_a_table_in_time_by_their_number():
             "predicted": {"calls": calls},
         }
         line = json.dumps({**record, "grade": {"state": "graded", "score": 1.0, "items": items}})
-        return Report(path=None, header={}, summary={}, held=io.BytesIO(line.encode()))
+        return Report(path=None, header={}, summary={}, row_buffer=io.BytesIO(line.encode()))
 
     runs = {size: row(size) for size in (2000, 4000)}
     assert runs[2000].table("calls")["matched"] == [*range(2000), *range(2000)]

@@ -124,7 +124,7 @@ class Pages(msgspec.Struct):
     """Reporter -> its error."""
     refused: dict[str, str] = {}
     """Reporter -> why it cannot write with what the suite gave it, such as a template."""
-    told: list[str] = []
+    warnings: list[str] = []
     """Warnings of reporters about their pages."""
     interrupted: bool = False
 
@@ -153,13 +153,13 @@ def write_pages(stages: Iterable[Stage], report: Report, out: Path) -> Pages:
                 text = error.line.removeprefix(f"{title} raised ")
             name = f"reporter {stage.name}"
             pages.broken[name] = text.replace(f"{out}/", "")
-    pages.told += dict.fromkeys(report.told)
+    pages.warnings += dict.fromkeys(report.warnings)
     return pages
 
 
 def _write_page(reporter: Reporter, report: Report, out: Path, title: str) -> list[Path]:
     """Let a reporter write its pages; return their paths relative to ``out``."""
-    with filling(out, reporter.beside) as folder, guarded(title):
+    with filling(out, reporter.data_files) as folder, guarded(title):
         return [page.relative_to(folder) for page in reporter.write(report, folder)]
 
 
@@ -201,7 +201,7 @@ def rewrite_pages(
                 reporter = _make_reporter(registry, name, options)
                 pages = _write_page(reporter, report, out, title)
             written += [out / page for page in pages]
-        for text in dict.fromkeys(report.told):
+        for text in dict.fromkeys(report.warnings):
             say(f"warning: {text}")
     return written
 
@@ -228,11 +228,11 @@ def with_broken_pages(summary: dict[str, Any], pages: Pages, *, strict: bool) ->
         warnings.append(f"{name} is broken, its page is missing: {text}")
     for name, text in sorted(pages.refused.items()):
         warnings.append(f"{name} has written no page: {text}")
-    warnings += pages.told
+    warnings += pages.warnings
     content = {**summary, "warnings": warnings}
     broken = {**pages.broken}
-    if strict and pages.told:
-        broken["panels"] = pages.told[0]
+    if strict and pages.warnings:
+        broken["panels"] = pages.warnings[0]
     if broken:
         known = summary.get("broken", {})
         content["broken"] = known | broken

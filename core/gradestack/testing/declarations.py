@@ -38,6 +38,7 @@ RENAMED = {
         "submission": "TextGrader as its base",
         "sums": "Grade.numbers",
     },
+    "reporter": {"beside": "data_files"},
 }
 """Contract -> words of earlier contracts -> what says it now."""
 

@@ -25,6 +25,8 @@ _NEW_NAMES = {
     "SECONDS_BETWEEN_LOOKS": "SECONDS_BETWEEN_POLLS",
 }
 """Names that ``gradestack`` had -> those it has."""
+_OF_REPORT = {"told": "warnings", "held": "row_buffer", "apart": "copy", "only": "filter"}
+"""Names that a ``Report`` had -> those it has, where it is called ``report``."""
 
 
 class Edit(NamedTuple):
@@ -113,7 +115,7 @@ class _Source:
 def _kinds_of(nodes: Iterable[ast.AST]) -> dict[str, str]:
     """Return the classes that derive from a contract, at one or several removes, and which."""
     classes = [node for node in nodes if isinstance(node, ast.ClassDef)]
-    kinds = {"Aggregator": "aggregator", "Grader": "grader"}
+    kinds = {"Aggregator": "aggregator", "Grader": "grader", "Reporter": "reporter"}
     for node in classes * 9:  # at so many removes
         for base in node.bases:
             name = ast.unparse(base).rpartition(".")[2]
@@ -130,6 +132,12 @@ def _list_changes(source: _Source, kinds: Mapping[str, str]) -> Iterator[Change]
                 if alias.name in _NEW_NAMES:
                     change = f"{alias.name} -> {_NEW_NAMES[alias.name]}; no rule does it"
                     yield Change(node.lineno, change, ())
+        if isinstance(node, ast.Attribute) and node.attr in _OF_REPORT:
+            if ast.unparse(node.value) == "report":
+                new = _OF_REPORT[node.attr]
+                end = source.end(node)
+                edit = Edit(end - len(node.attr), end, new)
+                yield Change(node.lineno, f"report.{node.attr} -> report.{new}", (edit,))
         if isinstance(node, ast.ClassDef) and node.name in kinds:
             yield from _changes_of_class(source, node, RENAMED[kinds[node.name]])
 

@@ -80,7 +80,7 @@ class HtmlReporter(Reporter):
     ``max_bytes`` are in ``report_data`` beside it, and the worst alone in it, too.
     """
 
-    beside: ClassVar[tuple[str, ...]] = BESIDE
+    data_files: ClassVar[tuple[str, ...]] = BESIDE
 
     max_samples: int = 500
     """Samples listed for reading without scripts, failures first.
@@ -137,7 +137,7 @@ class HtmlReporter(Reporter):
         filled = _panels_of(page, report, compared, with_pages=not is_comparison)
         shown, left_out = sheets.rendered(filled)
         left_out = (*left_out, *sheets.left_out_of_samples())
-        report.told.extend(left_out)
+        report.warnings.extend(left_out)
         context = self._context(env, report, page, chunks) | {
             "panels": [(panel, html, panel.placed.panel.place) for panel, html in shown],
             "warned": left_out,

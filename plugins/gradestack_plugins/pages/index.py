@@ -321,14 +321,14 @@ def index_of(report: Report, *, short: bool = False) -> RowIndex:
     grader = outcome_of(report)
     found = report.shared.get("index", (None, None, None, None))
     kept: RowIndex | None = (
-        found[3] if found[0] is report.held and found[1:3] == (report.path, grader) else None
+        found[3] if found[0] is report.row_buffer and found[1:3] == (report.path, grader) else None
     )
     if kept is None or (kept.short and not short):
         many = as_count(as_map(report.summary.get("metrics")).get("total"))
         keys, ordered = compared(report.header), len(declared_presets(report.header)) > 1
         given = (report.lines(), report.row, grader, () if short else keys, report.rows_name, many)
         kept = RowIndex.of(*given, ordered=ordered, short=short)
-        report.shared["index"] = (report.held, report.path, grader, kept)
+        report.shared["index"] = (report.row_buffer, report.path, grader, kept)
     return kept
 
 

@@ -61,7 +61,7 @@ def joined(comparison: Comparison, registry: Registry | None) -> Report:
     }
     header = {**reports[0].header, "notes": [], "inputs": inputs}
     return Report(
-        path=None, header=header, summary=summary, held=held, registry=registry
+        path=None, header=header, summary=summary, row_buffer=held, registry=registry
     ).closing_itself()
 
 

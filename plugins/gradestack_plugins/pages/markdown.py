@@ -107,7 +107,7 @@ class MarkdownReporter(Reporter):
         env.filters.update(FILTERS)
         report = with_first_models(report)
         page = page_of(report)
-        report.told.extend(page.panels.left_out)
+        report.warnings.extend(page.panels.left_out)
         context = self._context(report, page)
         ours = env.get_template(f"gradestack/{PAGE}").make_module(context)
         own_macros = None if self.templates is None else env.get_template(PAGE).make_module(context)

@@ -106,7 +106,7 @@ def fill_panels(offered: Panels, places: Sequence[str], about: Any) -> Filled:
     chosen = offered.at(*places)
     if not chosen:
         return Filled((), offered.left_out)
-    copied = about.apart() if isinstance(about, Report) else copy.deepcopy(about)
+    copied = about.copy() if isinstance(about, Report) else copy.deepcopy(about)
     filled, warnings = [], list(offered.left_out)
     for placed in chosen:
         try:

@@ -261,7 +261,7 @@ def show(
     report, subset = load_report(run_dir), Subset.read(**part)
     entries = _chosen(report, task, model)
     if subset:
-        chosen = report.only(subset)
+        chosen = report.filter(subset)
         names = {
             (entry.id, entry.run, entry.model) for entry in index_of(chosen, short=True).entries
         }

@@ -70,7 +70,7 @@ def _marked_run(report: Report, comparison: Any, mark: str) -> tuple[Report, Any
     ]
     file = io.BytesIO("".join(f"{dumps(row)}\n" for row in rows).encode("utf-8", "replace"))
     summary, data = (_marked(part, of_figures) for part in (report.summary, comparison))
-    return Report(path=None, header=report.header, summary=summary, held=file), data
+    return Report(path=None, header=report.header, summary=summary, row_buffer=file), data
 
 
 def check_panel(

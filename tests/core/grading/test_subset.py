@@ -22,10 +22,10 @@ def test_a_filter_is_asked_of_a_sample_and_of_its_row_alike(text, expected, tmp_
     assert Subset(filter=text).admits(Fields.of(sample)) is expected
     report = gradestack.grade([sample], graders={"one": lambda _: 1.0})
     if expected:
-        assert ids(report.only(Subset(filter=text))) == ["7"]
+        assert ids(report.filter(Subset(filter=text))) == ["7"]
     else:
         with pytest.raises(DataError, match="no run is left"):
-            report.only(Subset(filter=text))
+            report.filter(Subset(filter=text))
 
 
 @pytest.mark.parametrize(("text", "message"), DATA["refused"])

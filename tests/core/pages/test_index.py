@@ -26,7 +26,10 @@ ROW = DATA["row"]
 
 def report_of(*lines):
     return Report(
-        path=None, header={}, summary={}, held=io.BytesIO(b"".join(line + b"\n" for line in lines))
+        path=None,
+        header={},
+        summary={},
+        row_buffer=io.BytesIO(b"".join(line + b"\n" for line in lines)),
     )
 
 

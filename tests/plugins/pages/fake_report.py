@@ -420,7 +420,7 @@ HEADER: Row = DATA["header"]
 def make_report(rows: list[Row], **options: Any) -> Report:
     lines = "".join(f"{json.dumps(row)}\n" for row in rows)
     summary = loads(dumps(summary_of(rows, **options)))
-    return Report(path=None, header=HEADER, summary=summary, held=io.BytesIO(lines.encode()))
+    return Report(path=None, header=HEADER, summary=summary, row_buffer=io.BytesIO(lines.encode()))
 
 
 def realistic_rows(

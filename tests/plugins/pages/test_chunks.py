@@ -82,7 +82,7 @@ def rewritten(report, out, **options):
 
     Return the names of what is beside it.
     """
-    with filling(out, HtmlReporter.beside) as new:
+    with filling(out, HtmlReporter.data_files) as new:
         HtmlReporter(**options).write(report, new)
     return sorted(path.name for path in (out / "report_data").glob("*"))
 
@@ -134,8 +134,8 @@ def test_a_page_that_cannot_be_written_leaves_the_one_before(fake, tmp_path, mon
 
 def test_blank_lines_between_rows_are_none_of_them(fake):
     report = fake.make_report(fake.realistic_rows(tasks=2, trials=1))
-    lines = report.held.getvalue().splitlines(keepends=True)
-    odd = attrs.evolve(report, held=io.BytesIO(b"\n".join([lines[0], b"  \n", *lines[1:]])))
+    lines = report.row_buffer.getvalue().splitlines(keepends=True)
+    odd = attrs.evolve(report, row_buffer=io.BytesIO(b"\n".join([lines[0], b"  \n", *lines[1:]])))
     assert b"".join(pieces_of(report, 0, 9)) == b"".join(lines).rstrip(b"\n")
     assert b"".join(pieces_of(odd, 0, 9)) == b"".join(pieces_of(report, 0, 9))
     assert (

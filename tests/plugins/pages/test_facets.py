@@ -37,11 +37,11 @@ def test_samples_are_counted_by_value(fake):
     wanted = {"kind": kinds, "level": {"1": (2, 2, 0), "2": (1, 0, 1), "[1, null]": (1, 0, 0)}}
     report, mixed = fake.make_report(made), fake.make_report(made)
     assert counted(report) == wanted
-    text = mixed.held.getvalue()
+    text = mixed.row_buffer.getvalue()
     assert text.count(b'"\\u00e4"') == 3
-    mixed.held.truncate(0)
-    mixed.held.seek(0)
-    mixed.held.write(text.replace(b'"\\u00e4"', '"ä"'.encode(), 1))
+    mixed.row_buffer.truncate(0)
+    mixed.row_buffer.seek(0)
+    mixed.row_buffer.write(text.replace(b'"\\u00e4"', '"ä"'.encode(), 1))
     assert counted(mixed) == wanted
 
 

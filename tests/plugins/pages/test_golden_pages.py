@@ -16,7 +16,7 @@ SCREENS = data(__file__, "first_screens.yaml")
 
 def report_of_rows(rows, summary, header):
     buffer = io.BytesIO("".join(f"{dumps(row)}\n" for row in rows).encode())
-    return Report(path=None, header=header, summary=summary, held=buffer)
+    return Report(path=None, header=header, summary=summary, row_buffer=buffer)
 
 
 def declare_figure(path, better, unit):

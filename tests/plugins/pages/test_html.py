@@ -35,7 +35,7 @@ def test_hostile_texts_stay_texts(fake, html):
     rows = [hostile(row) for row in report.rows()]
     lines = "".join(f"{json.dumps(row)}\n" for row in rows)
     page = html(
-        attrs.evolve(report, summary=summary, header=header, held=io.BytesIO(lines.encode()))
+        attrs.evolve(report, summary=summary, header=header, row_buffer=io.BytesIO(lines.encode()))
     )
     assert '<script>alert("x")</script>' in page.text
     assert "{{ 7*7 }}{% raw %}" in page.text

@@ -74,7 +74,8 @@ def report_of(rows=ROWS, presets=PRESETS, outcome="own", **more):
     buffer = io.BytesIO(b"".join(lines))
     panel = Placed("other_tools", "tool_calls", other_tools)
     return with_panels(
-        Report(path=None, header={"components": components}, summary=summary, held=buffer), panel
+        Report(path=None, header={"components": components}, summary=summary, row_buffer=buffer),
+        panel,
     )
 
 

@@ -97,7 +97,7 @@ def meddling(report):
     """Change the report that was passed, its summary, header and messages."""
     report.summary["metrics"]["total"] = 10**6
     report.header["version"] = "changed"
-    report.told.append("changed")
+    report.warnings.append("changed")
     return [blocks.Words(f"index {id(index_of(report))}")]
 
 
@@ -160,8 +160,8 @@ def test_a_panel_that_cannot_be_loaded_costs_only_itself(report, html):
     missing = attrs.evolve(report(), shared={}, registry=Registry([plugin_of(*offered)]))
     html(missing)
     notice = "panel 'x' of plugin mine is left out: PluginError: panel 'x' of plugin mine"
-    assert missing.told[0].startswith(notice)
-    assert "cannot be loaded: ModuleNotFoundError" in missing.told[0]
+    assert missing.warnings[0].startswith(notice)
+    assert "cannot be loaded: ModuleNotFoundError" in missing.warnings[0]
 
 
 @pytest.mark.parametrize(
@@ -185,9 +185,9 @@ def test_parts_that_do_not_fit_are_refused(block):
 def test_a_panel_that_raises_no_exception_costs_only_itself(report, panel, html, place):
     made = report(panel("bare", place), panel("every_kind"))
     assert "panel-mine-every_kind" in html(made).values("id")
-    assert len(made.told) == 1
-    assert made.told[0].startswith("panel 'bare' of plugin mine is left out")
-    assert "Bare: mine alone (placed.py:" in made.told[0]
+    assert len(made.warnings) == 1
+    assert made.warnings[0].startswith("panel 'bare' of plugin mine is left out")
+    assert "Bare: mine alone (placed.py:" in made.warnings[0]
     with pytest.raises(KeyboardInterrupt):
         html(report(panel("stopped", place)))
 
@@ -197,7 +197,7 @@ def test_a_panel_cannot_change_the_run(report, panel, html):
     before = dumps([made.summary, made.header])
     page = html(made)
     assert dumps([made.summary, made.header]) == before
-    assert made.told == []
+    assert made.warnings == []
     assert f"index {id(index_of(made))}" in page.text
 
 
@@ -219,9 +219,9 @@ def test_pages_written_again_say_the_same(report, panel, tmp_path):
         pages.append([(tmp_path / name).read_bytes() for name in ("report.html", "report.md")])
         summary = {
             **made.summary,
-            "warnings": [*made.summary["warnings"], *dict.fromkeys(made.told)],
+            "warnings": [*made.summary["warnings"], *dict.fromkeys(made.warnings)],
         }
-        made = attrs.evolve(made, summary=summary, told=[])
+        made = attrs.evolve(made, summary=summary, warnings=[])
     assert pages[0] == pages[1]
 
 
@@ -375,5 +375,5 @@ def test_a_panel_of_an_earlier_contract_is_refused_with_todays_words():
 
 @pytest.mark.parametrize(("strict", "broken"), [(True, {"panels": "left out"}), (False, None)])
 def test_a_panel_that_is_left_out_breaks_a_strict_run(strict, broken):
-    checked = with_broken_pages({"warnings": []}, Pages(told=["left out"]), strict=strict)
+    checked = with_broken_pages({"warnings": []}, Pages(warnings=["left out"]), strict=strict)
     assert (checked.get("broken"), checked["warnings"]) == (broken, ["left out"])

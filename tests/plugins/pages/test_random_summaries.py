@@ -88,7 +88,7 @@ def test_pages_are_made_where_every_metric_failed(runs, family, tmp_path):
     for metrics in changed["metrics"]["aggregates"].values():
         for name in metrics:
             metrics[name] = {"error": "ValueError: nothing to compute"}
-    assert_pages(attrs.evolve(runs[family], summary=changed, shared={}, told=[]), tmp_path)
+    assert_pages(attrs.evolve(runs[family], summary=changed, shared={}, warnings=[]), tmp_path)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -100,5 +100,5 @@ def test_pages_are_made_of_any_summary(runs, family, seed, tmp_path):
         header = {**report.header, "rows": False}
     else:
         header = report.header
-    changed = attrs.evolve(report, summary=summary, header=header, shared={}, told=[])
+    changed = attrs.evolve(report, summary=summary, header=header, shared={}, warnings=[])
     assert_pages(changed, tmp_path)

@@ -16,7 +16,7 @@ from tests.golden.pages import check_golden_file
 def report_of(*rows):
     buffer = io.BytesIO("".join(f"{json.dumps(row)}\n" for row in rows).encode())
     return Report(
-        path=None, header={}, summary={"suite": "rail", "gates_passed": None}, held=buffer
+        path=None, header={}, summary={"suite": "rail", "gates_passed": None}, row_buffer=buffer
     )
 
 

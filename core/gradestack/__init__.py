@@ -13,9 +13,9 @@ The one import root, for users and authors of plugins; beside it ``gradestack.te
 from gradestack._version import __version__
 
 _NAMES = {
-    "api": "TextGrader Aggregator Contract Engine ExportSummary Exporter Extractor Figure Grader "
-    "GraderSummary Input Ratio "
-    "Inputs Program ProgramFigure ProgramInput ProgramRun Reader ResultT Shard valid_confidence",
+    "api": "TextGrader Contract Engine Extractor Grader Input Inputs Reader ResultT Shard",
+    "aggregator": "Aggregator Figure Ratio valid_confidence",
+    "exporter": "ExportSummary Exporter GraderSummary Program ProgramFigure ProgramInput ProgramRun",
     "cli.signals": "forward_termination",
     "copies.files": "shown_address",
     "declared": "Declarations which_is_better with_unit",

@@ -10,7 +10,8 @@ from typing import Any, get_args
 
 import msgspec
 
-from gradestack.api import Direction, Figure, Unit, declared_figure
+from gradestack.aggregator import Figure, declared_figure
+from gradestack.api import Direction, Unit
 from gradestack.jsonio.values import as_list, as_map, as_text
 
 _OPTIONAL = ("about", "divisor", "samples")

@@ -62,6 +62,8 @@ LAYERS = [
     "intervals",
     "grades",
     "api",
+    "aggregator",
+    "exporter",
     "installed",
     "registry",
     "interpreter",

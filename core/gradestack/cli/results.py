@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from gradestack.api import Figure
+from gradestack.aggregator import Figure
 from gradestack.declared import Declarations, which_is_better, with_unit
 from gradestack.gates.texts import gate_lines
 from gradestack.jsonio.values import as_list, as_map, as_number, as_text

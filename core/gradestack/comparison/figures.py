@@ -19,7 +19,7 @@ from typing import Any
 import attrs
 import msgspec
 
-from gradestack.api import Aggregator, has_sums
+from gradestack.aggregator import Aggregator
 from gradestack.comparison.paired import Difference, difference, mean_of
 from gradestack.comparison.problems import differing_parts
 from gradestack.comparison.sides import Failed, Side
@@ -433,7 +433,7 @@ def _compute(
     """
     aggregator, grades, rows = _grades_of_tasks(side, figures[0], tasks, failed)
     figures_of_all = compute_figures(aggregator, grades)
-    without_by_path = _leave_out_sums(aggregator, grades) if has_sums(aggregator) else {}
+    without_by_path = _leave_out_sums(aggregator, grades) if aggregator.has_sums else {}
     figures_by_task: dict[str, Fields] = {}
     computed = []
     for figure in figures:

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import msgspec
 
-from gradestack.api import Aggregator, Direction, Exporter, Inputs, has_sums
+from gradestack.api import Direction, Inputs
 from gradestack.errors import AUTHORED, LOCAL
 from gradestack.grading.subset import Subset
 from gradestack.hooks import Kind
 from gradestack.interpreter import Limits
 from gradestack.model import Grade
 from gradestack.table import Contribution, Wanted
+
+if TYPE_CHECKING:
+    from gradestack.aggregator import Aggregator
+    from gradestack.exporter import Exporter
 
 
 class Success(msgspec.Struct, frozen=True):
@@ -179,7 +183,7 @@ def needs_of_figures(
         aggregator: Aggregator = metric.stage.component
         parts[metric.of] |= dict.fromkeys(sorted(aggregator.keeps))
         names |= dict.fromkeys(aggregator.facets)
-        if has_sums(aggregator):
+        if aggregator.has_sums:
             contributions[metric.name] = (metric.of, aggregator.contribution)
     sorted_parts = {key: tuple(names_kept) for key, names_kept in parts.items()}
     return Wanted(parts=sorted_parts, contributions=contributions, facets=tuple(names))

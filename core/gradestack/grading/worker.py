@@ -10,11 +10,11 @@ import json
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from functools import partial
 from time import perf_counter
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import attrs
 
-from gradestack.api import Exporter, Shard
+from gradestack.api import Shard
 from gradestack.errors import DataError, PluginError, error_text, storage_failed
 from gradestack.grading.graders import Graded, Graders, begin_grading
 from gradestack.grading.merging import LISTED, Grades, ShardResult
@@ -26,6 +26,9 @@ from gradestack.grading.selection import Place, Selection, joined
 from gradestack.interpreter import Interruption, for_a_shard, in_progress
 from gradestack.model import BadRecord, Fault, Sample, Status, failed
 from gradestack.table import Columns
+
+if TYPE_CHECKING:
+    from gradestack.exporter import Exporter
 
 LARGEST_BLOCK = 64
 """Samples graded together at most: with their grades they fit into a core's second cache."""

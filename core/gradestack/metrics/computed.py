@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from gradestack.api import Aggregator, Figure, Ratio, declared_at, has_sums
+from gradestack.aggregator import Aggregator, Figure, Ratio, declared_at
 from gradestack.grades import Grades
 from gradestack.interpreter import ticking
 from gradestack.intervals import Interval, replace_ends
@@ -29,7 +29,7 @@ def select_grades(
     aggregator: Aggregator, table: Table, key: str, name: str, rows: Sequence[int] | None = None
 ) -> Grades:
     """Return one grader's grades with what they add to the sums of the metric of this name."""
-    numbers = table.contributions(name) if has_sums(aggregator) else None
+    numbers = table.contributions(name) if aggregator.has_sums else None
     return Grades(table, key, rows, numbers)
 
 

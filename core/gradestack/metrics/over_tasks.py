@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import sub
 from typing import Any
 
-from gradestack.api import Aggregator, Figure, declared_at
+from gradestack.aggregator import Aggregator, Figure, declared_at
 from gradestack.errors import suggest
 from gradestack.exact_sums import TaskNumbers
 from gradestack.grades import Grades

@@ -10,7 +10,7 @@ from typing import Any, BinaryIO
 import attrs
 import msgspec
 
-from gradestack.api import Exporter, ExportSummary, GraderSummary, Input
+from gradestack.api import Input
 from gradestack.copies.files import folder_of_runs
 from gradestack.errors import (
     ConfigError,
@@ -21,6 +21,7 @@ from gradestack.errors import (
     storage_failed,
     writing,
 )
+from gradestack.exporter import Exporter, ExportSummary, GraderSummary
 from gradestack.grading.plan import Stage, named_graders
 from gradestack.interpreter import collected_seldom
 from gradestack.metrics.counts import merge_counts

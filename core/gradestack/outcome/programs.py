@@ -11,8 +11,9 @@ from typing import Any
 
 import msgspec
 
-from gradestack.api import Input, Program, ProgramInput, ProgramRun
+from gradestack.api import Input
 from gradestack.errors import error_text, storage_failed
+from gradestack.exporter import Program, ProgramInput, ProgramRun
 from gradestack.gates.native import NativeFiles
 from gradestack.grading.merging import Merged
 from gradestack.grading.plan import Stage

@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 import attrs
 import msgspec
 
-from gradestack.api import Direction, declared_figure, direction_of
-from gradestack.api import Figure as DeclaredFigure
+from gradestack.aggregator import Figure as DeclaredFigure
+from gradestack.aggregator import declared_figure, direction_of
+from gradestack.api import Direction
 from gradestack.copies.files import local_path_of
 from gradestack.errors import hint_of
 from gradestack.gates.paths import split_key, split_path

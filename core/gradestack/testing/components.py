@@ -21,7 +21,8 @@ from typing import Any
 import msgspec
 from msgspec.structs import force_setattr
 
-from gradestack.api import Aggregator, Extractor, Grader, Input, Inputs, Reader
+from gradestack.aggregator import Aggregator
+from gradestack.api import Extractor, Grader, Input, Inputs, Reader
 from gradestack.errors import DataError, GradestackError, PluginError, error_text
 from gradestack.grades import Grades
 from gradestack.grading.graders import Graders, as_grade, begin_grading

@@ -17,7 +17,8 @@ from typing import Any
 
 import attrs
 
-from gradestack.api import Aggregator, Extractor, Grader
+from gradestack.aggregator import Aggregator
+from gradestack.api import Extractor, Grader
 from gradestack.errors import ConfigError, GradestackError, PluginError, suggest
 from gradestack.hooks import FUNCTIONS, Component
 from gradestack.interpreter import ticking

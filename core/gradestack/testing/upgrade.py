@@ -25,7 +25,12 @@ _NEW_NAMES = {
     "SECONDS_BETWEEN_LOOKS": "SECONDS_BETWEEN_POLLS",
 }
 """Names that ``gradestack`` had -> those it has."""
-_OF_REPORT = {"told": "warnings", "held": "row_buffer", "apart": "copy", "only": "filter"}
+_OF_REPORT = {
+    "report.told": "report.warnings",
+    "report.held": "report.row_buffer",
+    "report.apart": "report.copy",
+    "report.only": "report.filter",
+}
 """Names that a ``Report`` had -> those it has, where it is called ``report``."""
 
 
@@ -132,12 +137,10 @@ def _list_changes(source: _Source, kinds: Mapping[str, str]) -> Iterator[Change]
                 if alias.name in _NEW_NAMES:
                     change = f"{alias.name} -> {_NEW_NAMES[alias.name]}; no rule does it"
                     yield Change(node.lineno, change, ())
-        if isinstance(node, ast.Attribute) and node.attr in _OF_REPORT:
-            if ast.unparse(node.value) == "report":
-                new = _OF_REPORT[node.attr]
-                end = source.end(node)
-                edit = Edit(end - len(node.attr), end, new)
-                yield Change(node.lineno, f"report.{node.attr} -> report.{new}", (edit,))
+        if isinstance(node, ast.Attribute) and ast.unparse(node) in _OF_REPORT:
+            old, end = ast.unparse(node), source.end(node)
+            edit = Edit(source.start(node), end, _OF_REPORT[old])
+            yield Change(node.lineno, f"{old} -> {_OF_REPORT[old]}", (edit,))
         if isinstance(node, ast.ClassDef) and node.name in kinds:
             yield from _changes_of_class(source, node, RENAMED[kinds[node.name]])
 

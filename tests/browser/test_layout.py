@@ -73,7 +73,7 @@ def test_long_names_widen_no_page(tab, tmp_path, width):
     assert tab.run("document.querySelector('#calls tbody th').textContent") == LONG
     assert (
         tab.run("document.querySelector('.causes small').textContent")
-        == f"always {LONG[:79]}….{'p' * 50}"
+        == f"all {LONG[:79]}….{'p' * 50}"
     )
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from importlib.util import cache_from_source
 from itertools import chain
 from pathlib import Path
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any
 
 import attrs
@@ -61,8 +61,12 @@ _OURS = Path(gradestack_templates.__file__).parent
 class _Compiled(jinja2.FileSystemBytecodeCache):
     """Our templates compiled, which takes longer than to make most pages.
 
-    Kept where Python keeps its modules.
+    Kept in memory, and where Python keeps its modules.
     """
+
+    def __init__(self, directory: str, pattern: str) -> None:
+        super().__init__(directory, pattern)
+        self._codes: dict[tuple[str, str], CodeType] = {}
 
     @override
     def get_cache_key(self, name: str, filename: str | None = None) -> str:
@@ -70,7 +74,15 @@ class _Compiled(jinja2.FileSystemBytecodeCache):
         return super().get_cache_key(name, filename) if ours else ""
 
     @override
+    def load_bytecode(self, bucket: Bucket) -> None:
+        bucket.code = self._codes.get((bucket.key, bucket.checksum))
+        if bucket.code is None:
+            super().load_bytecode(bucket)
+
+    @override
     def dump_bytecode(self, bucket: Bucket) -> None:
+        if bucket.key and bucket.code is not None:
+            self._codes[bucket.key, bucket.checksum] = bucket.code
         if bucket.key and not sys.dont_write_bytecode:
             with contextlib.suppress(OSError):
                 Path(self.directory).mkdir(parents=True, exist_ok=True)

@@ -32,7 +32,7 @@ from gradestack_plugins.pages import jsonview
 from gradestack_plugins.pages.draw import Shape
 from gradestack_plugins.pages.environment import environment
 from gradestack_plugins.pages.figures import words_of
-from gradestack_plugins.pages.index import Names, RowEntry, index_of, shown_entry, verdict
+from gradestack_plugins.pages.index import Names, RowEntry, index_of, shown_entry, verdict, worst
 from gradestack_plugins.pages.rows import rows_at
 from gradestack_plugins.pages.sample import (
     call_name,
@@ -230,12 +230,12 @@ def _context(entry: RowEntry, row: Row) -> dict[str, Any]:
 
 _WIDTHS = 40, 120
 """Columns at least and at most; very wide lines are hard to read."""
-_MOST_LISTED = 200
+_MOST_LISTED, _MOST_WORST = 200, 10
 
 
 @click.command(epilog="Example: gradestack show out refund-2")
 @click.argument("run_dir")
-@click.argument("task")
+@click.argument("task", required=False)
 @click.option("--model", metavar="NAME", help="Show only runs of this model.")
 @click.option(
     "--all", "every", is_flag=True, help="Show all trials of the task [default: list them]."
@@ -251,12 +251,12 @@ _MOST_LISTED = 200
 )
 @click.option("--full", is_flag=True, help="Do not shorten texts.")
 def show(
-    run_dir: str, task: str, *, model: str | None, every: bool, full: bool, **part: Any
+    run_dir: str, task: str | None, *, model: str | None, every: bool, full: bool, **part: Any
 ) -> None:
     """Show one run of RUN_DIR: its calls against the expected ones, grades, reasons and messages.
 
     TASK is the id of a task, or TASK.TRIAL for one of its runs. If a task has several runs, they
-    are listed.
+    are listed. Without TASK the ten worst runs are listed.
     """
     report, subset = load_report(run_dir), Subset.read(**part)
     entries = _chosen(report, task, model)
@@ -269,8 +269,11 @@ def show(
             click.echo(terminal_line(sentence), err=True)
         entries = [entry for entry in entries if (entry.id, entry.run, entry.model) in names]
         if not entries:
-            raise ConfigError(f"no sample of task {task!r} is left: {subset}")
-    if len(entries) > 1 and not every:
+            whose = "" if task is None else f" of task {task!r}"
+            raise ConfigError(f"no sample{whose} is left: {subset}")
+    if task is None:
+        entries = worst(entries, _MOST_WORST)
+    if (len(entries) > 1 or task is None) and not every:
         _list(task, entries, words_of(report.summary))
         return
     terminal, (least, most) = Console(), _WIDTHS
@@ -281,14 +284,28 @@ def show(
         click.echo(f"\n{text}" if number else text, nl=False, color=colour)
 
 
-def _chosen(report: Report, task: str, model: str | None) -> list[RowEntry]:
-    """Return the samples of a task, of one trial where one is named.
-
-    A task of the whole name goes first.
-    """
+def _chosen(report: Report, task: str | None, model: str | None) -> list[RowEntry]:
+    """Return the runs of a task, or all; of a model where one is named."""
     if not report.has_rows:
         report.lines()  # raises, and says why
     entries = index_of(report, short=True).entries
+    chosen = entries if task is None else _runs_of_task(report, task, entries)
+    models = list(dict.fromkeys(entry.model for entry in chosen))
+    if model is not None and model not in models:
+        whose = "the evaluation" if task is None else f"task {task!r}"
+        msg = (
+            f"{whose} has no sample of model {model!r}{suggest(model, models)}; there "
+            f"are: {_listed(models)}"
+        )
+        raise ConfigError(msg)
+    return [entry for entry in chosen if model in (None, entry.model)]
+
+
+def _runs_of_task(report: Report, task: str, entries: Sequence[RowEntry]) -> list[RowEntry]:
+    """Return the runs of a task, of one trial where one is named.
+
+    A task of the whole name goes first.
+    """
     stem, dot, trial = task.rpartition(".")
     whole_name, part = map(Names().__getitem__, (task, stem))
     names = (task, f"{part}.{trial}")  # either half may hold dots
@@ -307,14 +324,7 @@ def _chosen(report: Report, task: str, model: str | None) -> list[RowEntry]:
             f"; there are {len(ids):,}: {_listed(list(ids))}" if ids else "; it has no samples"
         )
         raise ConfigError(f"no task {task!r} in {report.path}{near}")
-    models = list(dict.fromkeys(entry.model for entry in chosen))
-    if model is not None and model not in models:
-        msg = (
-            f"task {task!r} has no sample of model {model!r}{suggest(model, models)}; there "
-            f"are: {_listed(models)}"
-        )
-        raise ConfigError(msg)
-    return [entry for entry in chosen if model in (None, entry.model)]
+    return chosen
 
 
 def _listed(names: Sequence[str], most: int = 8) -> str:
@@ -322,7 +332,7 @@ def _listed(names: Sequence[str], most: int = 8) -> str:
     return ", ".join(shown) + (", …" if len(names) > most else "")
 
 
-def _list(task: str, entries: Sequence[RowEntry], words: Mapping[str, str]) -> None:
+def _list(task: str | None, entries: Sequence[RowEntry], words: Mapping[str, str]) -> None:
     """Print a line for each of several samples, then how to see one."""
     lines = []
     for entry in entries[:_MOST_LISTED]:
@@ -336,6 +346,9 @@ def _list(task: str, entries: Sequence[RowEntry], words: Mapping[str, str]) -> N
         click.echo(terminal_line("  ".join(columns).rstrip()))
     if len(entries) > _MOST_LISTED:
         click.echo(f"and {len(entries) - _MOST_LISTED:,} more")
+    if task is None:
+        click.echo("The worst runs; to see one: gradestack show RUN_DIR TASK.TRIAL")
+        return
     several = (
         "--model NAME"
         if len({entry.model for entry in entries}) > 1

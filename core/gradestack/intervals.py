@@ -419,10 +419,9 @@ def ratio_interval(
 ) -> Interval:
     """Compute the interval of a ratio of sums over tasks, for ``summary.json``.
 
-    ``tasks`` are divisor and dividend of a task -> how many tasks have them: the figure is the sum
-    of the dividends over that of the divisors, in which a task that adds nothing to the divisor has
-    no part. ``n`` is the number of samples, by default the divisor; the rest is as for
-    ``interval``.
+    ``tasks`` are divisor and dividend of a task -> how many tasks have them. The figure is the sum
+    of the dividends over that of the divisors. A task that adds nothing to the divisor has no part
+    in it. ``n`` is the number of samples, by default the divisor; the rest is as for ``interval``.
     """
     parts = {cell: times for cell, times in tasks.items() if cell[0]}
     divisor = sum(int(cell[0]) * times for cell, times in parts.items())

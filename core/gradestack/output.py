@@ -98,9 +98,9 @@ def terminal_line(text: object) -> str:
     r"""Return a text as one line that a terminal or CI log shows and does not obey.
 
     Line ends, control characters (so ANSI sequences), characters that hide or reorder others and
-    lone surrogates are escaped as in a Python string, and so is what a CI system takes for a
-    command: ``::`` at the beginning of the line, ``##[`` and the like (``##vso[``) anywhere. All
-    else stays, so a line that was made safe stays as it is.
+    lone surrogates are escaped as in a Python string. So is what a CI system takes for a command:
+    ``::`` at the beginning of the line, ``##[`` and the like (``##vso[``) anywhere. All else stays,
+    so a line that was made safe stays as it is.
 
     >>> print(terminal_line("m\n::error::x"))
     m\n::error::x

@@ -144,8 +144,8 @@ def run(
     """Run a suite and return its report.
 
     Args:
-        suite: Path of a YAML file, or its content as a mapping (paths in it are then taken from the
-            working directory); or a report, of which the rows are graded again.
+        suite: Path of a YAML file, its content as a mapping, or a report whose rows are graded
+            again. Paths in a mapping are taken from the working directory.
         cached: A recorded letta-evals (or gradestack) report directory to grade instead of the
             suite's target.
         **options: Those of ``RunArguments``.
@@ -301,12 +301,11 @@ def grade_files(
     ``paths`` are files or directories, all of one format: ``reader``, by default recognised.
     ``graders`` are names of installed ones or ``FILE.py:NAME``; by default those of ``stack``, and
     that is by default the format's own. ``columns`` says which column or path each field stands in,
-    for the reader ``records``, which it stands for as well; ``{"id": PLACE}`` alone is for any
-    reader, as ``ids`` is: the field or path of the task id, or ``input`` for those made of the
-    first question and the tools. ``records`` is the path to the list of records in one JSON
-    document.
-    ``dataset`` is a file with expectations, joined by id; ``profile`` is ``documented`` (default)
-    or ``upstream``. All other options are those of ``run``.
+    and selects the reader ``records``. ``{"id": PLACE}`` alone is for any reader. ``ids`` is the
+    field or path of the task id, or ``input`` for ids made of the first question and the tools.
+    ``records`` is the path to the list of records in one JSON document. ``dataset`` is a file with
+    expectations, joined by id; ``profile`` is ``documented`` (default) or ``upstream``. All other
+    options are those of ``run``.
 
     Raises:
         ConfigError: Options or output that are wrong.
@@ -466,9 +465,9 @@ def grade(
     """Grade samples held in memory (or made one by one) and return the report.
 
     Args:
-        samples: ``Sample`` objects, or mappings in the form of the ``jsonl`` format
-            (``{"id": ..., "expected": ..., "predicted": ...}``); or a data frame (of pandas, polars
-            or pyarrow), which is read as the reader ``records`` reads a table.
+        samples: ``Sample`` objects, or mappings in the form of the ``jsonl`` format (``{"id": ...,
+            "expected": ..., "predicted": ...}``). A data frame (of pandas, polars or pyarrow) is
+            read as the reader ``records`` reads a table.
         graders: Names, objects, classes without options, functions of a sample, or
             ``FILE.py:NAME``; in a list, the key of each is its name. The first is the main one,
             whose grade stands as the row's own. Default: those that a file of these samples would
@@ -683,10 +682,10 @@ def figures(
     Args:
         metrics: Aggregators by key: ``{"mean": {}}``,
             ``{"k": {"kind": "pass_hat_k", "trials": 4}}``; without a kind the key is one.
-        rows: Task, run, model and ``Grade`` (or a score) of every sample, as tuples or as mappings
-            with the keys ``task``, ``run``, ``model``, ``grade``, and ``cluster`` where that is not
-            the task, and ``facets``; run and model may be None. Of several rows of one task, model
-            and named run the last counts.
+        rows: Task, run, model and ``Grade`` (or a score) of every sample: a tuple, or a mapping
+            with these four as keys. A mapping may have ``facets``, and ``cluster`` where that is
+            not the task. Run and model may be None. Of several rows of one task, model and named
+            run the last counts.
         registry: Plugins to use; default: all installed ones.
 
     Returns:

@@ -143,10 +143,9 @@ class Adk(DocumentReader):
 
     Snake or camel case.
 
-    An eval set (``eval_cases``) is a data set: a sample per case, with what the user says and, by
-    turn, the calls that are expected (``tool_uses``, or those in ``invocation_events``); nothing in
-    it was made by an agent. A case without ``intermediate_data`` in any turn has unknown expected
-    calls.
+    An eval set (``eval_cases``) is a data set: a sample per case, with what the user says. It has
+    the calls expected by turn (``tool_uses``, or those in ``invocation_events``); nothing in it was
+    made by an agent. A case without ``intermediate_data`` in any turn has unknown expected calls.
     ``final_session_state`` is the expected state, the last final response the expected text.
 
     A result (``eval_case_results``) has a sample per case and run: calls, results and answers of

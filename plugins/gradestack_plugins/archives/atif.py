@@ -131,8 +131,8 @@ class Atif(DocumentReader):
     Continuations and sub-agents in files below the folder of a document are read with it, and not
     by themselves; other references are counted. Of a trial of Harbor the id is the task's, the run
     its name, rewards are recorded. A trial that ended in an exception without a reward is a failed
-    run with reward 0, as Harbor's mean takes it, also where its ``result.json`` has no trajectory
-    beside it.
+    run with reward 0, as Harbor's mean takes it. That holds without a trajectory beside its
+    ``result.json``, too.
     """
 
     example_file = "agent/trajectory.json"

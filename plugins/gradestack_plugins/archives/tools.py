@@ -297,8 +297,8 @@ class DeepEval(DocumentReader):
 
     Keys are in camel or in snake case; a file holds a document, a list of test cases, or one a
     line. A sample per test case: the id is ``name``, calls are ``toolsCalled``, executed where they
-    have an ``output``; expected are ``expectedTools`` (the arguments of a tool without parameters
-    are not compared) and ``expectedOutput``. ``success`` and the scores of ``metricsData`` are
+    have an ``output``. Expected are ``expectedTools`` and ``expectedOutput``; the arguments of a
+    tool without parameters are not compared. ``success`` and the scores of ``metricsData`` are
     recorded; a metric that failed is a remark. Conversational test cases have their calls in
     ``turns``. Of a traced case without ``toolsCalled`` calls, model and usage are those of the
     trace's spans. Else the model is that of the run's ``hyperparameters``.

@@ -39,12 +39,12 @@ class BfclCategories(Aggregator):
     mean of the categories has none, as they are no sample of categories. Of several models
     ``models`` holds the same for each.
 
-    ``groups`` are the leaderboard's: ``non_live`` is the mean of simple (itself the mean of its
-    languages), multiple, parallel and parallel_multiple; ``live`` that of its four categories,
-    weighed by their entries; ``irrelevance``, ``multi_turn`` and ``agentic`` (the mean of web
-    search and memory) are means. ``groups.overall = (non_live + live + irrelevance + 3 multi_turn +
-    4 agentic) / 10``, where every category is there. ``lacking`` names the categories that a group
-    is without; its mean is over the others, where the leaderboard takes 0 for them.
+    ``groups`` are the leaderboard's. ``non_live`` is the mean of simple (itself the mean of its
+    languages), multiple, parallel and parallel_multiple. ``live`` is the mean of its four
+    categories, weighed by their entries. ``irrelevance``, ``multi_turn`` and ``agentic`` (of web
+    search and memory) are plain means. ``groups.overall = (non_live + live + irrelevance + 3
+    multi_turn + 4 agentic) / 10``, where every category is there. ``lacking`` names the categories
+    that a group is without; its mean is over the others, where the leaderboard takes 0 for them.
 
     Source: generate_leaderboard_csv of bfcl-eval 2026.3.23.
     """

@@ -126,7 +126,7 @@ class DeepFabric(Grader):
 
     - ``tool_selection``: the called tool is the expected one (exact text)
     - ``parameter_accuracy``: every required argument is there and every known argument is of its
-      declared type, by the schema of the tool that was *called*; values are not compared, arguments
+      declared type, by the schema of the tool that was *called*. Values are not compared, arguments
       the schema does not know are ignored
     - ``execution_success``: tool_selection and parameter_accuracy
     - ``response_quality``: 0.0; the share of the expected tools that were called under

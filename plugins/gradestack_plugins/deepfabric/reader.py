@@ -115,15 +115,15 @@ class DeepFabricReader(RecordReader):
 
     Without a dataset, every line holds both: ``{"id"?, "sample": RECORD, "recorded": REPLY}``, or a
     record that carries its reply under ``recorded`` or ``response``. With one, the files hold
-    replies (bare, or under those keys), joined to the dataset's rows by id or by line; samples come
-    in the dataset's order, a row without a reply as a missing sample, a reply without a row as a
-    bad record.
+    replies (bare, or under those keys), joined to the dataset's rows by id or by line. Samples come
+    in the dataset's order. A row without a reply is a missing sample, a reply without a row a bad
+    record.
 
-    A record that breaks a rule of the format, tools that cannot be converted, a failed inference
-    and a reply that cannot be processed each give a *failed* sample with the fault code
-    ``processing_error``; what is known of the ground truth stays on it. A line that is not JSON is
-    a bad record. ``id`` (of the line, the record, or its metadata) names the sample, else its
-    zero-based row does.
+    Four things give a *failed* sample with the fault code ``processing_error``: a record that
+    breaks a rule of the format, tools that cannot be converted, a failed inference, a reply that
+    cannot be processed. The known ground truth stays on it. A line that is not JSON is a bad
+    record. ``id`` (of the line, the record, or its metadata) names the sample, else its zero-based
+    row does.
     """
 
     example_file = "results.json"

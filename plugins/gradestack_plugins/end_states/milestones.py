@@ -313,9 +313,9 @@ class Milestones(Grader):
     ``edges`` (pairs of numbers; each after the one before it where there are none), ``minefields``
     and ``minefield_edges``. Milestones are laid over snapshots so that the sum of similarities is
     greatest, in any order the edges allow, never going back. A milestone's similarity is the
-    geometric mean of its constraints'; tables it says nothing of must be as they were at the
-    milestones it comes after (guardrails, which are 1 or 0 and outside the root). Without
-    milestones their mean is 1, without minefields 0.
+    geometric mean of its constraints'. Tables it says nothing of must be as they were at the
+    milestones it comes after; these guardrails are 1 or 0 and outside the root. Without milestones
+    their mean is 1, without minefields 0.
 
     This is ToolSandbox's rule; columns are compared exactly where nothing else is said. ``items``
     are the milestones and minefields with the snapshot each was laid over. What is not of this

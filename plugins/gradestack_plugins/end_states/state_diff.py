@@ -377,9 +377,9 @@ class StateDiff(Grader):
         score = kept / assertions
 
     The assertions are those of agent-diff, in the reference (``expected.state``: ``assertions``,
-    ``strict``, ``ignore_fields``) or in the options: ``diff_type`` ``added``, ``removed``,
-    ``changed`` or ``unchanged`` rows of a table (``entity``) that keep ``where``, as many as
-    ``expected_count`` says (at least one; of ``unchanged`` none). A changed row's
+    ``strict``, ``ignore_fields``) or in the options. ``diff_type`` names ``added``, ``removed``,
+    ``changed`` or ``unchanged`` rows of a table (``entity``) that keep ``where``. There must be as
+    many as ``expected_count`` says, by default at least one; of ``unchanged`` none. A changed row's
     ``expected_changes`` say from what to what; with ``strict`` nothing else of it may have changed,
     but for ignored fields.
 

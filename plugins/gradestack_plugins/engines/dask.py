@@ -22,10 +22,9 @@ class Dask(Engine):
     """Runs shards on the workers of a dask cluster and yields their results in shard order.
 
     The data and the report directory are on a path that all machines see under the same name: only
-    the shards' places and finished results cross the network. A worker that is lost costs the
-    shards it was at, which the scheduler gives to others; a record that ends its workers is found
-    and reported as a failed sample. Results are the same as with any other engine. Needs the extra
-    ``dask``.
+    the shards' places and finished results cross the network. A lost worker costs the shards it was
+    at; the scheduler gives them to others. A record that ends its workers is found and reported as
+    a failed sample. Results are the same as with any other engine. Needs the extra ``dask``.
 
     Attributes:
         address: The scheduler's address, such as ``tcp://10.0.0.1:8786``; without it a cluster is

@@ -51,8 +51,8 @@ class Auto(Engine):
     Same results.
 
     An input of 64 MiB or more is spread over processes from the start. A smaller one is begun in
-    this process; when the time it has taken so far says that the rest takes half a second or more,
-    processes are started for the rest.
+    this process. Processes are started for the rest when the time so far says that the rest takes
+    half a second or more.
 
     Attributes:
         workers: The most processes; default: the cores this process may use. With 1 none is

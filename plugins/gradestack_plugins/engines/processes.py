@@ -407,9 +407,9 @@ _STILLBORN = 3
 class Processes(Engine):
     """Runs shards on several processes and yields their results in shard order.
 
-    When a process dies (killed, out of memory, a crash in native code), the shard it was at is done
-    again, by a new one; in a shard that was lost twice the record that ends its process is found by
-    halving and reported as a failed sample. Results are the same as with any other engine.
+    When a process dies (killed, out of memory, a crash in native code), a new one does its shard
+    again. In a shard that was lost twice, halving finds the record that ends its process. It is
+    reported as a failed sample. Results are the same as with any other engine.
 
     Attributes:
         workers: Number of processes; default: the cores this process may use, and no more than

@@ -144,7 +144,7 @@ class Pattern(Extractor):
     The newest message it matches anywhere counts. By default the text of ``group`` of the first
     match, 0 being the whole match; with ``search_all`` all matches of that message, joined by a
     space. A pattern with several groups gives one tuple per match there, of which ``group`` is the
-    element, counted from zero; a pattern with one group gives that group, one without groups the
+    element, counted from zero. A pattern with one group gives that group, one without groups the
     whole match. A group that takes no part in the match is "".
 
     A pattern that backtracks without end costs its grade, which takes too long

@@ -96,8 +96,8 @@ class InspectLogs(RecordReader):
     """Reads logs of inspect_ai: ``.eval`` archives, also with samples in pieces, and JSON.
 
     One sample per sample and epoch: ``id`` its id, ``run`` its epoch, ``model`` the task's.
-    ``recorded`` holds the score of each scorer by its name, C as 1, P as 0.5, I and N as 0, of
-    scorers of several values by ``SCORER.NAME``, and ``explanations`` what they say of it.
+    ``recorded`` holds the score of each scorer by its name, C as 1, P as 0.5, I and N as 0. Scorers
+    of several values have them by ``SCORER.NAME``; ``explanations`` holds their texts.
     ``expected.text`` is the target where there is one; ``state`` the store; ``usage`` that of all
     models together, input with what a cache has. Tools are those of the first request. A sample
     that ended in an error is a failed one, one that a limit ended says so in ``ended``.

@@ -127,7 +127,7 @@ class Calibrated(IntervalAggregator):
     can be trusted.
 
     Of the labelled samples n11 are passed by judge and people, n10 by the judge alone, n01 by
-    people alone, n00 by neither; p is the judge's share of passes over all it graded.
+    people alone, n00 by neither. p is the judge's share of passes over all it graded.
 
     - ``rate`` corrects p by labels of this run; for a judge that says pass or fail this is
       prediction-powered inference with the best weight. Right also where samples were picked for
@@ -136,8 +136,8 @@ class Calibrated(IntervalAggregator):
       where Se + Sp <= 1; interval of Lang and Reiczigel
     - ``raw`` = p, which nothing corrects; Se = n11 / (n11 + n01), Sp = n00 / (n00 + n10), agreement
       with people
-    - of k votes on a sample, of which c pass it, ``self_consistency`` is the mean share of pairs
-      that agree, ``noise`` the standard deviation that the share of passes has at one vote a sample
+    - ``self_consistency``: of k votes on a sample c pass it; the mean share of pairs of votes that
+      agree. ``noise``: the standard deviation of the share of passes at one vote a sample
 
     ``uncalibrated`` says why figures do not count, where labels are below the floor: gates on them
     then fail.

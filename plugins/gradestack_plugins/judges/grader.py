@@ -250,9 +250,9 @@ class JudgedByRubric(LabelledJudge):
     ``pass`` and every required criterion's value >= ``pass``.
 
     Without more than half of the votes valid the grade is failed, with the code most invalid ones
-    have: ``not_judged``, ``refused``, ``filtered``, ``truncated``, ``tool_calls``, ``malformed``
-    (the whole reply, in one fence or none, is not JSON of the schema), ``wrong_check``. It is
-    failed as ``unclear`` where the verdict on a criterion is.
+    have. Codes are ``not_judged``, ``refused``, ``filtered``, ``truncated``, ``tool_calls``,
+    ``wrong_check``, and ``malformed``: the whole reply, in one fence or none, is not JSON of the
+    schema. It is failed as ``unclear`` where the verdict on a criterion is.
 
     Counts are ``votes``, those that are valid, and ``votes_passed``, those that alone would pass
     the sample. A criterion worth less than 1 is a reason ``not_fulfilled``. ``label`` is the
@@ -465,7 +465,7 @@ class LettaJudge(LabelledJudge):
     """A model's score of the submission by a rubric, as letta-evals suites write it.
 
     The model is asked for ``score`` and ``rationale``, as JSON. A score is a number in [0, 1] in a
-    whole reply (in one fence or none); else the grade is failed with the codes of ``judged``,
+    whole reply, in one fence or none. Else the grade is failed with the codes of ``judged``,
     ``malformed`` for anything else. A missing reply is ``not_judged``.
 
     Attributes:

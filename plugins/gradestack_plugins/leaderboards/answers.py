@@ -96,8 +96,8 @@ class StableToolBench(RunReader):
     """Reads StableToolBench: converted answers, and the pass rates of its evaluator, by query.
 
     Of a converted answer the steps below each other are the run; of several steps behind one the
-    last is taken. ``Finish`` is the answer, no call. Of pass rates the verdict is ``passed``: at
-    least as many judgements that it passed as that it failed are a pass; ``solved`` is the mean of
+    last is taken. ``Finish`` is the answer, no call. Of pass rates the verdict is ``passed``: a
+    pass has at least as many judgements that it passed as that it failed. ``solved`` is the mean of
     the judgements (``Unsure`` is a half).
     """
 

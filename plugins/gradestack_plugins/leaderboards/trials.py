@@ -127,10 +127,9 @@ class McpMark(VerdictReader):
     """Reads results of MCPMark: runs by name of a model in ``MODEL/TASK.json``, runs of all models
     in ``TASK.json``, or ``meta.json`` of a run.
 
-    The id is the task's, ``run`` the name of the run (``run-1``). A run that other tasks of the
-    same model and service have and one has not, or that is null, is a run that failed, as the
-    benchmark's aggregator counts it. ``messages.json`` beside ``meta.json`` is the conversation of
-    that run.
+    The id is the task's, ``run`` the name of the run (``run-1``). A run that is null, or that only
+    other tasks of the same model and service have, is a run that failed, as the benchmark's
+    aggregator counts it. ``messages.json`` beside ``meta.json`` is the conversation of that run.
     """
 
     version = "1"

@@ -49,7 +49,7 @@ class LettaDataset(RecordReader):
     The id is ``sample_id`` or ``id``, else the row's number, counted from 0.
 
     CSV: a cell of ``input`` that is a JSON list of texts is a list of turns, and then
-    ``ground_truth`` may be one too; cells of the other columns hold JSON objects; an empty cell is
+    ``ground_truth`` may be one too. Cells of the other columns hold JSON objects; an empty cell is
     no value. Quotes that do not match end the run.
     """
 

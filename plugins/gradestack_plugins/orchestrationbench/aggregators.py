@@ -298,7 +298,7 @@ class OrchestrationBenchFigures(IntervalAggregator):
     mismatches / errors, errors = all three together.
 
     ``fc`` = (name + key + value) / 3: trial -> file (rounded to 4 digits) -> plain mean over the
-    files that have a graded pair; ``fc_upper_bound`` with the best a judge could make of undecided
+    files that have a graded pair. ``fc_upper_bound`` takes the best a judge could make of undecided
     values.
 
     ``plan`` is pooled over the trials of a file, then the plain mean over files. With failure = sum

@@ -61,16 +61,16 @@ class OrchestrationBench(PartlyJudged):
 
     Values only a judge could tell equal count as not matching, and ``value_upper_bound`` has the
     best a judge could give. With ``judgements`` the model ``judge`` is asked about them, a request
-    for each step, in words of our own: it sees the gold turns before the step, the tools, and what
+    for each step, in words of our own. It sees the gold turns before the step, the tools, and what
     is left over on both sides. A reply counts whole, in one fence or none, if it has every argument
     and adds up. What has no verdict stays undecided, with a reason: ``not_judged`` or another code
     of ``judged``.
 
     plan = sum of step scores / gold plans; a plan that is absent or cannot be read is one zero. Per
     graph similarity = 1 - distance / (nodes + edges of both), step score = 0.5 structural + 0.5
-    component similarity. Distance is the graph edit distance with insertions and deletions at 1,
-    free edge substitution, and for component nodes 0 / status weight / agent weight / 1 when
-    nothing / the status / the agent / both differ; the weights are the reader's, else 0.5 and 0.8.
+    component similarity. Distance is the graph edit distance with insertions and deletions at 1 and
+    free edge substitution. For component nodes it is 0 / status weight / agent weight / 1 when
+    nothing / the status / the agent / both differ. The weights are the reader's, else 0.5 and 0.8.
     Both graphs read ``depends_on``, else ``depend_on``; what is malformed counts as empty.
     """
 

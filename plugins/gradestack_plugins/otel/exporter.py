@@ -32,13 +32,12 @@ class OtelEvaluation(Exporter):
     """Writes ``otel_evaluation.jsonl``: OTLP JSON Lines of logs, a line per sample.
 
     An event is ``gen_ai.evaluation.result`` with ``gen_ai.evaluation.name`` (key of the grader),
-    ``.score.value`` of what was graded, ``.score.label`` (the grade's label, else its verdict:
-    ``pass`` or ``fail``), ``.explanation`` (its rationale), and of failed grades ``error.type``
-    (code of the fault). Skipped and missing grades have none; the first line counts them, as
-    attributes of its resource: ``gradestack.KEY.skipped``. An event belongs to the recorded trace
-    and span, where their ids are those of OpenTelemetry, and names the recorded response and
-    session; ``gradestack.sample.id``, ``.model`` and ``.run`` name its sample. It has no time, so
-    that equal runs give equal bytes.
+    ``.score.value`` and ``.explanation`` (the rationale). ``.score.label`` is the grade's label,
+    else its verdict: ``pass`` or ``fail``. Failed grades have ``error.type`` (code of the fault).
+    Skipped and missing grades have none; the first line counts them, as attributes of its resource:
+    ``gradestack.KEY.skipped``. An event belongs to the recorded trace and span, where their ids are
+    those of OpenTelemetry, and names the recorded response and session; ``gradestack.sample.id``,
+    ``.model`` and ``.run`` name its sample. It has no time, so that equal runs give equal bytes.
     """
 
     version: ClassVar[str] = "1"

@@ -107,10 +107,10 @@ class MlflowTraces(RecordReader):
     One sample per trace: ``id`` the trace's. Answers are the spans of type ``CHAT_MODEL`` or
     ``LLM``, without any the root; calls those in their outputs, executed by the spans of type
     ``TOOL``, matched in order by name. ``recorded`` holds feedback by its name (true and ``yes``
-    are 1, false and ``no`` 0), the latest of several that is still valid, ``explanations`` what it
-    says; ``expected`` the expectations ``expected_tool_calls`` and ``expected_response``, others
-    are remarked. The session of a trace is its cluster; tags of the user and the trace's name are
-    facets.
+    are 1, false and ``no`` 0), the latest of several that is still valid. ``explanations`` holds
+    its texts. ``expected`` holds the expectations ``expected_tool_calls`` and
+    ``expected_response``; others are remarked. The session of a trace is its cluster; tags of the
+    user and the trace's name are facets.
     """
 
     example_file = "traces.json"

@@ -106,11 +106,11 @@ class Traces(RecordReader):
 
     One sample per trace, or per session with ``unit: session``. Each span has its own dialect:
     GenAI conventions (current ones, and those whose messages are events or log records),
-    OpenInference, Traceloop, ADK. Calls are those that answers make, in the order of spans; an
-    execution of a tool gives its result to its call, by the call's id or else by name and order,
-    and is a call of its own where no answer made it. Usage is summed over answers, each once. A
-    trace without answer and execution is left out and counted. A trace whose root ended in an error
-    is a failed run.
+    OpenInference, Traceloop, ADK. Calls are those that answers make, in the order of spans. An
+    execution of a tool gives its result to its call, by the call's id or else by name and order. It
+    is a call of its own where no answer made it. Usage is summed over answers, each once. A trace
+    without answer and execution is left out and counted. A trace whose root ended in an error is a
+    failed run.
     """
 
     example_file = "traces.json"

@@ -91,10 +91,10 @@ class OpenAILogs(ChatLogs):
     """Reads OpenAI chat messages in all their wrappings, and Responses.
 
     A record is an object with ``messages`` (fine-tuning lines, requests), a list of messages, a
-    request with its response (also as the ``body`` of either, as batches have it), an answer alone,
-    or a Responses object; a file holds one a line, a list of them, or one. A list of messages or of
-    items is one conversation. Results belong to the call of their id; one without id to the oldest
-    unanswered call of its name. Several choices are runs of one task.
+    request with its response, an answer alone, or a Responses object. Request and response may be
+    the ``body`` of either, as batches have it. A file holds one record a line, a list of them, or
+    one. A list of messages or of items is one conversation. Results belong to the call of their id;
+    one without id to the oldest unanswered call of its name. Several choices are runs of one task.
     """
 
     example_file = "log.jsonl"
@@ -188,7 +188,7 @@ class AnthropicLogs(ChatLogs):
     Requests with or without their answer, answers alone, batch requests and results.
 
     A record is an object with ``messages``, a list of messages, a request with its response, or an
-    answer; a file holds one a line, a list of them, or one. Calls are the blocks ``tool_use``,
+    answer. A file holds one a line, a list of them, or one. Calls are the blocks ``tool_use``,
     ``server_tool_use`` and ``mcp_tool_use``; their results are found by ``tool_use_id``, and
     whether they are errors is said by the format.
     """

@@ -39,11 +39,10 @@ class JsonLines(RecordReader):
     ``forbidden``, ``state``). Calls are ``{"name", "arguments"}`` or in OpenAI's form; arguments
     are an object or JSON text, also under ``args``, ``input`` or ``parameters``. Without
     ``predicted``, calls and answer are taken from ``messages``, of whatever dialect each of them
-    is. The form has versions; the key ``version`` is optional and means 1 when absent. Version 2
-    differs in that ``null`` as the arguments of an expected call means that they are not compared,
-    and in that details of calls made that are of another kind than the form's, and unknown keys of
-    expected calls, are refused, not left out. The JSON Schema is printed by
-    ``gradestack schema sample``.
+    is. The form has versions; the key ``version`` is optional and means 1 when absent. In version
+    2, ``null`` as the arguments of an expected call means that they are not compared. Details of
+    calls made that are of another kind than the form's, and unknown keys of expected calls, are
+    refused there, not left out. The JSON Schema is printed by ``gradestack schema sample``.
     """
 
     example_file = "runs.jsonl"

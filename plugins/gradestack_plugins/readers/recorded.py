@@ -57,11 +57,11 @@ class Recorded(Grader):
     be graded again.
 
     With ``metric`` the grade of that key counts, or a score recorded under that name. Without it
-    that is decided once, before grading, by the first 1,000 records of each input: the metric of
-    the grader's own key if the recording has it, else the only one there is; where there are
-    several, one must be named. Of recordings whose grades have no names it is ``grade``, the
-    gate's. A sample whose recording lacks the metric is skipped; where its own ``grade`` is an
-    error, it is failed for every metric it lacks.
+    the first 1,000 records of each input decide, once, before grading. The metric of the grader's
+    own key is taken if the recording has it, else the only one there is. Where there are several,
+    one must be named. Of recordings whose grades have no names it is ``grade``, the gate's. A
+    sample whose recording lacks the metric is skipped; where its own ``grade`` is an error, it is
+    failed for every metric it lacks.
 
     A run that ended in an error is graded by the verdict or score on its own record (reason
     ``run_error``); without one, and in a letta-evals recording, it is failed. So is the grade of a

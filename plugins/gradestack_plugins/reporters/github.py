@@ -27,8 +27,8 @@ class GithubReporter(Reporter):
 
     ``annotations.txt`` to print, ``step_summary.md`` for its summary.
 
-    Annotations are the gates that failed and the worst samples that are no success, ten in all;
-    everything else is in the summary, which is the Markdown report with fewer samples. They are
+    Annotations are the gates that failed and the worst samples that are no success, ten in all.
+    Everything else is in the summary, which is the Markdown report with fewer samples. They are
     files, so that nothing but the step that prints them gives commands to the system.
     """
 

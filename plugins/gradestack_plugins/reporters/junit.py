@@ -40,11 +40,11 @@ class JunitReporter(Reporter):
 
     A suite of tests per grader, and one of the gates.
 
-    A test case is one run of one task. It fails when it does not pass by the grader's verdict (its
-    own, else a score of 1 or more, or of 0 and less where lower ones are better; where neither are,
-    it passes), with the reasons; a failed or missing grade is an error, a skipped one is skipped.
-    Properties of a suite are the grader's figures. Of more than ``max_cases`` only those that did
-    not pass are listed, and how many did.
+    A test case is one run of one task. It fails, with the reasons, when it does not pass by the
+    grader's verdict. Without a verdict it passes at a score of 1 or more, or of 0 and less where
+    lower ones are better; where neither are, it passes. A failed or missing grade is an error, a
+    skipped one is skipped. Properties of a suite are the grader's figures. Of more than
+    ``max_cases`` only those that did not pass are listed, and how many did.
     """
 
     max_cases: int = 20_000

@@ -122,8 +122,8 @@ class ClaudeCode(RunReader):
     last is read. Sub-agents are runs of their own, SESSION/AGENT, in the cluster of their session
     and among the children of its run. Lines that the program wrote by itself (summaries, meta
     lines, errors of the API) are left out. The ``result`` lines of stream-json give cost and time.
-    Where a session was resumed in a new file that also holds its history, the file whose messages
-    all stand in the other is left out, and an answer's usage counts once.
+    A session resumed in a new file may stand there with its history. The file whose messages all
+    stand in the other is then left out, and an answer's usage counts once.
     """
 
     example_file = "~/.claude/projects/PROJECT/SESSION.jsonl"

@@ -201,16 +201,16 @@ class Stability(IntervalAggregator):
     - entropy H = -sum p log2 p over the values present; normalised H / log2 |Y|
     - flip rate = #(y_r != y_(r-1)) / (runs - 1); a single run has none
 
-    k are the runs asked for, at least those recorded or lost; |Y| is the size of the label set, one
-    more for a task that holds a value outside it (all such values count as ``invalid``).
+    k are the runs asked for, at least those recorded or lost. |Y| is the size of the label set, one
+    more for a task that holds a value outside it. All such values count as ``invalid``.
 
-    Every metric is the arithmetic mean over the tasks processed, those with runs and a gold label:
-    ``stability_at_k``, ``mean_consistency_at_k``, ``stable_and_correct_rate``,
+    Every metric is the arithmetic mean over the tasks processed, those with runs and a gold label.
+    They are ``stability_at_k``, ``mean_consistency_at_k``, ``stable_and_correct_rate``,
     ``stable_but_wrong_rate``, ``mode_correct_rate``, ``mean_accuracy_across_runs``,
-    ``mean_entropy``, ``mean_normalized_entropy``, ``mean_flip_rate``; some again per gold label,
-    ``..._gold_LABEL``. ``coverage = n_items_processed / n_items_total``, the tasks of the dataset;
-    those outside it are left out. An interval that leaves out one task at a time stands beside each
-    mean. Of several models ``models`` has the figures of each.
+    ``mean_entropy``, ``mean_normalized_entropy`` and ``mean_flip_rate``. Some stand again per gold
+    label, as ``..._gold_LABEL``. ``coverage = n_items_processed / n_items_total``, the tasks of the
+    dataset; those outside it are left out. An interval that leaves out one task at a time stands
+    beside each mean. Of several models ``models`` has the figures of each.
 
     ``k`` is the number of runs of a task where all have as many; else ``warnings`` says them.
 

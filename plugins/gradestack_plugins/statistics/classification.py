@@ -295,7 +295,7 @@ class Classification(IntervalAggregator):
     The label set is, in this order: the option ``labels``; what the grades declare
     (``metadata.label_set.labels``); else every label seen, sorted. A prediction outside it, or
     without a label, is counted in a predicted-only column named ``invalid`` and is wrong
-    everywhere; a gold label outside it is left out of the matrix and counted in ``n_unknown_gold``.
+    everywhere. A gold label outside it is left out of the matrix and counted in ``n_unknown_gold``.
     A class that is itself called ``invalid`` (in the label set given, or among the gold labels) is
     a class like any other, and the column is then ``(invalid)``.
 

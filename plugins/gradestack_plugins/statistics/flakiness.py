@@ -33,8 +33,8 @@ class Flakiness(IntervalAggregator):
       ``never`` the others
     - ``within_variance`` = mean of c (k - c) / (k (k - 1))
     - ``icc`` = (MSB - MSW) / (MSB + (n0 - 1) MSW), from the one-way analysis of variance of runs by
-      task, n0 the mean number of runs (less their spread where they differ): how much alike runs of
-      one task are
+      task. It says how much alike runs of one task are; n0 is the mean number of runs, less their
+      spread where they differ
     - ``design_effect`` = 1 + (runs per task - 1) icc, and ``worth`` = runs / design_effect: so many
       independent samples
 

@@ -59,7 +59,7 @@ class ParquetReporter(Reporter):
     Tables of figures and rows with typed columns, for frames and `gradestack query`.
 
     Row groups have 65,536 rows, counted over the whole run in input order, and are compressed by
-    zstd: equal runs and versions of pyarrow give equal bytes, whatever the engine, the number of
+    zstd. Equal runs and versions of pyarrow give equal bytes, whatever the engine, the number of
     workers and the cut into shards.
     """
 

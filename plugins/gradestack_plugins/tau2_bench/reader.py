@@ -121,7 +121,7 @@ class Tau2(RecordReader):
 
     One sample per simulation: ``id`` is ``task_id`` as text, ``run`` is ``trial``, ``model`` the
     agent's model. ``calls`` are the tool calls of all messages, those of the user's simulator with
-    ``requestor: user``, each with its result; ``expected.calls`` the actions of the task, where
+    ``requestor: user``, each with its result. ``expected.calls`` are the actions of the task;
     arguments that ``compare_args`` leaves out may be anything. ``recorded`` holds ``reward``,
     ``db_match`` and, of each list of checks, the share that is met; ``ended`` and the facet
     ``termination_reason`` say how it ended. A simulation that ended by ``infrastructure_error`` or

@@ -69,14 +69,14 @@ class TauPartial(Grader):
       ``ignore_calls`` names tools that do not count here; ``no_expected: skip`` leaves such samples
       ungraded.
 
-    Samples of other readers are graded from their calls and expected calls; without an
-    expected-calls reference they are skipped, and so is every run whose calls were not recorded or
+    Samples of other readers are graded from their calls and expected calls. Those without an
+    expected-calls reference are skipped, and so is every run whose calls were not recorded or
     cannot be read.
 
     Each item of a grade is an expected call: ``id`` its index, ``gold`` its tool, ``label`` the
-    same tool when it was called, ``parts.argument_similarity`` in that case only, ``metadata.call``
-    the index of the best call made or null. Its reasons stand in the item and, with those of the
-    others, in the grade.
+    same tool when it was called. ``parts.argument_similarity`` is there in that case only;
+    ``metadata.call`` is the index of the best call made or null. Its reasons stand in the item and,
+    with those of the others, in the grade.
 
     Attributes:
         name_weight: Credit for calling the right tool.

@@ -25,10 +25,10 @@ class Combined(Grader):
     """Weighted mean of other graders' scores: sum(weight x score) / sum(weight), between 0 and 1.
 
     ``of`` names graders of the suite by key, each with its weight: ``{calls: 2, success: 1}``.
-    Their scores are shares of which more is better. Where one of them has no grade there is no
-    mean: it is missing or failed if that is, and skipped, with the part it lacks, if that is; under
-    ``skipped: leave_out`` the mean is that of the other parts. The sample passes where the mean is
-    at least ``pass_at``. An item for each part has its score and its reasons.
+    Their scores are shares of which more is better. Where one of them is missing or failed, so is
+    the mean. Where one is skipped, the mean is skipped, with the part it lacks; under ``skipped:
+    leave_out`` it is the mean of the other parts. The sample passes where the mean is at least
+    ``pass_at``. An item for each part has its score and its reasons.
     """
 
     metrics = ("mean",)

@@ -321,10 +321,10 @@ class OneOf(TextGrader):
     """1.0 when the submission equals one of several texts once white space is stripped from the
     ends, else 0.0.
 
-    The accepted texts are ``values`` where given. Else they are the reference's: a reference that
-    is a JSON list gives its items (items that are no text as their JSON), with ``separator`` a text
-    gives its pieces, any other text is the only one. An empty reference, or one with no item, gives
-    0.0. A sample without reference is skipped.
+    The accepted texts are ``values`` where given. Else they are the reference's. A JSON list gives
+    its items, those that are no text as their JSON. With ``separator`` a text gives its pieces; any
+    other text is the only one. An empty reference, or one with no item, gives 0.0. A sample without
+    reference is skipped.
 
     Attributes:
         values: Accepted texts, for all samples.

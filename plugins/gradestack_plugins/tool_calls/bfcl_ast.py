@@ -45,14 +45,14 @@ class BfclAst(Grader):
     """Score 1 where the calls are right by the rules of BFCL's AST checker, else 0 with its error
     type; in {0, 1}.
 
-    A call is right when its name is that of the tool, every required argument is there, every
+    A call is right when its name is that of the tool and every required argument is there. Every
     argument is known to the tool and to the possible answers, of the declared type (or of the
-    answers' own) and one of the allowed values, texts without blanks, punctuation and case; and
-    when every argument left out has ``""`` among its possible answers. There must be as many calls
-    as are expected. ``simple``: one tool; ``multiple``: one expected call; else ``parallel``,
-    where every expected call has to have a call of its own that fits it. BFCL's program gives each
-    the first one left that fits, so that a broad answer can take the call a narrow one needs: that
-    rule is the preset ``bfcl/ast`` of ``tool_calls``.
+    answers' own). It is one of the allowed values, where texts are compared without blanks,
+    punctuation and case. Every argument left out has ``""`` among its possible answers. There must
+    be as many calls as are expected. ``simple``: one tool; ``multiple``: one expected call; else
+    ``parallel``, where every expected call has to have a call of its own that fits it. BFCL's
+    program gives each the first one left that fits, so that a broad answer can take the call a
+    narrow one needs. That rule is the preset ``bfcl/ast`` of ``tool_calls``.
 
     Where no call is expected (irrelevance) any call that can be decoded is wrong; in a category of
     relevance any is right. An answer with a call in no known form is one that was not decoded. A

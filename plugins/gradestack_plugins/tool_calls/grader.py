@@ -79,10 +79,10 @@ class ToolCalls(Grader):
     matched with s = 1 and no call is left over. Everything is worked out in whole numbers and
     rounded once, so that ties are ties.
 
-    ``preset`` names a published rule instead, which is then followed to the letter: what its
-    program says, including where it raises (failed) and where it cannot be told what is expected
-    (skipped, ``not_expressible``). Alternatives: the list with the best
-    score, its index in ``metadata.alternative``.
+    ``preset`` names a published rule instead, which is then followed to the letter. Where its
+    program raises, the grade is failed; where it cannot be told what is expected, it is skipped
+    (``not_expressible``). Alternatives: the list with the best score, its index in
+    ``metadata.alternative``.
 
     Skipped: ``no_reference``, ``calls_not_recorded``, ``execution_not_recorded``
     (``count: executed``), ``no_turns`` (``unit: turn``), ``nothing_to_match`` (``empty``). Failed:

@@ -45,7 +45,7 @@ class CallRepeats(Grader):
     of up to ``period`` calls made at least ``loop`` times in a row: one call, or two in turns, and
     so on. ``counts`` has ``calls``, ``distinct``, ``repeats`` (identical to the call before),
     ``longest`` (the longest run of identical calls), and ``loops`` with ``looped``, the calls
-    within one; reasons name each loop and how often it went round. Skipped without recorded calls,
+    within one. Reasons name each loop and how often it went round. Skipped without recorded calls,
     without any, and for the run of a sub-agent.
 
     Attributes:

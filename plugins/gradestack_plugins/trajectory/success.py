@@ -67,10 +67,10 @@ class ToolSuccess(Grader):
     by the table ``errors@1``: JSON with ``success: false``, ``error``, ``status: failed`` or an
     HTTP status of 400 to 599, and text that begins as an error does. Each reason names the rule.
     ``not_errors`` and ``errors`` go before the table. Of shells the exit code decides where the
-    format does not: 2 and above is an error, and 1 is unless the last command is one of grep,
-    egrep, fgrep, zgrep, rg, ag, ack, diff, cmp, test, [, [[, find, pgrep, which, command, type
-    and expr. It is read from ``exit_code`` or ``returncode`` of the result or of its ``metadata``,
-    or from the first or last line ("Exit code: 1").
+    format does not. 2 and above is an error. So is 1, unless the last command is one of grep,
+    egrep, fgrep, zgrep, rg, ag, ack, diff, cmp, test, [, [[, find, pgrep, which, command, type and
+    expr. It is read from ``exit_code`` or ``returncode`` of the result or of its ``metadata``, or
+    from the first or last line ("Exit code: 1").
 
     ``counts`` has ``calls``, each state (``ok``, ``error``, ``denied``, ``not_run``, ``unknown``),
     ``retried`` (errors after which the same tool was called again) and ``recovered`` (errors after

@@ -221,10 +221,10 @@ class ToolPolicy(Grader):
     speaks; without a conversation the check is left out. Skipped without recorded calls, and
     without any check.
 
-    Presets are the rules of other tools, with the options they have: ``deepeval/tool_permission``
-    (``allow``, ``deny``; names exactly, the share of calls), ``waza/tool_constraint`` (``expect``,
-    ``deny``; expressions that occur, case ignored, arguments ``/command``, ``/path``, ``/skill``),
-    ``promptfoo/step-count`` (``calls``, or one glob in ``per_tool``).
+    Presets are the rules of other tools, with the options they have. ``deepeval/tool_permission``
+    takes ``allow`` and ``deny``: exact names, the share of calls. ``waza/tool_constraint`` takes
+    ``expect`` and ``deny``: expressions that occur, case ignored, with the arguments ``/command``,
+    ``/path`` and ``/skill``. ``promptfoo/step-count`` takes ``calls``, or one glob in ``per_tool``.
 
     Attributes:
         allow: Patterns of which each call fits one; null: all are allowed.

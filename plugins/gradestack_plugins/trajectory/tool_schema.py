@@ -62,9 +62,9 @@ class ToolSchema(Grader):
     A call is valid when the run had a tool of its name and the arguments keep the tool's JSON
     Schema; a tool without a schema takes anything. ``violating`` calls break a keyword of it,
     ``unknown_tool`` ones name a tool the run did not have, ``undecodable`` ones have arguments that
-    are no object. Calls of a tool whose schema is no JSON Schema, or asks for what is not done here
-    (other documents, patterns that look around), or takes too much time or memory to check by, are
-    ``unchecked`` and in neither number. Of several tools of one name any may take the call.
+    are no object. Some calls are ``unchecked`` and in neither number. Their tool's schema is no
+    JSON Schema, takes too much time or memory, or asks for what is not done here: other documents,
+    patterns that look around. Of several tools of one name any may take the call.
 
     Dialects are told by ``$schema``, 2020-12 by default. Nothing is fetched or opened, patterns
     take linear time. ``counts`` also has ``violation:KEYWORD`` for each keyword, ``items`` the same

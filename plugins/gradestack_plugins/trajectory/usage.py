@@ -37,12 +37,12 @@ class RunUsage(Grader):
     """The amounts a run took: figures, no verdict, so that more is neither better nor worse.
 
     ``parts`` has ``steps`` (answers of the model in the conversation), ``turns`` (of the user),
-    ``calls`` that were made and ``executed_calls``, and what was recorded of ``requests``,
+    ``calls`` that were made and ``executed_calls``. Where they are recorded it has ``requests``,
     ``input_tokens`` (cached ones included), ``cached_input_tokens``, ``cache_write_tokens``,
     ``output_tokens`` (reasoning included), ``reasoning_tokens``, ``cost_usd``, ``seconds`` and
-    ``first_token_seconds``; ``NAME_per_turn`` of steps, calls, tokens and seconds, which is the
-    mean over the turns; and ``step_ratio``, calls made / calls expected, optional ones left out,
-    where any are.
+    ``first_token_seconds``. ``NAME_per_turn`` is the mean over the turns, of steps, calls, tokens
+    and seconds. ``step_ratio`` is calls made / calls expected, optional ones left out, where any
+    are expected.
 
     What was not recorded is None, never 0, and nothing is estimated: a run without a recorded cost
     has none.

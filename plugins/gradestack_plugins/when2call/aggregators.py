@@ -75,7 +75,7 @@ class When2Call(PartlyJudged):
 
     Behaviours are ``direct``, ``tool_call``, ``request_for_info`` and ``cannot_answer``. Labels are
     compared as recorded, without any normalisation but ``aliases``. A prediction that is none of
-    the four is *invalid*, a class of its own that is wrong everywhere; a dataset row without a
+    the four is *invalid*, a class of its own that is wrong everywhere. A dataset row without a
     prediction is *missing* and stands outside N. The aggregators make of the labels, over the N
     rows that are graded:
 
@@ -340,10 +340,10 @@ _COUNTERS = (
 class When2CallCounts(Aggregator):
     """Counters of the prediction files.
 
-    ``relabelled`` labels were read from the judge's answer again and changed; ``relabel_differs``
-    would have changed but the recorded label was kept; ``not_in_dataset`` predictions have a uuid
-    no dataset row has and are not graded. The ``judge_``, ``mcq_`` and ``mode_`` counters are those
-    of the evaluation suite, over all predictions, also the ones not in the dataset.
+    ``relabelled`` labels were read from the judge's answer again and changed. ``relabel_differs``
+    labels would have changed, but the recorded ones were kept. ``not_in_dataset`` predictions have
+    a uuid no dataset row has and are not graded. The ``judge_``, ``mcq_`` and ``mode_`` counters
+    are those of the evaluation suite, over all predictions, also the ones not in the dataset.
     ``method_...`` counts rows by evaluation method; ``method`` is the most frequent one.
     """
 

@@ -242,16 +242,15 @@ class When2CallReader(JoinedReader):
     prediction when it holds none. A record too short to tell its form is read in that of its file.
     A record that is not JSON, holds no prediction or has no usable uuid is reported as bad.
 
-    With a dataset: rows in dataset order, a uuid that occurs twice counts twice, a row without a
-    prediction has status missing, and a prediction for an unknown uuid becomes a sample at the end
-    that no metric counts. A row that cannot be used is reported as bad and is no row.
+    With a dataset, samples come in its order, and a uuid that occurs twice counts twice. A row
+    without a prediction has status missing. A prediction for an unknown uuid becomes a sample at
+    the end that no metric counts. A row that cannot be used is reported as bad and is no row.
 
     Without a dataset the gold label is taken from the record, where it has one.
 
-    Labels are taken as recorded, but for those of a judge that fell back to ``cannot_answer``
-    although its answer is well-formed: they are read from that answer, and counted as
-    ``relabelled``. Where another recorded label differs from the judge's answer, it is kept and
-    counted as ``relabel_differs``.
+    Labels are taken as recorded. Where a judge fell back to ``cannot_answer`` although its answer
+    is well-formed, the label is read from that answer and counted as ``relabelled``. Where another
+    recorded label differs from the judge's answer, it is kept and counted as ``relabel_differs``.
     """
 
     example_file = "when2call_test_llm_judge.jsonl"

@@ -81,9 +81,9 @@ def _sum(*counts: int | None) -> int:
 def usage_of(raw: Any) -> Usage | None:
     """Return the usage of one request, None where none is recorded in a form that is known.
 
-    Input tokens hold those read from and written to a cache, output tokens those of reasoning: they
-    are added where they are kept apart, as by Anthropic and inspect_ai the former, by Gemini the
-    latter, and by Langfuse both, whose total says so.
+    Input tokens hold those read from and written to a cache, output tokens those of reasoning. They
+    are added where a format counts them separately: Anthropic and inspect_ai those of caches,
+    Gemini those of reasoning, Langfuse both, whose total says so.
     """
     if not isinstance(raw, dict):
         return None

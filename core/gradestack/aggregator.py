@@ -170,9 +170,9 @@ class Aggregator(Contract):
 
     Knows keys and grades only, so figures follow from results.jsonl alone.
 
-    A figure with an interval is made by two small pure functions: ``contribution`` says what one
-    grade adds to sums, the kernel adds them up by task, ``figures_of`` makes figures of the sums
-    over tasks. The kernel calls it for all tasks and for all but each one, per model too. A rate of
+    Two small pure functions make a figure with an interval. ``contribution`` says what one grade
+    adds to sums, which the kernel adds up by task. ``figures_of`` makes figures of the sums over
+    tasks. The kernel calls it for all tasks and for all but each one, per model too. A rate of
     counts needs neither: declare a ``Ratio``. ``task_contribution`` may make something else of a
     task's sums first (pass^k). What is no function of sums (quantiles, lists, agreement) is
     ``compute``, instead or beside. Two of its keys are read by console and pages: ``warnings``, and

@@ -345,8 +345,8 @@ class Engine(Contract):
 
     Attributes:
         trusted_options: Options by which a suite could have code run here, such as the address of a
-            cluster, which sends pickles: refused in a suite without ``--allow-code``, taken from
-            the command line.
+            cluster, which sends pickles. They are refused in a suite without ``--allow-code``, and
+            taken from the command line.
     """
 
     contract: ClassVar[Kind] = "engine"

@@ -119,8 +119,8 @@ class DeepFabricReader(RecordReader):
     in the dataset's order. A row without a reply is a missing sample, a reply without a row a bad
     record.
 
-    Four things give a *failed* sample with the fault code ``processing_error``: a record that
-    breaks a rule of the format, tools that cannot be converted, a failed inference, a reply that
+    A record that breaks a rule of the format gives a *failed* sample with the fault code
+    ``processing_error``. So do tools that cannot be converted, a failed inference, and a reply that
     cannot be processed. The known ground truth stays on it. A line that is not JSON is a bad
     record. ``id`` (of the line, the record, or its metadata) names the sample, else its zero-based
     row does.

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from statistics import median, quantiles
 
 import msgspec
 
-from gradestack_plugins.pages.blocks import BeforeAfter, Cell, Change, Figure, Link, Table
+from gradestack_plugins.pages.blocks import BeforeAfter, Cell, Change, Figure, Link, Matrix, Table
 from gradestack_plugins.pages.draw import quoted
 from gradestack_plugins.pages.index import RowIndex, name_of
 from gradestack_plugins.pages.tallies import Usage, sum_over
@@ -126,41 +127,81 @@ def amounts_block(lines: Sequence[Amounts], words: Mapping[str, str]) -> BeforeA
 class Facet(msgspec.Struct, frozen=True):
     """Successes by the values of a facet."""
 
-    name: str
-    table: Table
+    block: Table | Matrix
     is_short: bool
 
 
 def facets_of(index: RowIndex, words: Mapping[str, str]) -> list[Facet]:
-    """Return the facets that group samples, each with the successes of its values."""
+    """Return the facets that group runs, each with the successes of its values.
+
+    Of a few models a matrix of values and models.
+    """
     facets = []
-    counts = sorted(index.facets.counts().items(), key=lambda item: natural(item[0]))
-    for name, values in counts[:_MOST_FACETS]:
-        rows, links = {}, {}
-        for value, verdicts in sorted(values.items(), key=lambda item: natural(item[0])):
-            passed, of = verdicts[True], verdicts[True] + verdicts[False]
-            label = brief(value, 80) or "(empty)"
-            links[label] = _facet_link(name, value, label)
-            share = Figure("share", passed / of if of else None, unit="share")
-            cells: list[Cell] = [_passed_link(name, value, passed), of, share]
-            rows[label] = [*cells, verdicts[None] or ""]
-        columns = [words["passed"], "of", "share", "not graded"]
-        if not any(cells[-1] for cells in rows.values()):
-            columns.pop()
-            rows = {label: cells[:-1] for label, cells in rows.items()}
-        table = Table(columns, rows, corner=brief(name, 80), links=links)
-        facets.append(Facet(brief(name, 80), table, len(rows) <= _FEW))
+    models = list(dict.fromkeys(entry.model for entry in index.entries))
+    by_name = sorted(index.facets.by_model().items(), key=lambda item: natural(item[0]))
+    for name, values in by_name[:_MOST_FACETS]:
+        ranked = dict(sorted(values.items(), key=lambda item: natural(item[0])))
+        if 1 < len(models) <= _MOST_COMPARED:
+            block: Table | Matrix = _model_matrix(name, ranked, models)
+        else:
+            sums = {value: sum(own.values(), Counter()) for value, own in ranked.items()}
+            block = _facet_table(name, sums, words)
+        facets.append(Facet(block, len(ranked) <= _FEW))
     return facets
+
+
+def _facet_table(
+    name: str, values: Mapping[str, Counter[bool | None]], words: Mapping[str, str]
+) -> Table:
+    """Return the successes of each value of a facet."""
+    has_ungraded = any(verdicts[None] for verdicts in values.values())
+    rows, links = {}, {}
+    for value, verdicts in values.items():
+        passed, of = verdicts[True], verdicts[True] + verdicts[False]
+        label = brief(value, 80) or "(empty)"
+        links[label] = Link(label, search=_search_of(name, value))
+        share = Figure("share", passed / of if of else None, unit="share")
+        cells: list[Cell] = [_passed_link(name, value, passed), of, share]
+        rows[label] = [*cells, verdicts[None] or ""] if has_ungraded else cells
+    columns = [words["passed"], "of", "share", *(["not graded"] if has_ungraded else ())]
+    return Table(columns, rows, corner=brief(name, 80), links=links)
+
+
+def _model_matrix(
+    name: str, values: Mapping[str, Mapping[str, Counter[bool | None]]], models: Sequence[str]
+) -> Matrix:
+    """Return the share of successes of each value and model."""
+    labels, shares, differences = [], [], []
+    for value, by_model in values.items():
+        counts = [by_model.get(model, Counter()) for model in models]
+        row = [_share_of(verdicts) for verdicts in counts]
+        labels.append(brief(value, 80) or "(empty)")
+        shares.append(row)
+        known = [share for share in row if share is not None]
+        if len(known) == len(models) == 2:
+            differences.append(Figure("difference", known[1] - known[0]))
+    term = _search_of(name, "{row}").replace("{", "{{").replace("}", "}}")
+    search = term.replace("{{row}}", "{row}")
+    return Matrix(
+        labels,
+        list(map(name_of, models)),
+        shares,
+        corner=brief(name, 80),
+        search=f"{search} model:{quoted('{column}')}" if search else "",
+        unit="share",
+        differences=differences if len(differences) == len(labels) else (),
+    )
+
+
+def _share_of(verdicts: Counter[bool | None]) -> float | None:
+    graded = verdicts[True] + verdicts[False]
+    return verdicts[True] / graded if graded else None
 
 
 def _search_of(name: str, value: str) -> str:
     """Return the term that finds the samples of a value; "" where none can."""
     short = f"{brief(name, 80)}{brief(value, 80)}"
     return "" if "=" in name or "…" in short else f"facet:{quoted(f'{name}={value}')}"
-
-
-def _facet_link(name: str, value: str, label: str) -> Link:
-    return Link(label, search=_search_of(name, value))
 
 
 def _passed_link(name: str, value: str, passed: int) -> Cell:

@@ -40,6 +40,13 @@ _SIGNS = {
     "lt": "below",
     "eq": "exactly",
 }
+_AVERAGES = {
+    "avg_score_attempted": ("Mean score of graded runs", "score"),
+    "avg_score_total": ("Mean score of all runs", "score"),
+    "pass_rate": ("Passed runs", "percent"),
+}
+"""Name of an average of a grader -> its label and unit."""
+_REASONS = {"quantile": "a least or greatest value has none"}
 OVER_K = {
     "pass_hat_k": "{passed} in all {k} trials",
     "pass_at_k": "{passed} in at least one of {k}",
@@ -461,11 +468,15 @@ def lines_of(report: Report) -> list[Shape]:
         ends = None if low is None or high is None else (low, high)
         line = Shape(grader=row["grader"], path=brief(path, 160))
         line.model = None if model is None else brief(model, 80) or "(no name)"
-        line.label = brief(row["label"] or "", 120)
+        label, unit = _AVERAGES.get(path, (row["label"] or "", unit))
+        line.label = brief(label, 120)
         line.value = UNDEFINED if value is None else _table_value(value, unit)
         line.interval = ends_text(ends, unit)
         line.n = "" if row["n"] is None else number(row["n"])
-        line.note = brief("; ".join(filter(None, (better, as_text(row["reason"])))), 200)
+        reason = as_text(row["reason"])
+        if reason and value is not None:
+            reason = f"no interval: {_REASONS.get(reason, reason)}"
+        line.note = brief("; ".join(filter(None, (better, reason))), 200)
         lines.append(line)
     return lines
 
@@ -473,6 +484,8 @@ def lines_of(report: Report) -> list[Shape]:
 def _table_value(value: Any, unit: str) -> str:
     if unit == "share":
         return value_text(as_number(value), unit)
+    if unit == "percent":
+        return f"{value:.1f}%"
     return with_unit(number(value), unit)
 
 

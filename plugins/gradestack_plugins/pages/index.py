@@ -215,7 +215,8 @@ class RowIndex:
         self.searched.add(rows)
         self._lose(grades, passes)
         self.verdicts.add(first, grades)
-        self.facets.add([bytes(row.facets) for row in rows], passes)
+        models = [entry.model for entry in self.entries[first:]]
+        self.facets.add([bytes(row.facets) for row in rows], passes, models)
         if first // _HELD < len(self.entries) // _HELD:
             self._fold()
 

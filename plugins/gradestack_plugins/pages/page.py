@@ -232,7 +232,7 @@ class _Maker:
 
     def _categories(self, *, short: bool) -> Iterator[Section]:
         """Yield successes by category: the first short ones, or all."""
-        shown = [facet.table for facet in self._facets if facet.is_short or not short]
+        shown = [facet.block for facet in self._facets if facet.is_short or not short]
         if not shown or (short and ("categories" in self._replaced() or self._is_mapped())):
             return
         note: Link | str = ""

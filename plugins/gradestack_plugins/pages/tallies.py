@@ -357,16 +357,16 @@ class FacetTally:
     """
 
     def __init__(self) -> None:
-        self._uncounted: Counter[tuple[bytes, bool | None]] = Counter()
-        """Facets as they are written, which many samples share, and success -> samples not counted
-        yet.
-        """
-        self._values: dict[str, dict[str, Counter[bool | None]]] = {}
+        self._uncounted: Counter[tuple[bytes, bool | None, str]] = Counter()
+        """Facets as they are written, success and model -> runs not counted yet."""
+        self._values: dict[str, dict[str, dict[str, Counter[bool | None]]]] = {}
         self._many: set[str] = set()
 
-    def add(self, facets: Iterable[bytes], passes: Iterable[bool | None]) -> None:
-        """Count samples."""
-        self._uncounted.update(zip(facets, passes, strict=True))
+    def add(
+        self, facets: Iterable[bytes], passes: Iterable[bool | None], models: Iterable[str]
+    ) -> None:
+        """Count runs."""
+        self._uncounted.update(zip(facets, passes, models, strict=True))
         if len(self._uncounted) > _MOST_HELD:
             self._fold()
 
@@ -375,11 +375,20 @@ class FacetTally:
 
         Facets of two values at least.
         """
+        sums: dict[str, dict[str, Counter[bool | None]]] = {}
+        for name, values in self.by_model().items():
+            sums[name] = {
+                value: sum(models.values(), Counter()) for value, models in values.items()
+            }
+        return sums
+
+    def by_model(self) -> dict[str, dict[str, dict[str, Counter[bool | None]]]]:
+        """Return facet -> value -> model -> runs by success, as ``counts`` has them."""
         self._fold()
         return {name: values for name, values in self._values.items() if len(values) > 1}
 
     def _fold(self) -> None:
-        for (facets, passed), times in self._uncounted.items():
+        for (facets, passed, model), times in self._uncounted.items():
             for name, value in as_map(loads(facets)).items():
                 short = name[:_LONGEST_NAME]
                 if short in self._many or (
@@ -396,7 +405,8 @@ class FacetTally:
                     if words
                     else compact(value)
                 )
-                values.setdefault(text[:_LONGEST_NAME], Counter())[passed] += times
+                by_model = values.setdefault(text[:_LONGEST_NAME], {})
+                by_model.setdefault(model, Counter())[passed] += times
                 if len(values) > MOST_VALUES:
                     self._many.add(short)
                     del self._values[short]

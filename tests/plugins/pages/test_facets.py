@@ -1,5 +1,6 @@
 """Samples by the values of their facets, in the index and on the page."""
 
+from gradestack_plugins.pages.amounts import facets_of
 from gradestack_plugins.pages.index import index_of
 
 
@@ -50,3 +51,19 @@ def test_facets_of_one_or_many_values_group_nothing(fake):
     assert set(counted(fake.make_report(rows(fake, facets)))) == {"two"}
     assert set(counted(fake.make_report(rows(fake, facets[:20])))) == {"id", "two"}
     assert counted(fake.make_report(rows(fake, [["a"], "b", 7, None]))) == {}
+
+
+def test_categories_of_two_models_are_a_matrix(fake):
+    """Each cell is the share of one model, its row ends in their difference."""
+    made = []
+    for number, model in enumerate(["a", "a", "a", "b", "b", "b"]):
+        passed = number != 0
+        row = {**fake.graded_row(number, 0, model), "passed": passed}
+        made.append({**row, "facets": {"kind": "even" if number % 2 == 0 else "odd"}})
+    index = index_of(fake.make_report(made))
+    (facet,) = facets_of(index, {"passed": "passed"})
+    assert (facet.block.rows, facet.block.columns) == (["even", "odd"], ["a", "b"])
+    assert facet.block.values == [[0.5, 1.0], [1.0, 1.0]]
+    assert [figure.value for figure in facet.block.differences] == [0.5, 0.0]
+    search = facet.block.search.format(row="even", column="b")
+    assert search == 'facet:"kind=even" model:"b"'

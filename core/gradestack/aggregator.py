@@ -201,14 +201,14 @@ class Aggregator(Contract):
 
         Asked once for grades that are equal in all that it reads.
         """
-        names = {name for each in self._ratios for name in (each.right, each.of)}
+        names = {name for ratio in self._ratios for name in (ratio.right, ratio.of)}
         if not names or grade.outcome is not Outcome.GRADED:
             return None
         return {name: grade.counts[name] for name in sorted(names) if name in grade.counts}
 
     @property
     def _ratios(self) -> list[Ratio]:
-        return [each for each in self.figures if isinstance(each, Ratio)]
+        return [figure for figure in self.figures if isinstance(figure, Ratio)]
 
     def model_totals(self, grades: Grades) -> Numbers:
         """Return totals over all grades of a model, for ``task_contribution``.

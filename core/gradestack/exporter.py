@@ -139,5 +139,5 @@ class Program(Contract):
     needs_rows: ClassVar[bool] = False
 
     @abc.abstractmethod
-    def run(self, given: ProgramInput) -> ProgramRun:
+    def run(self, program_input: ProgramInput) -> ProgramRun:
         """Return the program's files, console block and figures."""

@@ -74,7 +74,7 @@ def extended_suite(
         added = {key: _with_filter(entry, filter) for key, entry in added.items()}
     flaw = _flaw_of_inputs(report)
     if flaw:
-        options.say(f"{flaw}: the rows of {run} are graded again")
+        options.echo(f"{flaw}: the rows of {run} are graded again")
         return read_suite(report, options, more_graders=added)
     config = _config_in_order(report)
     config["graders"] = {**config.get("graders", {}), **added}

@@ -102,7 +102,7 @@ class RunArguments(TypedDict, total=False):
     """Plugins to use; default: all installed ones."""
     progress: ProgressCallback | None
     """Called, often, with a ``Progress``."""
-    say: Callable[[str], None]
+    echo: Callable[[str], None]
     """Called with what people should know about an unfinished run that was found."""
 
 
@@ -352,7 +352,7 @@ def files_suite(
     guess: bool | None = None,
     no_merge: bool = False,
     judged: Mapping[str, str | Path | None] | None = None,
-    **given: str | Path | None,
+    **entries: str | Path | None,
 ) -> Suite:
     """Return the suite that grades files with no YAML.
 
@@ -362,8 +362,8 @@ def files_suite(
         paths = [paths]
     if not paths:
         raise ConfigError("no file to grade: name result files or directories")
-    ids = given.pop("ids", None)
-    data: dict[str, Any] = {key: str(value) for key, value in given.items() if value is not None}
+    ids = entries.pop("ids", None)
+    data: dict[str, Any] = {key: str(value) for key, value in entries.items() if value is not None}
     data["target"] = {"paths": [str(path) for path in paths]}
     mapping = _parse_columns(columns)
     if ids is None and mapping.keys() == {"id"} and data.get("reader") != RECORDS:

@@ -226,9 +226,9 @@ class RecordReader(Reader):
 
     def read(self, shard: Shard, index: Any) -> Iterator[Sample | BadRecord]:
         """Yield the sample of every record of a shard, or what is wrong with it."""
-        return self.samples(shard, self._whole)
+        return self.samples(shard, self._sample_of_object)
 
-    def _whole(self, record: Any, source: Source) -> Iterator[Sample | BadRecord]:
+    def _sample_of_object(self, record: Any, source: Source) -> Iterator[Sample | BadRecord]:
         if not isinstance(record, dict):
             # what makes a bad record
             raise ValueError(f"expected an object, found {compact(record)[:60]}")

@@ -129,7 +129,7 @@ class _DirectoryRun:
 
     def __init__(self, suite: Suite, options: RunOptions) -> None:
         """Choose and lock the report directory, and prepare baselines, recorder and loop."""
-        self._suite, self._options, self._echo = suite, options, options.say
+        self._suite, self._options, self._echo = suite, options, options.echo
         self._progress = ProgressCount(options.progress)
         self._clock = _Clock()
         self._timings: dict[str, Any] = {}

@@ -79,7 +79,7 @@ def test_rows_are_graded_again_where_the_files_are_gone_or_changed(records, chan
     messages = []
     with pytest.raises(gradestack.ConfigError, match="would replace; name another place"):
         gradestack.add_graders("out", "repeats")
-    report = gradestack.add_graders("out", "repeats", output="more", say=messages.append)
+    report = gradestack.add_graders("out", "repeats", output="more", echo=messages.append)
     assert "the rows of out are graded again" in messages[0]
     assert report.metrics["by_metric"] == at_once.metrics["by_metric"]
     assert report.aggregates == at_once.aggregates

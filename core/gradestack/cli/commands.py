@@ -322,7 +322,7 @@ def _execute(make: Callable[[RunOptions], Suite], shared: dict[str, Any]) -> Non
         shared["rows"] = "none"
     registry = _find_plugins(no_plugins=shared.pop("no_plugins"))
     debug = click.get_current_context().obj == "debug"
-    options = run_options(registry=registry, **shared, say=_print_error, debug=debug)
+    options = run_options(registry=registry, **shared, echo=_print_error, debug=debug)
     if options.output is not None:
         check_place(options.output)  # before any work is done
     with forward_termination():

@@ -143,8 +143,8 @@ def _corrected_lines(figure: Mapping[str, Any], outcome: Mapping[str, Any]) -> I
     yield line
 
 
-def _percentage(part: float, whole: float) -> str:
-    return f"{100 * part / whole:.1f}%"
+def _percentage(part: float, total: float) -> str:
+    return f"{100 * part / total:.1f}%"
 
 
 def _percent(figure: Mapping[str, Any]) -> str:

@@ -169,7 +169,7 @@ def rewrite_pages(
     registry: Registry,
     formats: Iterable[str],
     out: Path,
-    say: Callable[[str], None] = lambda _: None,
+    echo: Callable[[str], None] = lambda _: None,
 ) -> list[Path]:
     """Write the pages of a finished run again.
 
@@ -178,7 +178,7 @@ def rewrite_pages(
         registry: The reporters there are.
         formats: Names of reporters; none for those the run had, with their options.
         out: Directory of the pages.
-        say: Called with warnings.
+        echo: Called with warnings.
 
     Returns:
         The paths of the pages.
@@ -203,7 +203,7 @@ def rewrite_pages(
                 pages = _write_page(reporter, report, out, title)
             written += [out / page for page in pages]
         for text in dict.fromkeys(report.warnings):
-            say(f"warning: {text}")
+            echo(f"warning: {text}")
     return written
 
 

@@ -100,11 +100,11 @@ class _RowsOf(msgspec.Struct):
 
     merged: Merged
     recorded: Report
-    given: Input
+    source: Input
     seconds_per_row: float | None
 
     def __call__(self) -> Iterator[Mapping[str, Any]]:
-        numbers = set(self.merged.table.of_input(self.given.name))
+        numbers = set(self.merged.table.of_input(self.source.name))
         read: list[int] = []
         with time_limit(self.seconds_per_row), in_progress(read):
             for number, _, line in self.recorded.lines():

@@ -194,11 +194,11 @@ def read_yaml(path: Path) -> Document:
     except RecursionError:
         raise ConfigError(f"{path}: not valid YAML: nested too deeply") from None
     except yaml.MarkedYAMLError as error:
-        place, mark = str(path), error.problem_mark
+        where, mark = str(path), error.problem_mark
         if mark is not None:
-            place += f":{mark.line + 1}"
+            where += f":{mark.line + 1}"
         why = _NAMES.sub(r"\1", str(error.problem))
-        raise ConfigError(f"{place}: not valid YAML: {why}") from error
+        raise ConfigError(f"{where}: not valid YAML: {why}") from error
     if data is None:
         raise ConfigError(f"{path}: the file is empty")
     if not isinstance(data, dict):

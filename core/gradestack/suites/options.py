@@ -307,10 +307,10 @@ def structure(data: Any, kind: type[T], base: Folder | None = None) -> T:
     arguments: dict[str, Any] = {}
     for name, field in fields.items() if fields is not None and is_class else ():
         if name in data and (name,) not in wrong_keys:
-            with _noting(problems, (name,)):
+            with _collecting(problems, (name,)):
                 arguments[name] = _convert(data[name], field.kind, base)
     if not problems:
-        with _noting(problems, ()):
+        with _collecting(problems, ()):
             instance: T = kind(**arguments) if is_class else _convert(data, kind, base)
             return instance
     raise Problems(problems, arguments)
@@ -322,7 +322,7 @@ _STEP = re.compile(r"\.(\w+)|\[(\d+)\]")
 
 
 @contextmanager
-def _noting(problems: list[tuple[Location, str]], location: Location) -> Iterator[None]:
+def _collecting(problems: list[tuple[Location, str]], location: Location) -> Iterator[None]:
     """Note what the ``with`` block raises as a problem of the value at a location."""
     try:
         yield

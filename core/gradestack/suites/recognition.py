@@ -187,8 +187,8 @@ def target_of(resolver: Resolver) -> Target:
     options, location = _reader_options(data, target)
     groups: list[_Group] = []
     for number, entry in enumerate(entries):
-        place = ("target", "paths", number)
-        group = _group(resolver, f"reader {number + 1}", entry, place)
+        path = ("target", "paths", number)
+        group = _group(resolver, f"reader {number + 1}", entry, path)
         if group is not None:
             groups.append(group)
     is_sound = len(groups) == len(entries)

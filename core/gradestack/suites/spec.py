@@ -42,7 +42,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     rows: Rows | None = None
     resume: bool = False
     progress: ProgressCallback | None = None
-    say: Callable[[str], None] = lambda _: None
+    echo: Callable[[str], None] = lambda _: None
     debug: bool = False
     """Say the traceback of the first error every grader raised."""
 

@@ -174,7 +174,7 @@ def test_a_change_is_told_and_nothing_is_reused(
     assert expected_message in str(caught.value)
     assert caught.value.problems[-1] == "run without --resume to start anew"
     messages = []
-    report = run(say=messages.append, **(change if isinstance(change, dict) else {}))
+    report = run(echo=messages.append, **(change if isinstance(change, dict) else {}))
     assert messages == [
         "out: what an unfinished run had left is removed; --resume would have continued it"
     ]
@@ -197,7 +197,7 @@ def test_nothing_to_continue_is_begun_anew(run, tmp_path):
     """And said, so that scripts may always say --resume."""
     messages = []
     run("whole")
-    assert "resumed" not in run(resume=True, say=messages.append).header
+    assert "resumed" not in run(resume=True, echo=messages.append).header
     assert messages == ["out: there is no unfinished run to continue, it is begun anew"]
     assert files_of(tmp_path / "out") == files_of(tmp_path / "whole")
 
@@ -213,7 +213,7 @@ def test_the_default_place(run, full_disk, tmp_path):
     left = sorted(path.name for path in (tmp_path / "gradestack-runs/x").glob(".*"))
     assert len(left) == 2
     messages = []
-    fresh = run(None, say=messages.append)
+    fresh = run(None, echo=messages.append)
     assert len(messages) == 1
     assert (
         "an unfinished run of x is left: continue it with --resume, or remove gradestack-runs/x/"
@@ -267,7 +267,7 @@ def test_a_damaged_record_counts_for_nothing(run, full_disk, tmp_path, line, dam
     lines[line] = damage(lines[line])
     journal.write_bytes(b"".join(lines))
     messages = []
-    report = run(resume=True, say=messages.append)
+    report = run(resume=True, echo=messages.append)
     assert report.header.get("resumed", 0) == kept_records
     assert messages == (
         []

@@ -91,8 +91,12 @@ class Figure(msgspec.Struct, frozen=True):
 
     def divisor_of(self, path: str) -> str:
         """Return the name of the number that the figure at a path is divided by."""
-        match = re.fullmatch(_pattern(self.name), path) if "{" in self.divisor else None
-        return self.divisor if match is None else self.divisor.format(**match.groupdict())
+        match = None
+        if "{" in self.divisor:
+            match = re.fullmatch(_pattern(self.name), path)
+        if match is None:
+            return self.divisor
+        return self.divisor.format(**match.groupdict())
 
 
 class Ratio(Figure, frozen=True, kw_only=True):
@@ -140,7 +144,9 @@ def direction_of(figure: Figure, component: str, grader: Direction) -> Direction
         component: Name of the aggregator it is of.
         grader: Which scores of the grader are better.
     """
-    return grader if component == "mean" else figure.better
+    if component == "mean":
+        return grader
+    return figure.better
 
 
 @lru_cache(maxsize=1024)

@@ -61,7 +61,9 @@ class Inputs(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def files(self) -> tuple[Input, ...]:
         """The data, and the dataset if there is one."""
-        return self.data if self.dataset is None else (*self.data, self.dataset)
+        if self.dataset is None:
+            return self.data
+        return (*self.data, self.dataset)
 
 
 class Shard(msgspec.Struct, frozen=True, kw_only=True):

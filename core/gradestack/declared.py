@@ -53,7 +53,9 @@ class Declarations:
         None: nobody says.
         """
         if not aggregator:
-            return self._scores.get(grader) if path.startswith("avg_score") else None
+            if path.startswith("avg_score"):
+                return self._scores.get(grader)
+            return None
         figures = self._figures.get((grader, aggregator), ())
         return declared_figure(figures, aggregator, path)
 
@@ -119,4 +121,6 @@ def which_is_better(better: str) -> str:
     >>> which_is_better("lower")
     'lower is better'
     """
-    return "lower is better" if better == "lower" else ""
+    if better == "lower":
+        return "lower is better"
+    return ""

@@ -81,7 +81,9 @@ def missing_library(name: str, extra: str = "") -> ConfigError:
     One of an extra from a copy of the repository.
     """
     package, _, _ = name.partition(".")
-    of_extra = f" (extra {extra!r})" if extra else ""
+    of_extra = ""
+    if extra:
+        of_extra = f" (extra {extra!r})"
     return ConfigError(f"{package} is not installed: pip install {package}{of_extra}")
 
 
@@ -122,7 +124,9 @@ def writing(shown: object) -> Iterator[None]:
         kind = DataError if storage_failed(error) else ConfigError
         name = error.filename or shown
         why = error.strerror or error
-        advice = "" if kind is DataError else "; choose another place"
+        advice = "; choose another place"
+        if kind is DataError:
+            advice = ""
         raise kind(f"{name}: cannot be written: {why}{advice}") from error
 
 

@@ -93,7 +93,9 @@ class ExactSums:
     def numbers_of(self, name: str, sums: Iterable[Sums]) -> list[float]:
         """Return the same as numbers, of floats rounded once."""
         unit, units = self._units.get(name), self.units_of(name, sums)
-        return [*units] if unit is None else [number / unit for number in units]
+        if unit is None:
+            return [*units]
+        return [number / unit for number in units]
 
     def name_sums(
         self, sums: Iterable[Sums], names: Container[str] | None = None

@@ -48,12 +48,16 @@ class Grades:
 
     def _select(self, codes: Sequence[int]) -> Sequence[int]:
         """Return the codes of the rows, given those of the whole table."""
-        return codes if self._rows is None else array("I", map(codes.__getitem__, self._rows))
+        if self._rows is None:
+            return codes
+        return array("I", map(codes.__getitem__, self._rows))
 
     @property
     def rows(self) -> Sequence[int]:
         """Numbers of the rows."""
-        return range(len(self.table)) if self._rows is None else self._rows
+        if self._rows is None:
+            return range(len(self.table))
+        return self._rows
 
     def __iter__(self) -> Iterator[tuple[Key, Grade]]:
         """Yield key and grade of each row, in the order of the rows."""

@@ -438,4 +438,6 @@ def ratio_interval(
 
 def ratio(above: float, below: float) -> float | None:
     """Return ``above / below``; None where ``below`` is 0."""
-    return above / below if below else None
+    if below:
+        return above / below
+    return None

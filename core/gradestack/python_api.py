@@ -260,7 +260,9 @@ def document_of(suite: Mapping[str, Any], origin: str, name: str = "suite") -> D
 def _read_suite_file(path: Path) -> Document:
     """Return the document of a suite file; results, and parts of a run, are refused by name."""
     results = path.parent if is_run(path.parent) else path
-    what = "a directory" if path.is_dir() else "a result file"
+    what = "a result file"
+    if path.is_dir():
+        what = "a directory"
     command = shlex.join(["gradestack", "grade", str(results)])
     no_suite = f"{path}: not a suite; to grade {what}: {command}"
     if path.is_dir() or (path.suffix in _RESULTS and path.is_file()):

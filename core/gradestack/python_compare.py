@@ -207,7 +207,9 @@ def write_comparison(comparison: Comparison, out: Path, registry: Registry) -> l
 def _split(run: str | Path) -> tuple[str, str | None]:
     """Return the path of a run, and of ``RUN::MODEL`` the model."""
     text = str(run)
-    return (text, None) if Path(text).exists() else split_name(text)
+    if Path(text).exists():
+        return (text, None)
+    return split_name(text)
 
 
 def _name_runs(runs: Runs) -> list[str]:
@@ -226,7 +228,9 @@ def _name_runs(runs: Runs) -> list[str]:
         names.append(name)
     short = {name: Path(os.path.realpath(name)).name for name in names}
     is_clear = len({*short.values()}) == len(short)
-    return [short[name] for name in names] if is_clear else names
+    if is_clear:
+        return [short[name] for name in names]
+    return names
 
 
 def _load_or_plan(run: str | Path | Report, options: RunOptions) -> Report | Suite:

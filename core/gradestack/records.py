@@ -152,7 +152,9 @@ class RecordReader(Reader):
 
         None where it tells nothing.
         """
-        return 0.6 if cls.keys and all(f'"{key}"'.encode() in text for key in cls.keys) else None
+        if cls.keys and all(f'"{key}"'.encode() in text for key in cls.keys):
+            return 0.6
+        return None
 
     @classmethod
     def complaint(cls, record: dict[str, Any]) -> str | None:
@@ -161,7 +163,9 @@ class RecordReader(Reader):
         Keys that are missing; else None.
         """
         missing = sorted(cls.keys - record.keys())
-        return f"{', '.join(missing)} missing" if 0 < 2 * len(missing) < len(cls.keys) else None
+        if 0 < 2 * len(missing) < len(cls.keys):
+            return f"{', '.join(missing)} missing"
+        return None
 
     @classmethod
     def sniff(cls, path: Path, head: bytes) -> float:
@@ -185,11 +189,15 @@ class RecordReader(Reader):
                     broken = text
                     continue
                 confidence = cls.looks_like(element.value)
-                most = cls.behind_others if others else 1.0
+                most = 1.0
+                if others:
+                    most = cls.behind_others
                 best = max(best, min(confidence or 0.0, most))
                 others = others or confidence == 0.0
             if best or others or not broken:
-                return best if best or others else None
+                if best or others:
+                    return best
+                return None
             begun = cls.begins_like(broken)
             if begun == 0.0 or len(head) < _HEAD:
                 return begun or None

@@ -72,7 +72,9 @@ class Plugin(NamedTuple):
         return f"{self.distribution} {self.version}"
 
     def __str__(self) -> str:
-        return f"{self.name} ({self.release})" if self.release != LOCAL else self.name
+        if self.release != LOCAL:
+            return f"{self.name} ({self.release})"
+        return self.name
 
 
 class Offer(NamedTuple):
@@ -208,7 +210,9 @@ class Registry:
             problem = f": {component.target} {problem}"
         # whatever keeps it from being imported
         except (Exception, SystemExit) as error:  # noqa: BLE001
-            hint = suggest(error.name, dir(error.obj)) if isinstance(error, AttributeError) else ""
+            hint = ""
+            if isinstance(error, AttributeError):
+                hint = suggest(error.name, dir(error.obj))
             problem = f" cannot be loaded: {type(error).__name__}: {error}{hint}"
             cause = error
         what = f"{component.kind} {component.name!r} of plugin {plugin}"
@@ -219,7 +223,9 @@ def _import_target(target: str) -> Any:
     """Return the module, or what stands in it, that ``package.module:NAME`` means."""
     module_name, _, name = target.partition(":")
     module = importlib.import_module(module_name)
-    return operator.attrgetter(name)(module) if name else module
+    if name:
+        return operator.attrgetter(name)(module)
+    return module
 
 
 def flaw(target: Any, kind: Kind) -> str | None:
@@ -233,8 +239,12 @@ def flaw(target: Any, kind: Kind) -> str | None:
         is_panel = callable(target) and getattr(target, "contract", None) == kind
         return None if is_panel else "is no function under @blocks.panel(TITLE)"
     if kind in FUNCTIONS:
-        noun = "click command" if kind == "command" else "function"
-        return None if callable(target) else f"is not a {noun}"
+        noun = "function"
+        if kind == "command":
+            noun = "click command"
+        if callable(target):
+            return None
+        return f"is not a {noun}"
     import attrs  # noqa: PLC0415 - nothing of it is needed to list what is installed
 
     from gradestack.api import Contract  # noqa: PLC0415
@@ -259,7 +269,9 @@ def _missing_methods(target: type) -> str | None:
     for name in sorted(getattr(target, "__abstractmethods__", ())):
         parameters = inspect.signature(getattr(target, name)).parameters
         methods.append(f"{name}({', '.join(parameters)})")
-    return f"has no method {', '.join(methods)}" if methods else None
+    if methods:
+        return f"has no method {', '.join(methods)}"
+    return None
 
 
 def _problem(component: object) -> str | None:

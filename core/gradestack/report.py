@@ -63,7 +63,9 @@ def header_of(path: Path) -> dict[str, Any]:
         header = json.loads(read_regular(path / HEADER))
     except (OSError, ValueError, RecursionError):
         return {}
-    return header if isinstance(header, dict) and header.get("generator") == GENERATOR else {}
+    if isinstance(header, dict) and header.get("generator") == GENERATOR:
+        return header
+    return {}
 
 
 def is_run(path: Path) -> bool:
@@ -168,7 +170,9 @@ def damage(path: Path) -> str | None:
     else:
         problem = f"{path / HEADER}: does not say that gradestack wrote it"
     advice = "copy the whole directory, or grade the files again"
-    return f"{problem}; {advice}" if _has_rows_of_ours(path) else None
+    if _has_rows_of_ours(path):
+        return f"{problem}; {advice}"
+    return None
 
 
 def _has_rows_of_ours(path: Path) -> bool:
@@ -310,7 +314,9 @@ class Report:
             return ConfigError.exit_code
         decided = self.program_verdict
         passed = self.passed if decided is None else decided[0]
-        return EXIT_GATE_FAILED if passed is False else EXIT_OK
+        if passed is False:
+            return EXIT_GATE_FAILED
+        return EXIT_OK
 
     @property
     def has_rows(self) -> bool:
@@ -396,7 +402,9 @@ class Report:
         """
         if not self.has_rows:
             raise DataError(f"{name or self.path}: the run kept no rows (rows: none)")
-        return self._lines() if positions is None else self._lines_at(positions)
+        if positions is None:
+            return self._lines()
+        return self._lines_at(positions)
 
     def row(self, number: int, line: bytes) -> Row:
         """Return the row a line holds; DataError: it holds none."""
@@ -415,7 +423,9 @@ class Report:
 
         The file of the rows, where they have one.
         """
-        return "a row" if self.path is None else str(rows_file(self.path))
+        if self.path is None:
+            return "a row"
+        return str(rows_file(self.path))
 
     def open_rows(self) -> AbstractContextManager[IO[bytes]]:
         """Open results.jsonl, or the rows of a run that wrote nothing.

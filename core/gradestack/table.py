@@ -156,7 +156,9 @@ class Columns:
         self._is_missing.extend(is_missing)
         codes = {}
         for key, column in self._verdicts.items():
-            known = verdicts.get(key) if verdicts else None
+            known = None
+            if verdicts:
+                known = verdicts.get(key)
             if known is None:
                 known = pack_verdicts(grades[key], self._wanted.parts[key])
             codes[key] = column.add(known)
@@ -247,7 +249,9 @@ def _packed(value: Any) -> bytes:
 
 
 def _unpacked(data: bytes) -> Any:
-    return _unpack(data[1:]) if data[:1] == _MSGPACK else json.loads(data[1:])
+    if data[:1] == _MSGPACK:
+        return _unpack(data[1:])
+    return json.loads(data[1:])
 
 
 _VERDICT: Final[Mapping[str, Any]] = {

@@ -102,7 +102,9 @@ class Meter:
         states = [
             f"{n:,} {state}" for state, n in progress.states.items() if state != "graded" and n
         ]
-        bad = counted(progress.bad, "bad record") if progress.bad else ""
+        bad = ""
+        if progress.bad:
+            bad = counted(progress.bad, "bad record")
         return "; ".join(filter(None, (text, ", ".join(states), bad)))
 
     def _time_left(self, now: float) -> timedelta:

@@ -116,7 +116,9 @@ def _letta_lines(report: Report) -> Iterator[str]:
     attempted, passed = metrics["total_attempted"], metrics["passed_attempts"]
     average = metrics["avg_score_attempted"]
     in_all = _average(metrics["avg_score_total"])
-    share = f" ({_percentage(passed, attempted)})" if attempted else ""
+    share = ""
+    if attempted:
+        share = f" ({_percentage(passed, attempted)})"
     yield f"  Total samples: {metrics['total']}"
     yield f"  Attempted: {attempted}"
     yield f"  Avg score: {in_all} (attempted: {_average(average)})"
@@ -135,7 +137,9 @@ def _corrected_lines(figure: Mapping[str, Any], outcome: Mapping[str, Any]) -> I
         yield f"  {figure['label']}:"
         yield from _table({name: _percent(estimate) for name, estimate in models.items()})
         return
-    between = ": " if figure["value"] is None else " "
+    between = " "
+    if figure["value"] is None:
+        between = ": "
     line = f"  {figure['label']}{between}{_percent(figure)}"
     share = outcome["share"]
     if share is not None:
@@ -190,7 +194,9 @@ def _figure_lines(figure: Mapping[str, Any], declarations: Declarations) -> Iter
     """Yield a figure of the headline, or a line for each model."""
     meaning = declarations.at(figure["figure"])
     better = "" if meaning is None else which_is_better(meaning.better)
-    note = f", {better}" if better else ""
+    note = ""
+    if better:
+        note = f", {better}"
     models = _by_model_name(figure)
     if models:
         yield f"  {figure['label']}{note}:"
@@ -281,7 +287,9 @@ def _interval(
     low, high = interval.get("low"), interval.get("high")
     if low is None or high is None:
         reason = interval.get("reason")
-        return f"no interval: {reason}" if reason else ""
+        if reason:
+            return f"no interval: {reason}"
+        return ""
     confidence = interval.get("confidence")
     kind = "interval of unknown confidence"
     if confidence is not None:
@@ -348,13 +356,17 @@ def _model_lines(report: Report) -> list[str]:
         name = f"{model or 'unnamed':<{width}}"
         line = f"  {name}  attempted {attempted}/{total}  avg {average}"
         if is_letta:
-            rate = _percentage(row["passed_samples"], attempted) if attempted else "n/a"
+            rate = "n/a"
+            if attempted:
+                rate = _percentage(row["passed_samples"], attempted)
             line = f"  {name} - Avg: {average}, Pass: {rate}"
         elif counts:
             word = outcome["words"]["passed"]
             line += f"  {word} {_share(counts[model])}"
         lines.append(line)
-    of_grader = f", avg of {report.main_grader}" if report.main_grader else ""
+    of_grader = ""
+    if report.main_grader:
+        of_grader = f", avg of {report.main_grader}"
     return ["", f"Results by model{of_grader}:", *_first_models(lines)]
 
 

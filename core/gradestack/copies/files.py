@@ -55,7 +55,9 @@ def shown_address(text: str) -> str:
     Of a malformed one only its kind.
     """
     protocol, separator, rest = text.partition("://")
-    parts = _PARTS.fullmatch(rest) if protocol.isalnum() else None
+    parts = None
+    if protocol.isalnum():
+        parts = _PARTS.fullmatch(rest)
     if parts is not None:
         return f"{protocol}{separator}{parts[2]}{parts[3]}"
     if len(text) <= _LONGEST and not separator and not set("@?#") & set(text):
@@ -77,7 +79,9 @@ def protocol_of(text: str, registry: Registry) -> str:
         holds_key = protocol in {"s3", "gs"} or (protocol == "az" and ":" in (user or ""))
         if user is None or not holds_key:
             return protocol
-    absent = "" if "://" in text else ", and there is no file of this name"
+    absent = ", and there is no file of this name"
+    if "://" in text:
+        absent = ""
     beginnings = ", ".join(f"{kind}://" for kind in protocols)
     rule = f"only addresses that begin with one of {beginnings}, and a host or bucket, are opened"
     condition = "without ::, spaces or the key of a bucket"
@@ -309,7 +313,9 @@ def is_fetched(path: Path) -> bool:
 def original(path: Path) -> Path:
     """Return the local file or directory a path is a copy of; of anything else the path itself."""
     name = copied(path)
-    return path if name is None or is_fetched(path) else Path(name)
+    if name is None or is_fetched(path):
+        return path
+    return Path(name)
 
 
 def name_of(path: Path) -> str:
@@ -327,7 +333,9 @@ def copied(path: Path) -> str | None:
     for parent in (path, *path.parents) if _origins else ():
         if parent in _origins:
             name = _origins[parent].name
-            return name if parent == path else f"{name}/{path.relative_to(parent).as_posix()}"
+            if parent == path:
+                return name
+            return f"{name}/{path.relative_to(parent).as_posix()}"
     return None
 
 
@@ -448,7 +456,9 @@ def _has_packed_suffix(path: Path) -> bool:
 def _copy_into(copy: Path, path: Path, name: Path, names: set[Path]) -> None:
     """Link a file into a copy of its directory, or unpack it there under a name that is free."""
     with open_regular(path) as file:
-        kind = _packed(file) if _has_packed_suffix(path) else None
+        kind = None
+        if _has_packed_suffix(path):
+            kind = _packed(file)
         if kind is not None and name.stem.strip(".") and name.with_name(name.stem) not in names:
             name = name.with_name(name.stem)
         names.add(name)
@@ -474,7 +484,9 @@ def run_name(text: str) -> str:
         text = shown_address(text).rstrip("/")
     # with a NUL, as a loop of links, it is refused when opened
     path = Path(os.path.realpath(text.replace("\0", "")))
-    return Path(path.stem).stem if _has_packed_suffix(path) else path.stem
+    if _has_packed_suffix(path):
+        return Path(path.stem).stem
+    return path.stem
 
 
 def standard_input() -> Path:

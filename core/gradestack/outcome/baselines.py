@@ -211,7 +211,9 @@ def _judge(gate: BaselineGate, before: Side, now: Side) -> Verdict:
     conditions = [*_judge_difference(gate, row, verdict.bounds or ())]
     if gate.max_flips is not None:
         is_met = verdict.flips.broken <= gate.max_flips
-        flips_decision: Decision = "passed" if is_met else "failed"
+        flips_decision: Decision = "failed"
+        if is_met:
+            flips_decision = "passed"
         conditions.append((flips_decision if has_verdicts else "undecided", "fail"))
     decisions = [decision for decision, _ in conditions]
     outcome = min(decisions, key=_WORST_FIRST.index)

@@ -157,7 +157,9 @@ def cause_kinds(
         subject = reason.subject or swapped
         if reason.subject is not None and reason.subject.isdecimal():
             subject = ""
-        argument = argument_at(reason.pointer) if reason.pointer else ""
+        argument = ""
+        if reason.pointer:
+            argument = argument_at(reason.pointer)
         cause = _cause_name(reason.code, reason.error or "")
         kinds.append((key, cause, subject[:LONGEST_NAME], argument))
     if fault:
@@ -271,7 +273,9 @@ def most_often(cause: Cause) -> tuple[str, CausePath, int] | None:
     if part.samples > half:
         if part.parts and part.parts[0].samples > half:
             part = part.parts[0]
-        adverb = "always" if part.samples == cause.samples else "mostly"
+        adverb = "mostly"
+        if part.samples == cause.samples:
+            adverb = "always"
         return adverb, part.path[1:], part.samples
     leaves: list[Cause] = []
     for tool in cause.parts:
@@ -330,7 +334,9 @@ def _row_failed(row: _Row, outcome: str | None) -> bool:
     main = row.grade
     main_state = _state_of(main)
     state = row.state or main_state
-    score = main.score if state == main_state == "graded" else None
+    score = None
+    if state == main_state == "graded":
+        score = main.score
     judged = None if outcome is None else row.grades.get(outcome)
     if judged is not None:
         state = _state_of(judged)

@@ -62,7 +62,9 @@ def find_previous(path: Path) -> tuple[Path, Path]:
 def no_earlier_run(suite: str, *, has_passed: bool) -> str:
     """Return that there is no earlier run of a suite, or none whose gates passed."""
     run = f"no earlier complete run of the suite {suite!r}"
-    return f"{run} whose gates passed" if has_passed else run
+    if has_passed:
+        return f"{run} whose gates passed"
+    return run
 
 
 def _runs_below(folder: Path) -> Iterator[Path]:

@@ -204,7 +204,9 @@ class Redactor:
         if key in _FORM:
             return key
         is_own = self._names is not None and key not in self._names and _WORD.fullmatch(key)
-        return key if is_own else self.redact_text(key)
+        if is_own:
+            return key
+        return self.redact_text(key)
 
     def redact(self, value: JSON) -> Any:
         """Return recorded data with its texts, keys included, redacted."""
@@ -242,7 +244,9 @@ class Redactor:
         fields_only.fields, fields_only._numbers = self.fields, self._numbers
         fields_only._unused = self._unused
         redacted = fields_only.redact(value)
-        return text if redacted == value else encode(redacted).decode()
+        if redacted == value:
+            return text
+        return encode(redacted).decode()
 
     def _mark(self, text: str) -> str:
         return f"[redacted {self._numbers.setdefault(text, len(self._numbers) + 1)}]"

@@ -30,7 +30,9 @@ def _sort_key(run: Any) -> tuple[bool, int, str, str]:
     """Return a key that sorts runs: numbers first, by their value."""
     text = str(run)
     is_number = text.isdecimal()
-    digits = text.lstrip("0") if is_number else ""
+    digits = ""
+    if is_number:
+        digits = text.lstrip("0")
     return not is_number, len(digits), digits, text
 
 
@@ -95,7 +97,9 @@ def _block(values: list[float | None]) -> dict[str, Any]:
     known = [value for value in values if value is not None]
     if not known:
         return dict.fromkeys(("mean", "std", "min", "max"))
-    deviation = stdev(known) if len(known) > 1 else None
+    deviation = None
+    if len(known) > 1:
+        deviation = stdev(known)
     return {"mean": mean(known), "std": deviation, "min": min(known), "max": max(known)}
 
 
@@ -203,5 +207,7 @@ def _interval_by_tasks(suite: Suite, summary: Mapping[str, Any]) -> dict[str, An
     for metric in suite.metrics:
         if metric.of == suite.main and metric.stage.name == "mean":
             interval = of_main.get(metric.stage.key, {}).get("mean_interval")
-            return {} if interval is None else {"uncertainty": interval}
+            if interval is None:
+                return {}
+            return {"uncertainty": interval}
     return {}

@@ -105,7 +105,9 @@ def summarise(evaluation: Evaluation) -> dict[str, Any]:
         doubted = suite.success.grader
     first_ungraded = find_first_ungraded(counts, doubted, evaluation.recorded)
     broken, failed_metrics = _broken_components(evaluation)
-    gates_passed = all(gate.passed for gate in gates) if gates else None
+    gates_passed = None
+    if gates:
+        gates_passed = all(gate.passed for gate in gates)
     content: dict[str, Any] = {
         "suite": suite.name,
         "config": suite.config,
@@ -289,7 +291,9 @@ def headline_figures(
         of_grader = aggregates[figure.grader] if figure.metric else averages
         metrics = as_map(of_grader[figure.metric or figure.grader])
         entry: dict[str, JSON] = {"label": _label(figure.label, metrics), "figure": figure.path}
-        uncalibrated = metrics.get("uncalibrated") if figure.corrects else None
+        uncalibrated = None
+        if figure.corrects:
+            uncalibrated = metrics.get("uncalibrated")
         if figure.corrects:
             entry["corrects"] = figure.corrects
         if uncalibrated is not None:

@@ -52,7 +52,9 @@ def _duplicate_warnings(merged: Merged) -> Iterator[str]:
     copies = merged.duplicates - merged.superseded
     if copies:
         listed = merged.duplicates_listed[merged.superseded :]
-        first = f", the first at {listed[0]}" if listed else ""
+        first = ""
+        if listed:
+            first = f", the first at {listed[0]}"
         yield f"{copies} {repeats}{first}; all are kept"
 
 
@@ -200,10 +202,14 @@ def grade_warnings(
             graders.append(repr(key))
     has_unreadable = any(count.unreadable for count in counts.values())
     unreadable = merged.bad - merged.bad_parts
-    bad = f", {unreadable} of them unreadable" if has_unreadable else ""
+    bad = ""
+    if has_unreadable:
+        bad = f", {unreadable} of them unreadable"
     total = merged.samples + unreadable * has_unreadable
     for (failed, required), keys in graders_by_loss.items():
-        others = f" (not applicable: {total - required} more)" if total > required else ""
+        others = ""
+        if total > required:
+            others = f" (not applicable: {total - required} more)"
         share = share_text(failed, required)
         yield f"{share} could not be graded by {', '.join(keys)}{bad}{others}"
 

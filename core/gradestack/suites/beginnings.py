@@ -267,7 +267,9 @@ def _text_problem(head: bytes) -> str:
             line = head.count(b"\n", 0, error.start) + 1
             where = f"line {line}, byte {error.start} of the file"
             return f"it is not UTF-8 text ({where}): save it as UTF-8"
-    return "it is a binary file (NUL bytes)" if b"\0" in head else ""
+    if b"\0" in head:
+        return "it is a binary file (NUL bytes)"
+    return ""
 
 
 def _json_form(beginning: Beginning) -> str:

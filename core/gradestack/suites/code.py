@@ -46,7 +46,9 @@ class InFile(NamedTuple):
     @classmethod
     def parse(cls, reference: Any) -> InFile | None:
         """Return a reference's two parts; None for the name of an installed component."""
-        match = _IN_FILE.fullmatch(reference) if isinstance(reference, str) else None
+        match = None
+        if isinstance(reference, str):
+            match = _IN_FILE.fullmatch(reference)
         if match:
             return cls(match[1], match[2] or "")
         return None
@@ -244,7 +246,9 @@ def from_file(
         raise ConfigError(_lacks(reference, kind, path.name, module))
     problem = None if is_function else flaw(component, kind)
     if problem is not None:
-        also = ", nor a function" if problem.endswith(".Grader") else ""
+        also = ""
+        if problem.endswith(".Grader"):
+            also = ", nor a function"
         shown = f"{reference.name}{_line_of(component, path)}"
         raise ConfigError(f"{shown} {problem}{also}")
     if is_function:

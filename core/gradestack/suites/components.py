@@ -404,7 +404,9 @@ def _code_reference(written: Any) -> Any:
     if not isinstance(function, str) or ":" not in function:
         return written
     module, _, name = function.rpartition(":")
-    where = "file" if module.endswith(".py") else "module"
+    where = "module"
+    if module.endswith(".py"):
+        where = "file"
     return {**options, "kind": FUNCTIONS, where: module, "name": name}
 
 
@@ -501,7 +503,9 @@ def _metric(
     )
     if stage is None:
         return None
-    fit = getattr(grader.component, "for_metric", None) if grader is not None else None
+    fit = None
+    if grader is not None:
+        fit = getattr(grader.component, "for_metric", None)
     if fit is not None:
         stage = msgspec.structs.replace(stage, component=fit(stage.component))
     return Metric(of=of, stage=stage)
@@ -757,6 +761,8 @@ def _remarks(resolver: Resolver, reader: Any, inputs: Inputs) -> list[str]:
         notes, doubts = recognise(inputs)
     for note in notes:
         is_command = note.startswith("The same as: ")
-        options = resolver.command_options if is_command else ""
+        options = ""
+        if is_command:
+            options = resolver.command_options
         resolver.notes.append(f"{note}{options}")
     return [*remarks, *doubts]

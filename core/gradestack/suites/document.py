@@ -160,7 +160,9 @@ class Document(msgspec.Struct):
         for length in range(len(location), 0, -1):
             around = location[:length]
             if around in self.overrides:
-                flag = _FLAGS.get(location[0]) if length == 1 else None
+                flag = None
+                if length == 1:
+                    flag = _FLAGS.get(location[0])
                 return flag or f"--set {shown}"
             if around in self.lines:
                 return f"{self.origin}:{self.lines[around]}: {shown}"

@@ -228,14 +228,18 @@ class GateReader:
 
     def _with_numbers(self, written: Mapping[str, Any], location: Location) -> dict[str, Any]:
         """Return a gate with its thresholds as numbers in the unit of the compared figure."""
-        name = "aggregation" if "aggregation" in written else "metric"
+        name = "metric"
+        if "aggregation" in written:
+            name = "aggregation"
         metric = written.get(name)
         gate = dict(written)
         if metric == SHARE_OF_RUNS:
             gate[name] = "accuracy"
         for key in THRESHOLDS:
             if key in written:
-                of_runs = metric if key in ("value", "not_worse_than") else None
+                of_runs = None
+                if key in ("value", "not_worse_than"):
+                    of_runs = metric
                 gate[key] = self._number(written[key], (*location, key), of_runs)
         return gate
 
@@ -250,7 +254,9 @@ class GateReader:
             return number
         if in_percent:
             self._object(location, doubtful_percentage(written))
-        return as_percent(number) if is_share else number
+        if is_share:
+            return as_percent(number)
+        return number
 
     def _logical(self, spec: LogicalSpec, location: Location) -> LogicalGate | None:
         """Return a gate whose conditions are resolved; None with a problem."""

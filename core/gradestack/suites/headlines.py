@@ -194,4 +194,6 @@ def _figure_at(path: Path, label: str) -> Figure:
 
 def _entry(written: Any) -> Mapping[str, Any]:
     """Return a grader of a suite as a mapping, where a kind stands alone, too."""
-    return written if isinstance(written, Mapping) else {"kind": written}
+    if isinstance(written, Mapping):
+        return written
+    return {"kind": written}

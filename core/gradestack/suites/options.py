@@ -118,7 +118,9 @@ def type_schema(kind: Any) -> Schema:
     if origin is Annotated:
         least = getattr(arguments[1], "ge", None)
         schema = type_schema(arguments[0])
-        return schema if least is None else {**schema, "minimum": least}
+        if least is None:
+            return schema
+        return {**schema, "minimum": least}
     if origin in _SEQUENCES:
         return {"type": "array", "items": type_schema(arguments[0])}
     if origin in (dict, Mapping):
@@ -235,7 +237,9 @@ def _problems_of_entries(
         if others is not False:
             yield from find_problems(mapping[key], others, at)
         else:
-            hint = suggest(key, known) if number < _MOST_HINTS else ""
+            hint = ""
+            if number < _MOST_HINTS:
+                hint = suggest(key, known)
             names = ", ".join(known) or "none"
             hint = hint or f"; known: {names}"
             yield at, f"unknown key{hint}"
@@ -246,13 +250,17 @@ def _mismatch(value: Any, schema: Schema) -> str:
     choices = schema.get("anyOf", [schema])
     lists = [choice.get("enum", ()) for choice in choices]
     words = list(map(str, chain.from_iterable(lists)))
-    hint = suggest(value, words) if words else ""
+    hint = ""
+    if words:
+        hint = suggest(value, words)
     kinds = {choice.get("type") for choice in choices}
     is_scalar = not isinstance(value, Mapping | list | None)
     if "string" in kinds and is_scalar:
         hint = "; put it in quotes"
     expected = _describe(schema)
-    end = ";" if "," in expected else ","
+    end = ","
+    if "," in expected:
+        end = ";"
     got = f"got {_show(value)}{hint}"
     return f"expected {expected}{end} {got}"
 
@@ -263,7 +271,9 @@ def _describe(schema: Schema) -> str:
         null = {"type": "null"}
         choices = [choice for choice in schema["anyOf"] if choice != null]
         words = [_describe(choice) for choice in choices]
-        separator = ", or " if "," in "".join(words) else " or "
+        separator = " or "
+        if "," in "".join(words):
+            separator = ", or "
         return separator.join(words)
     if "enum" in schema:
         words = [str(word) for word in schema["enum"]]

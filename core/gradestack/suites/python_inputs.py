@@ -69,7 +69,9 @@ def _ready(grader: Any, registry: Registry) -> Any:
     if callable(grader) and not isinstance(grader, Grader | type):
         return registry.load("grader", FUNCTIONS).of(grader)
     is_class = isinstance(grader, type)
-    problem = flaw(grader, "grader") if is_class else None
+    problem = None
+    if is_class:
+        problem = flaw(grader, "grader")
     if problem is not None:
         raise ConfigError(f"graders: {grader.__name__} {problem}")
     return grader() if is_class else grader

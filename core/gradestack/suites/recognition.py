@@ -265,7 +265,9 @@ def _options_of(reader: Any) -> Mapping[str, Any]:
     """Return a reader as a suite names it as its kind and options."""
     if reader is None:
         return {}
-    return reader if isinstance(reader, Mapping) else {"kind": reader}
+    if isinstance(reader, Mapping):
+        return reader
+    return {"kind": reader}
 
 
 def _group(resolver: Resolver, key: str, entry: Any, location: Location) -> _Group | None:

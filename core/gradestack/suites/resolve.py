@@ -286,7 +286,9 @@ def _copies_of_runs(spec: SuiteSpec, reader: Stage) -> tuple[Duplicates, bool]:
 def _refuse_profile(resolver: Resolver, reader: Stage | None) -> None:
     """Refuse the profile ``upstream`` of a format without an original program."""
     name = "" if reader is None else reader.name
-    whose = f"{name!r} has" if name else "samples in memory have"
+    whose = "samples in memory have"
+    if name:
+        whose = f"{name!r} has"
     known = ", ".join(resolver.registry.names("program")) or "none"
     why = f"the format {whose} no original program; leave the profile out (programs: {known})"
     resolver.add_problem(("profile",), why)

@@ -75,7 +75,9 @@ def _expecting(target: Target) -> Iterator[Sample]:
 
 def _without_stack(resolver: Resolver, reader: Stage, inputs: Sequence[Input]) -> str:
     """Return a message about a format without a stack, with advice."""
-    whose = f"{inputs[0].path}: " if inputs else ""
+    whose = ""
+    if inputs:
+        whose = f"{inputs[0].path}: "
     provides = reader.component.provides
     if provides and not _DONE & provides:
         lacks = f"no column for the agent's answer (read as {reader.name})"

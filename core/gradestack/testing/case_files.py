@@ -80,7 +80,9 @@ def _cases(path: Path, folder: Path) -> Iterator[Case]:
         raise ConfigError(f"{file}: cannot be read: {error}") from error
     names = set[str]()
     for number, data in enumerate(content if isinstance(content, list) else [content], 1):
-        name = data.get("name") if isinstance(data, Mapping) else None
+        name = None
+        if isinstance(data, Mapping):
+            name = data.get("name")
         if not isinstance(name, str) or name in names:
             raise ConfigError(f"{file}: case {number} needs a name of its own")
         names.add(name)

@@ -309,7 +309,9 @@ class _Context:
         for number, component in enumerate(part.made):
             for law, steps in self._laws(part, component):
                 checked = partial(_check_made_up, steps) if part.lacks else steps
-                position = f"[{number}]" if number else ""
+                position = ""
+                if number:
+                    position = f"[{number}]"
                 yield f"{position}: {law}", checked
         if part.component.kind == "stack":
             yield ": resolves", partial(self._check_stack, part.name)

@@ -230,7 +230,9 @@ def _edits_of_totals(source: _Source, method: ast.FunctionDef) -> Iterator[Edit]
     last = parameters[-1] if parameters else self_parameter
     is_typed = last.annotation is not None and b"Mapping" in source.content
     annotation = ": Mapping[str, float]" if is_typed else ""
-    totals = signature.kwarg.arg if signature.kwarg is not None else "totals"
+    totals = "totals"
+    if signature.kwarg is not None:
+        totals = signature.kwarg.arg
     start, end = source.end(self_parameter), source.end(last)
     yield Edit(start, end, f", {totals}{annotation}")
     has_docstring = ast.get_docstring(method) is not None

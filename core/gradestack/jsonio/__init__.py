@@ -41,6 +41,7 @@ from gradestack.jsonio.values import check_utf8 as check_utf8
 from gradestack.jsonio.values import compact as compact
 from gradestack.jsonio.values import dumps as dumps
 from gradestack.jsonio.values import exceeds_limit as exceeds_limit
+from gradestack.jsonio.values import is_beyond_json as is_beyond_json
 from gradestack.jsonio.values import is_number as is_number
 from gradestack.jsonio.values import loads as loads
 from gradestack.jsonio.values import same as same

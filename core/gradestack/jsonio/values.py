@@ -358,6 +358,11 @@ def is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
+def is_beyond_json(value: Any) -> bool:
+    """Return whether a value is NaN or infinite, as a number too large for a float is read."""
+    return isinstance(value, float) and not math.isfinite(value)
+
+
 def same(left: Any, right: Any) -> bool:
     """Return ``left == right``; values too deep to compare are different."""
     try:

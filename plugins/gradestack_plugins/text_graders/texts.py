@@ -30,7 +30,7 @@ from gradestack import (
     skipped,
     suggest,
 )
-from gradestack.jsonio import JsonProblem, compact, loads, pointer_to
+from gradestack.jsonio import JsonProblem, compact, is_beyond_json, loads, pointer_to
 from gradestack_plugins.readers.chat.unread import calls_unknown
 
 _SHOWN = 200
@@ -183,8 +183,8 @@ class JsonEqual(TextGrader):
     difference's place.
 
     Objects are equal whatever the order of their keys; lists item by item, in order. Numbers are
-    compared by value (1 equals 1.0); true and 1 are different, so are "1" and 1; NaN equals
-    nothing. Of a key written twice the last counts.
+    compared by value (1 equals 1.0); true and 1 are different, so are "1" and 1; NaN and
+    numbers too large for a float equal nothing. Of a key written twice the last counts.
 
     A submission that is not JSON gives 0.0, so does an empty reference. A reference that is not
     JSON is a broken dataset row: a failed grade. A sample without reference is skipped.
@@ -212,6 +212,8 @@ class JsonEqual(TextGrader):
             return _right("equal JSON")
         pointer, expected, actual = difference
         where = f"at {pointer}" if pointer else "at the top"
+        if is_beyond_json(expected) or is_beyond_json(actual):
+            where += ": NaN and numbers too large for a float equal nothing"
         return _wrong("different_value", f"differs {where}", expected, actual, pointer)
 
 
@@ -238,7 +240,7 @@ def first_difference(expected: JSON, actual: JSON) -> tuple[str, JSON, JSON] | N
         elif isinstance(one, list):
             pairs = list(zip_longest(one, other, fillvalue=ABSENT))
             steps = [f"/{index}" for index in range(len(pairs))]
-        elif one != other:
+        elif one != other or is_beyond_json(one):
             return pointer, one, other
         else:
             continue

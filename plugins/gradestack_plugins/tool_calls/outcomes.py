@@ -9,11 +9,13 @@ from functools import partial
 from math import lcm
 from typing import Any, Final, NamedTuple, cast
 
-from gradestack import ABSENT, JSON, Item, Reason
+from gradestack import ABSENT, JSON, Item, Reason, replace
+from gradestack.jsonio import is_beyond_json
 from gradestack_plugins.tool_calls.diff import NOTHING, Diff, Expected, Made, Share, no_diff
 from gradestack_plugins.tool_calls.matching import Matching, Options, Pair
 from gradestack_plugins.tool_calls.values import Leaves
 
+_BEYOND: Final = "NaN and numbers too large for a float equal nothing"
 ARGUMENTS: Final = ("right", "wrong", "missing", "unknown")
 _ARGUMENT_COUNTS: Final = tuple(f"arguments_{name}" for name in ARGUMENTS)
 CALLS: Final = ("expected", "made", "matched", "exact", "missing", "extra")
@@ -319,7 +321,10 @@ def _wrong_value(pointer: str, wanted: Any, actual: Any, reason: partial[Reason]
     code = "wrong_type"
     if _kind(wanted) == _kind(actual):
         code = "wrong_value"
-    return reason(code=code, pointer=pointer, expected=wanted, actual=actual)
+    wrong = reason(code=code, pointer=pointer, expected=wanted, actual=actual)
+    if is_beyond_json(wanted) or is_beyond_json(actual):
+        return replace(wrong, message=wrong.message or _BEYOND)
+    return wrong
 
 
 def _reasons_of_extra(

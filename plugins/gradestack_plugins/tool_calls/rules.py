@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Final, NoReturn
 
 from gradestack import Rule
-from gradestack.jsonio import as_number, compact, is_number
+from gradestack.jsonio import as_number, compact, is_beyond_json, is_number
 from gradestack_plugins.tool_calls.values import Equality, equal, mark_of
 
 _REFERENCES: Final = ('"$ref"', '"$dynamicRef"', '"$recursiveRef"')
@@ -95,6 +95,8 @@ def _agrees(rule: Rule, value: Any, wanted: Any, equality: Equality) -> bool:
 
 
 def _is_near(value: float, wanted: float, tolerance: float) -> bool:
+    if is_beyond_json(value):
+        return False
     try:
         return value == wanted or abs(value - wanted) <= tolerance
     except OverflowError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, Literal
 
-from gradestack.jsonio import pointer_to
+from gradestack.jsonio import is_beyond_json, pointer_to
 
 Equality = Literal["json", "python", "text"]
 _SCALARS: Final = frozenset({str, int, float, bool, type(None)})
@@ -74,9 +74,11 @@ def _walk(pointer: str, value: Any) -> Iterator[tuple[str, str, Any]]:
 
 
 def _json_mark(value: Any) -> Any:
-    """Numbers by value, true and false only equal to themselves, NaN to nothing."""
+    """Numbers by value, true and false only equal to themselves, NaN and infinities to nothing."""
     if value is True or value is False:
         return ("boolean", value)
+    if is_beyond_json(value):
+        return object()
     return _python_mark(value)
 
 
@@ -119,6 +121,8 @@ def equal(left: Any, right: Any, equality: Equality) -> bool:
         return str(left) == str(right)
     if equality == "json" and (isinstance(left, bool) or isinstance(right, bool)):
         return left is right
+    if equality == "json" and is_beyond_json(left):
+        return False
     if type(left) in _SCALARS or type(right) in _SCALARS:
         return bool(left == right)
     return mark_of(left, equality) == mark_of(right, equality)

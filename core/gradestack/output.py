@@ -51,7 +51,7 @@ def distinguishing_decimals(number: float, threshold: float, decimals: int = 2) 
     for places in range(fewest, _MOST_DECIMALS):
         text = f"{number:.{places}f}"
         if _side(float(text), threshold) == side:
-            return text
+            return f"{number:,.{places}f}"
     return repr(number)
 
 

@@ -58,8 +58,8 @@ def results(report: Report) -> str:
     summary = report.summary
     total = report.metrics["total"]
     is_complete = "incomplete" not in summary
-    bar = f"{'━' * _BAR_WIDTH} {total}/{total} 100%"
-    lines = [bar if is_complete else f"{total} runs, interrupted", "", "Results:"]
+    bar = f"{'━' * _BAR_WIDTH} {total:,}/{total:,} 100%"
+    lines = [bar if is_complete else f"{counted(total, 'run')}, interrupted", "", "Results:"]
     lines += _headline_lines(report)
     lines += _grader_lines(report)
     lines += _model_lines(report)
@@ -173,7 +173,7 @@ def _outcome_line(outcome: Mapping[str, Any], states: Mapping[str, Any]) -> str:
     of_grader = as_map(states.get(outcome["grader"]))
     errors = of_grader.get(Outcome.FAILED, 0)
     if errors:
-        return f"{line}; {errors} more ended in an error, not counted"
+        return f"{line}; {errors:,} more ended in an error, not counted"
     return line
 
 
@@ -187,7 +187,7 @@ def _share(counts: Mapping[str, Any]) -> str:
     interval = _percent_interval(counts.get("share_interval"))
     if interval:
         shown += f"; {interval}"
-    return f"{passed} of {graded} ({shown})"
+    return f"{passed:,} of {graded:,} ({shown})"
 
 
 def _figure_lines(figure: Mapping[str, Any], declarations: Declarations) -> Iterator[str]:
@@ -225,7 +225,7 @@ def _first_models(lines: Sequence[str]) -> list[str]:
     if others:
         line = first[0]
         indent = len(line) - len(line.lstrip())
-        first.append(f"{' ' * indent}and {others} more, in summary.json")
+        first.append(f"{' ' * indent}and {others:,} more, in summary.json")
     return first
 
 
@@ -263,16 +263,16 @@ def _row(values: Mapping[str, Any], intervals: Mapping[str, Any]) -> str:
 
 def _number(value: Any) -> str:
     if isinstance(value, int):
-        return str(value)
+        return f"{value:,}"
     if value is None:
         return "n/a"
-    return f"{value:.3f}"
+    return f"{value:,.3f}"
 
 
 def _average(value: float | None) -> str:
     if value is None:
         return "n/a"
-    return f"{value:.2f}"
+    return f"{value:,.2f}"
 
 
 def _percent_interval(interval: Any) -> str:
@@ -294,19 +294,19 @@ def _interval(
     kind = "interval of unknown confidence"
     if confidence is not None:
         kind = f"{100 * confidence:.6g}% interval"
-    first, last = (f"{scale * end:.{decimals}f}" for end in (low, high))
+    first, last = (f"{scale * end:,.{decimals}f}" for end in (low, high))
     return f"{kind} {first} to {last}{sign}"
 
 
 def _extent(interval: Mapping[str, Any], meaning: Figure | None) -> str:
     """Return the data of an interval: ``50 tasks, 200 runs``, or tasks alone."""
     tasks, runs = interval["clusters"], interval["n"]
-    extent = f"{tasks} tasks"
+    extent = f"{tasks:,} tasks"
     counts_runs = True
     if meaning is not None and meaning.divisor:
         counts_runs = "run" in meaning.divisor or bool(meaning.samples)
     if counts_runs and runs != tasks:
-        return f"{extent}, {runs} runs"
+        return f"{extent}, {runs:,} runs"
     return extent
 
 
@@ -319,7 +319,7 @@ def _grader_lines(report: Report) -> list[str]:
     lines = ["", "By grader:"]
     width = max(map(len, averages))
     for key, states in report.states.items():
-        counts = [f"{states['graded']} graded", *_list_states(states)]
+        counts = [f"{states['graded']:,} graded", *_list_states(states)]
         average = _average(averages[key]["avg_score_attempted"])
         shown = ", ".join(counts)
         lines.append(f"  {key:<{width}}  avg {average}  {shown}")
@@ -354,7 +354,7 @@ def _model_lines(report: Report) -> list[str]:
         attempted, total = row["total_attempted"], row["total"]
         average = _average(row["avg_score_attempted"])
         name = f"{model or 'unnamed':<{width}}"
-        line = f"  {name}  attempted {attempted}/{total}  avg {average}"
+        line = f"  {name}  attempted {attempted:,}/{total:,}  avg {average}"
         if is_letta:
             rate = "n/a"
             if attempted:
@@ -389,10 +389,10 @@ def _cause_lines(report: Report) -> list[str]:
         rows.append((samples, f"others ({causes_text})"))
     predicate = "failed" if has_outcome else "did not score 1"
     total = report.metrics["total"]
-    lines = ["", f"Why {failed} of {total} runs {predicate}:"]
-    width = len(str(failed))
+    lines = ["", f"Why {failed:,} of {total:,} runs {predicate}:"]
+    width = len(f"{failed:,}")
     for samples, text in rows:
-        number = f"{samples:>{width}}"
+        number = f"{samples:>{width},}"
         lines.append(f"  {number} ({_percentage(samples, failed)})  {text}")
     return lines
 
@@ -408,7 +408,7 @@ def _cause_text(cause: Cause) -> str:
     text = f"{name}, {word} {part}"
     if samples == cause.samples:
         return text
-    return f"{text} ({samples} of {cause.samples})"
+    return f"{text} ({samples:,} of {cause.samples:,})"
 
 
 def _shorten(name: str) -> str:
@@ -445,7 +445,7 @@ def _run_lines(runs: Mapping[str, Any]) -> list[str]:
     number = len(runs["runs"])
     average = runs["avg_score_attempted"]
     mean, deviation = average["mean"], average["std"]
-    lines = [f"Runs: {number}"]
+    lines = [f"Runs: {number:,}"]
     lines.append(f"  Avg score: mean {_average(mean)}, std {_average(deviation)}")
     if deviation is not None:
         ends = _ends(average["min"], average["max"])
@@ -479,4 +479,4 @@ def _bad_record_lines(bad: Mapping[str, Any], runs: int) -> Iterable[str]:
                 position = f"record {entry['ordinal']}"
             yield f"  {entry['file']}:{position}: {entry['reason']}"
     if number > _MOST_BAD_RECORDS:
-        yield f"  and {number - _MOST_BAD_RECORDS} more, in summary.json"
+        yield f"  and {number - _MOST_BAD_RECORDS:,} more, in summary.json"

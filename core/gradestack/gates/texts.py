@@ -61,7 +61,7 @@ def actual_text(verdict: Verdict, decimals: int = 2) -> str:
     if actual is None:
         return "n/a"
     if verdict.kind == "tasks":
-        return f"{actual} of {verdict.tasks} tasks"
+        return f"{actual:,} of {verdict.tasks:,} tasks"
     is_percent = verdict.metric in PERCENT
     if verdict.kind == "baseline":
         if is_percent:
@@ -85,7 +85,7 @@ def certainty_text(verdict: Verdict) -> str:
         return ""
     confidence = verdict.confidence
     low, high = verdict.bounds or (interval["low"], interval["high"])
-    ends = f"{low:.2f} to {high:.2f}"
+    ends = f"{low:,.2f} to {high:,.2f}"
     if verdict.metric in PERCENT:
         sign = "" if verdict.kind == "baseline" else "%"
         low_percent = 100 * low
@@ -127,7 +127,7 @@ def list_notes(verdict: Verdict, decimals: int = 2) -> list[str]:
     if verdict.flips:
         flips = verdict.flips
         fixed = counted(flips.fixed, "run")
-        notes.append(f"{fixed} fixed, {flips.broken} broken")
+        notes.append(f"{fixed} fixed, {flips.broken:,} broken")
     if verdict.kind == "max_failed":
         notes.append(_lost_text(verdict))
     tasks = []
@@ -145,7 +145,7 @@ def _lost_text(verdict: Verdict) -> str:
     unreadable = verdict.unreadable or 0
     counts = (verdict.failed, verdict.missing, unreadable)
     ungraded = sum(filter(None, counts))
-    text = f"{ungraded} of {verdict.of} for {verdict.grader}"
+    text = f"{ungraded:,} of {verdict.of:,} for {verdict.grader}"
     if unreadable:
         return f"{text}, {unreadable} of them unreadable"
     return text
@@ -175,11 +175,11 @@ def coverage_texts(verdict: Verdict) -> list[str]:
 
 def _coverage_text(key: str, coverage: Coverage, graders: int) -> str:
     """Write how many runs a grader graded and why it did not grade the others."""
-    text = f"{coverage.graded} of {coverage.runs} graded"
+    text = f"{coverage.graded:,} of {coverage.runs:,} graded"
     if graders > 1:
         text += f" by {key}"
     for grader, number in coverage.elsewhere.items():
-        text += f", {number} are for {grader}"
+        text += f", {number:,} are for {grader}"
     state = coverage.main_state
     if state:
         text += f": {coverage.states[state]} {state}"
@@ -196,7 +196,7 @@ def is_many(failed: int, runs: int) -> bool:
 def share_text(failed: int, runs: int) -> str:
     """Return ``3 of 20 runs (15.0%)``."""
     percent = 100 * failed / runs
-    return f"{failed} of {runs} runs ({percent:.1f}%)"
+    return f"{failed:,} of {runs:,} runs ({percent:.1f}%)"
 
 
 def gate_warnings(verdict: Verdict) -> Iterator[str]:

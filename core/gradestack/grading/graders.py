@@ -372,9 +372,15 @@ class StageGrader:
             empty = _extraction_fault("empty_submission", "the submission is empty")
             return self._skip_other_kinds(sample) or failed(empty)
         texts[-1] = text
-        if text is None and _expected_kinds(sample.expected):
+        if text is None and self._compares(sample.expected):
             return _missing("no_submission", "no answer text was recorded")
-        return component.grade(replace(sample, text=text))
+        return component.grade(replace(sample, text=text or ""))
+
+    def _compares(self, expected: Expectation) -> bool:
+        """Return whether an expectation says anything that the grader compares."""
+        compared = self.stage.component.compares
+        expected_kinds = _expected_kinds(expected)
+        return bool(expected_kinds if compared is None else expected_kinds & compared)
 
     def _extract(self, sample: Sample) -> str | None:
         extractor = self.stage.extractor

@@ -67,9 +67,8 @@ def _remark_warnings(merged: Merged) -> Iterator[str]:
     remarks = dict(sorted(merged.remarks.items()))
     if MADE in remarks:
         number, _ = remarks.pop(MADE)
-        tasks = f"{number} task" if number == 1 else f"{number} tasks"
         problem = "no task ids found: records were numbered, repeated runs are not grouped (--id)"
-        yield f"{tasks}: {problem}"
+        yield f"{counted(number, 'task')}: {problem}"
     texts: dict[str, list[str]] = {"in the data": [], "not used": []}
     for kind, (times, where) in [*remarks.items()][:_MOST_KINDS]:
         section, words = _remark_text(kind)
@@ -188,7 +187,7 @@ def grade_warnings(
         run = first.get((doubted, state))
         example = "" if run is None else f", the first: {run.reason}"
         advice = dataset_advice(suite, doubted)
-        runs = f"{skipped} of {merged.samples} runs {'is' if skipped == 1 else 'are'}"
+        runs = f"{skipped:,} of {merged.samples:,} runs {'is' if skipped == 1 else 'are'}"
         yield f"{runs} not counted in {doubted!r}{example}{advice}"
     graders_by_loss: dict[tuple[int, int], list[str]] = {}
     for key, count in counts.items():
@@ -204,12 +203,12 @@ def grade_warnings(
     unreadable = merged.bad - merged.bad_parts
     bad = ""
     if has_unreadable:
-        bad = f", {unreadable} of them unreadable"
+        bad = f", {unreadable:,} of them unreadable"
     total = merged.samples + unreadable * has_unreadable
     for (failed, required), keys in graders_by_loss.items():
         others = ""
         if total > required:
-            others = f" (not applicable: {total - required} more)"
+            others = f" (not applicable: {total - required:,} more)"
         share = share_text(failed, required)
         yield f"{share} could not be graded by {', '.join(keys)}{bad}{others}"
 

@@ -6,7 +6,7 @@ Report directories, models of one run, reports at hand, or files that are graded
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import get_args
 
@@ -96,16 +96,16 @@ def compare(
         _check_output(Path(output))
     if previous:
         runs = _with_previous(runs)
-    subset = Subset.read(filter, tasks, limit)
     aggregators = Aggregators(registry, allow_code)
-    groups: list[list[Side]] = [[] for _ in runs]
-    names = _name_runs(runs)
-    for index, report in _load_runs(runs, registry):
-        run, name = runs[index], names[index]
+    subset = Subset.read(filter, tasks, limit)
+
+    def read_sides(name: str, model: str | None, report: Report) -> list[Side]:
+        """Return the sides of a run, or its one model that is named."""
         metrics = aggregators.metrics(report, name, figures)
-        model = None if isinstance(run, Report) else _split(run)[1]
-        with collected_seldom():
-            groups[index] = sides_of(report.filter(subset), name, model, match, metrics, by)
+        only = report.filter(subset)
+        return sides_of(only, name, model, match, metrics, by, is_only_run=len(runs) == 1)
+
+    groups = _load_sides(runs, registry, read_sides)
     sides = _order_sides(groups, baseline)
     if figures is None:
         comparable, left_out = _comparable_figures(sides, aggregators)
@@ -128,6 +128,20 @@ def compare(
     if output is not None:
         write_comparison(comparison, Path(output), registry)
     return comparison
+
+
+def _load_sides(
+    runs: Runs, registry: Registry, read_sides: Callable[[str, str | None, Report], list[Side]]
+) -> list[list[Side]]:
+    """Return the sides of each run, in the order of the runs."""
+    groups: list[list[Side]] = [[] for _ in runs]
+    names = _name_runs(runs)
+    for index, report in _load_runs(runs, registry):
+        run = runs[index]
+        model = None if isinstance(run, Report) else _split(run)[1]
+        with collected_seldom():
+            groups[index] = read_sides(names[index], model, report)
+    return groups
 
 
 def _check_options(confidence: float, failed: str, match: str, report_url: str | None) -> None:

@@ -254,8 +254,14 @@ def sides_of(
     match: Match = "id",
     metrics: Sequence[Metric] = (),
     by: str | None = None,
+    *,
+    is_only_run: bool = False,
 ) -> list[Side]:
-    """Return a run's models as sides, in input order."""
+    """Return a run's models as sides, in input order.
+
+    Each is named by run and model; by its model alone where no other run is compared, and by the
+    run alone where it has one model.
+    """
     samples = _read_samples(report, name, match, metrics, by)
     tasks_of = _tasks_by_model(samples.table)
     if model is not None and model not in tasks_of:
@@ -266,7 +272,9 @@ def sides_of(
     sides = []
     for model_name, tasks in tasks_of.items():
         if model in (None, model_name):
-            full_name = name if is_alone else f"{name}{_SEPARATOR}{model_name}"
+            full_name = model_name if is_only_run else f"{name}{_SEPARATOR}{model_name}"
+            if is_alone or not full_name:
+                full_name = name
             sides.append(Side(full_name, model_name, report, samples, tasks, match, by_path))
     return sides
 

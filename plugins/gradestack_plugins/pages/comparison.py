@@ -54,27 +54,7 @@ def compared_models(report: Report) -> Mapping[str, Any] | None:
         data = gradestack.compare(report, figures=figures, registry=report.registry).data
     except GradestackError:  # such as models that share no task
         return None
-    others = [
-        {"a": models[0], "b": model} for model in models[1:]
-    ]  # the pairs of the first model come first
-    # whose own name says nothing here
-    run = f"{report.path.resolve().name if report.path else report.name}::"
-    pairs = [{**pair, **_without_run(pair, run)} for pair in data.get("pairs", ())]
-    pairs = pairs or [{**data, **others[0]}]
-    runs = [{**each, "name": each["name"].removeprefix(run)} for each in data["runs"]]
-    groups = [{**each, "name": each["name"].removeprefix(run)} for each in data.get("groups", ())]
-    return {
-        **data,
-        "pairs": pairs,
-        "runs": runs,
-        "groups": groups,
-        "sentence": data["sentence"].replace(run, ""),
-    }
-
-
-def _without_run(pair: Mapping[str, Any], run: str) -> dict[str, str]:
-    """Return the names of both sides without that of their run."""
-    return {side: pair[side].removeprefix(run) for side in "ab"}
+    return {**data, "pairs": data.get("pairs") or [{**data, "a": models[0], "b": models[1]}]}
 
 
 def differences(pair: Mapping[str, Any], widest: float) -> list[Shape]:

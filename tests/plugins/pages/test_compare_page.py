@@ -288,8 +288,8 @@ def test_several_models_have_a_matrix_of_all_pairs(tmp_path):
     for gap in ("+16.7", "-16.7", "+53.3", "-53.3", "+36.7", "-36.7"):
         assert gap in shown
     for claim in (
-        "run::c against run::a: Exact match 66.7% instead of 13.3%: 53.3 points more",
-        "run::c against run::b: Exact match 66.7% instead of 30.0%: 36.7 points more",
+        "c against a: Exact match 66.7% instead of 13.3%: 53.3 points more",
+        "c against b: Exact match 66.7% instead of 30.0%: 36.7 points more",
         "16 tasks got better",
         "11 tasks got better",
     ):

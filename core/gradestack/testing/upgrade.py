@@ -25,6 +25,8 @@ _NEW_NAMES = {
     "SECONDS_BETWEEN_LOOKS": "SECONDS_BETWEEN_POLLS",
 }
 """Names that ``gradestack`` had -> those it has."""
+_NEW_BLOCKS = {"Series": "Curve({title: points}, title)", "TaskList": "Table"}
+"""Blocks of panels that pages had -> those they have."""
 _OF_REPORT = {
     "report.told": "report.warnings",
     "report.held": "report.row_buffer",
@@ -141,8 +143,18 @@ def _list_changes(source: _Source, kinds: Mapping[str, str]) -> Iterator[Change]
             old, end = ast.unparse(node), source.end(node)
             edit = Edit(source.start(node), end, _OF_REPORT[old])
             yield Change(node.lineno, f"{old} -> {_OF_REPORT[old]}", (edit,))
+        yield from _changes_of_block(node)
         if isinstance(node, ast.ClassDef) and node.name in kinds:
             yield from _changes_of_class(source, node, RENAMED[kinds[node.name]])
+
+
+def _changes_of_block(node: ast.AST) -> Iterator[Change]:
+    """Yield a change for a block of panels that pages no longer have."""
+    if not isinstance(node, ast.Attribute) or ast.unparse(node.value) != "blocks":
+        return
+    if node.attr in _NEW_BLOCKS:
+        change = f"blocks.{node.attr} -> blocks.{_NEW_BLOCKS[node.attr]}; no rule does it"
+        yield Change(node.lineno, change, ())
 
 
 def _changes_of_class(

@@ -284,14 +284,6 @@ class Counts(msgspec.Struct, frozen=True):
     title: str = ""
 
 
-class Series(msgspec.Struct, frozen=True):
-    """A figure over a whole number, such as pass^k over k."""
-
-    points: Mapping[int, Figure]
-    """Number -> figure."""
-    title: str = ""
-
-
 class Table(msgspec.Struct, frozen=True):
     """Named rows of values."""
 
@@ -477,7 +469,10 @@ class Caveat(msgspec.Struct, frozen=True):
 
 
 class Curve(msgspec.Struct, frozen=True):
-    """Lines of figures over a number on axes from 0 to 1, each with a band for its intervals."""
+    """Lines of figures over a number, such as pass^k over k, each with a band for its intervals.
+
+    Shares are drawn on an axis from 0 to 1.
+    """
 
     lines: Mapping[str, Mapping[float, Figure]]
     """Name of a line -> its points."""
@@ -558,26 +553,6 @@ class Answers(msgspec.Struct, frozen=True):
     left_out: int = 0
 
 
-class TaskLine(msgspec.Struct, frozen=True):
-    """A task with the marks of its trials."""
-
-    task: Link
-    text: str = ""
-    a: Sequence[bool | None] = ()
-    b: Sequence[bool | None] = ()
-    difference: str = ""
-
-
-class TaskList(msgspec.Struct, frozen=True):
-    """Tasks, and filters with how many each finds."""
-
-    lines: Sequence[TaskLine]
-    chips: Sequence[Link] = ()
-    columns: Sequence[str] = ()
-    title: str = ""
-    left_out: int = 0
-
-
 class CallPair(msgspec.Struct, frozen=True):
     """An expected call, and how each side made it."""
 
@@ -638,9 +613,7 @@ Block = (
     | Quotes
     | RunStrips
     | Section
-    | Series
     | Table
-    | TaskList
     | Words
 )
 """Any of the shapes a panel returns."""

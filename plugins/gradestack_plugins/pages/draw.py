@@ -307,18 +307,6 @@ def _draw_distribution(block: blocks.Distribution) -> Iterator[Shape]:
 # Lines over a number
 
 
-def _draw_series(block: blocks.Series) -> Shape:
-    """Return figures over a number; no picture of none, or of too many."""
-    points = sorted(block.points.items())
-    if not 0 < len(points) <= _MOST_POINTS:
-        return make_shape(block, "words", text=draw_text("none"))
-    bottom, top = _range_of([figure for _, figure in points])
-    first, last = points[0][0], points[-1][0]
-    shown = [_draw_point(x, first, last, figure, bottom, top) for x, figure in points]
-    ticks = [(float(at), number(top - (top - bottom) * at / 100)) for at in (0, 50, 100)]
-    return make_shape(block, "series", points=shown, ticks=ticks)
-
-
 def _draw_point(
     x: float, first: float, last: float, figure: blocks.Figure, bottom: float, top: float
 ) -> Shape:
@@ -355,26 +343,45 @@ def _round_up(top: float, bottom: float) -> float:
 
 
 def _draw_curve(block: blocks.Curve) -> Shape:
-    """Return lines over a number on axes from 0 to 1, the numbers spread over the width."""
+    """Return lines over a number, the numbers spread over the width."""
     numbers = sorted({x for points in block.lines.values() for x in points})
     if not numbers:
         return make_shape(block, "words", text=draw_text("none"))
+    figures = [figure for points in block.lines.values() for figure in points.values()]
+    is_share = block.is_ideal or all(each.unit == "share" for each in figures if each.value)
+    bottom, top = (0.0, 1.0) if is_share else _range_of(figures)
     first, last = (0.0, 1.0) if block.is_ideal else (numbers[0], numbers[-1])
     lines = []
     for name, points in block.lines.items():
         shown = [
-            _draw_point(x, first, last, figure, 0.0, 1.0)
+            _draw_point(x, first, last, figure, bottom, top)
             for x, figure in sorted(points.items())[:_MOST_POINTS]
         ]
         drawable = [point for point in shown if point.y is not None]
         lines.append(Shape(name=brief(name, _NAME), points=shown, drawable=drawable))
-    marks = (0.0, 0.5, 1.0) if block.is_ideal else numbers
-    ticks = [Shape(x=place_on(mark, last, first) if last > first else 50.0) for mark in marks]
-    for tick, mark in zip(ticks, marks, strict=True):
-        tick.label = f"{100 * mark:g}%" if block.is_ideal else f"{mark:g}"
+    marks = (0.0, 0.5, 1.0) if block.is_ideal else numbers[:: len(numbers) // 12 + 1]
     return make_shape(
-        block, "curve", lines=lines, ticks=ticks, x=brief(block.x, _NAME), is_ideal=block.is_ideal
+        block,
+        "curve",
+        lines=lines,
+        ticks=[_draw_tick(mark, first, last, is_share=block.is_ideal) for mark in marks],
+        heights=[
+            (at, _tick_text(top - (top - bottom) * at / 100, is_share=is_share))
+            for at in (0, 25, 50, 75, 100)
+        ],
+        x=brief(block.x, _NAME),
+        is_ideal=block.is_ideal,
     )
+
+
+def _draw_tick(mark: float, first: float, last: float, *, is_share: bool) -> Shape:
+    """Return a number on the axis below."""
+    place = place_on(mark, last, first) if last > first else 50.0
+    return Shape(x=place, label=_tick_text(mark, is_share=is_share))
+
+
+def _tick_text(mark: float, *, is_share: bool) -> str:
+    return f"{100 * mark:g}%" if is_share else f"{mark:g}"
 
 
 # Tables
@@ -552,7 +559,6 @@ _KINDS: Mapping[type, str] = {
     blocks.Head: "head",
     blocks.Quotes: "quotes",
     blocks.RunStrips: "strips",
-    blocks.TaskList: "tasks",
 }
 """Type of a block whose fields templates read as they are -> its kind."""
 _DRAWERS: Mapping[type, Callable[[Any], Shape | Iterable[Shape]]] = {
@@ -566,7 +572,6 @@ _DRAWERS: Mapping[type, Callable[[Any], Shape | Iterable[Shape]]] = {
     blocks.Matrix: _draw_matrix,
     blocks.PairedDifference: _draw_paired,
     blocks.Section: _draw_section,
-    blocks.Series: _draw_series,
     blocks.Table: _draw_table,
     blocks.Words: _draw_words,
 }

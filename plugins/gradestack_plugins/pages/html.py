@@ -63,7 +63,6 @@ _HEIGHTS = {
     "histogram": (6.0, 0.0),
     "matrix": (1.0, 1.4),
     "quotes": (0.0, 2.2),
-    "series": (7.0, 0.0),
     "strips": (1.5, 1.6),
 }
 """Kind of a block -> its height in lines of a table: in any case, and for each of its parts."""

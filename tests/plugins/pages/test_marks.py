@@ -32,9 +32,6 @@ def _marks():
     ).rows
     scores = ScoreBins(counts=[4, 0, 1, 2, 3, 6], below=1, above=2)
     opposed = _one(blocks.Distribution({HOSTILE: [0.1, 0.1, 0.5], "others": [1.0]}, "t")).chart
-    figures = {k: blocks.Figure(str(k), 1 / k, (0.5 / k, 1 / k)) for k in (1, 2, 4)} | {
-        8: blocks.Figure("8", None)
-    }
     node = blocks.Node
     pair = _one(
         blocks.Graph(
@@ -59,7 +56,6 @@ def _marks():
         "scale": [(50.0, 25.0, 110.0, 80.0, HOSTILE), (None,)],
         "dot": [(estimates[0],), (estimates[1],)],
         "histogram": [(_one(blocks.Counts(scores.labelled(), HOSTILE)),)],
-        "series": [(_one(blocks.Series(figures, HOSTILE)),)],
         "together": [(Of(title="F1", rows=models),)],
         "estimate": [(estimates[0],), (estimates[1],)],
         "opposed": [(opposed,), (opposed, True)],

@@ -96,7 +96,7 @@ docs: $(VENV)/.installed-dev
 	$(PYTHON) -m venv $(SITE)
 	$(SITE)/bin/python -m pip --disable-pip-version-check install --quiet --editable . 'mkdocs-material>=9.7,<10' 'nbconvert>=7,<8'
 	$(SITE)/bin/mkdocs build --quiet
-	$(BIN)/pytest --numprocesses auto tests/docs tests/plugins/pages/test_notebook.py
+	$(BIN)/pytest --numprocesses auto -m "not proof" tests/docs tests/plugins/pages/test_notebook.py
 	@echo "Open the site: $(CURDIR)/build/site/index.html"
 
 golden: $(VENV)/.installed-dev
@@ -157,7 +157,7 @@ release: $(VENV)/.installed-dev
 	$(BIN)/python -m build --no-isolation
 	$(RELEASE)/bin/twine check --strict dist/*
 	ls -l dist
-	$(BIN)/pytest -q tests/packaging
+	$(BIN)/pytest -q -m "not proof" tests/packaging
 	$(BIN)/nox --session release
 
 bench: $(VENV)/.installed-bench

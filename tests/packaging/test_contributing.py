@@ -12,6 +12,8 @@ from pathlib import Path
 
 import yaml
 
+from tests.conftest import SLOW_FOLDERS
+
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 KINDS = [kind["directory"] for kind in PROJECT["tool"]["towncrier"]["type"]]
@@ -100,3 +102,15 @@ def test_every_promise_of_security_has_its_test():
         )
     ]
     assert lacking == []
+
+
+def test_targets_that_name_slow_folders_select_their_tests():
+    """Without ``-m`` pytest runs no slow test, and ends with an error or with fewer tests."""
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    commands = re.findall(r"^\t.*/pytest .*$", makefile, re.MULTILINE)
+    assert len(commands) > 5
+    of_slow_tests = [
+        command for command in commands if SLOW_FOLDERS & set(re.findall(r"\btests/(\w+)", command))
+    ]
+    assert of_slow_tests
+    assert [command for command in of_slow_tests if " -m " not in command] == []

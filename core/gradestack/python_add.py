@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Unpack
@@ -19,7 +18,7 @@ from gradestack.python_api import (
     resolve,
     run_options,
 )
-from gradestack.regular_files import open_regular
+from gradestack.regular_files import checksum
 from gradestack.report import Report, load_report
 from gradestack.runner import run_suite
 from gradestack.suites.spec import RunOptions, Suite
@@ -144,10 +143,7 @@ def _flaw_of_inputs(report: Report) -> str:
         path = Path(str(entry["path"]))
         if not path.is_file():
             return f"{path} is no longer there"
-        if path.stat().st_size != entry.get("bytes"):
-            return f"{path} has changed"
-        with open_regular(path) as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
-        if digest != entry.get("sha256"):
+        is_same_size = path.stat().st_size == entry.get("bytes")
+        if not is_same_size or checksum(path) != entry.get("sha256"):
             return f"{path} has changed"
     return "" if inputs else "the run was not made of files"

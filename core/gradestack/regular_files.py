@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import io
 import os
 import stat
@@ -97,6 +98,16 @@ def open_regular(path: Path, buffering: int = io.DEFAULT_BUFFER_SIZE) -> io.Buff
             directory.
     """
     return io.BufferedReader(io.FileIO(path, opener=_opener), buffering)
+
+
+def checksum(path: Path) -> str:
+    """Return the SHA-256 of a file, in hexadecimal digits.
+
+    Raises:
+        OSError: It cannot be opened, or is no regular file.
+    """
+    with open_regular(path) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def append_regular(path: Path) -> io.FileIO:

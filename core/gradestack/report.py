@@ -27,8 +27,8 @@ from gradestack.errors import (
     DataError,
     GradestackError,
     PluginError,
+    hint_of,
     reading,
-    suggest,
 )
 from gradestack.gates.verdicts import Verdict
 from gradestack.grades import Grades
@@ -365,10 +365,7 @@ class Report:
             DataError: No rows were kept, or they are not those of a run.
         """
         if key not in self.states:
-            hint = suggest(key, self.states)
-            raise ConfigError(
-                f"no grader has the key {key!r}{hint}; there are: {', '.join(self.states)}"
-            )
+            raise ConfigError(f"no grader has the key {key!r}{hint_of(key, self.states)}")
         wanted = Wanted(parts={key: ()})
         rows = self.decoded(str(self.path or self.name))
         return Grades(table_of_rows(((row.key(), row) for _, row in rows), wanted), key)

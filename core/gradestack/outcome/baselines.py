@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -19,7 +18,7 @@ from gradestack.gates.verdicts import Decision, Flips, Verdict, begin_verdict
 from gradestack.jsonio.values import dumps, loads
 from gradestack.model import replace
 from gradestack.outcome.earlier import age_of, flaw_of, is_baseline, no_earlier_run
-from gradestack.regular_files import open_regular
+from gradestack.regular_files import checksum
 from gradestack.report import Report, is_run, load_report
 from gradestack.rows.packed import rows_file
 from gradestack.rundir.header import component_entry
@@ -82,12 +81,11 @@ class Baselines:
         """Return the entry of header.json about the runs that were compared with."""
         entries = []
         for name, report in self._reports.items():
-            path = checksum = None
+            path = digest = None
             if report is not None and report.path is not None:
                 path = str(report.path)
-                with open_regular(rows_file(report.path)) as rows:
-                    checksum = hashlib.file_digest(rows, "sha256").hexdigest()
-            entries.append({"baseline": name, "path": path, "sha256": checksum})
+                digest = checksum(rows_file(report.path))
+            entries.append({"baseline": name, "path": path, "sha256": digest})
         return {"baselines": entries} if entries else {}
 
     def verdict(

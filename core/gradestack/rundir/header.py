@@ -27,7 +27,7 @@ from gradestack.grading.plan import Stage
 from gradestack.grading.reading import Bundle
 from gradestack.grading.subset import subset_entry
 from gradestack.model import JSON
-from gradestack.regular_files import files_below, open_regular, real_paths
+from gradestack.regular_files import checksum, files_below, open_regular, real_paths
 from gradestack.report import GENERATOR
 from gradestack.suites.options import jsonable
 from gradestack.suites.spec import RECORDED, Suite
@@ -66,8 +66,8 @@ def fingerprint(suite: Suite, **more: Any) -> dict[str, Any]:
     }
     for name, stage in _stages(suite):
         topics[name] = _stamp_component(stage)
-    for file, checksum in suite.files.digests.items():
-        topics[f"code {file}"] = [checksum]
+    for file, digest in suite.files.digests.items():
+        topics[f"code {file}"] = [digest]
     for input_ in suite.inputs.files:
         topics[f"input {input_.shown}"] = _stamp_files(input_.path, real_path)
     return json.loads(json.dumps(topics))  # type: ignore[no-any-return]
@@ -120,9 +120,7 @@ def _stamp_files(path: Path, real_path: RealPath) -> list[list[Any]]:
         file = original(copy)
         status = file.stat()
         if is_fetched(copy):
-            with open_regular(file) as opened:
-                digest = hashlib.file_digest(opened, "sha256").hexdigest()
-            stamps.append([name_of(copy), status.st_size, digest])
+            stamps.append([name_of(copy), status.st_size, checksum(file)])
         else:
             stamps.append([str(real_path(file)), status.st_size, status.st_mtime_ns])
     return stamps

@@ -25,6 +25,7 @@ from gradestack.errors import LOCAL_CODE, ConfigError, error_text, suggest
 from gradestack.hooks import NAME, Component, Kind
 from gradestack.model import Sample
 from gradestack.registry import Plugin, Registry, discover, flaw
+from gradestack.regular_files import checksum
 
 FUNCTIONS, RECORDS = "python_function", "records"
 """The grader that functions are graded with.
@@ -93,9 +94,7 @@ _IMPORTED: set[str] = set()
 
 def _sha256(file: str) -> str:
     path = Path(file)
-    if not path.is_file():
-        return ""
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    return checksum(path) if path.is_file() else ""
 
 
 def _code_of(path: Path) -> dict[str, str]:

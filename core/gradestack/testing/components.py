@@ -39,7 +39,6 @@ from gradestack.suites.code import load_file
 from gradestack.suites.options import Problems, class_schema, structure
 from gradestack.table import Columns, Table
 from gradestack.testing.declarations import find_flaw
-from gradestack.testing.lines import check_summary
 from gradestack.testing.samples import GradedKeys, nasty_samples, random_grades
 from gradestack.testing.watched import WatchedTable
 
@@ -63,7 +62,6 @@ def check_component(component: Component) -> None:
     if problem is None and component.kind not in FUNCTIONS:
         problem = find_flaw(target)
     assert problem is None, f"{shown} {problem}"
-    check_summary(component, target)
     if component.kind in FUNCTIONS:
         is_mapping = component.kind != "stack" or isinstance(target(), dict)
         assert is_mapping, f"{shown}: a stack returns a mapping"

@@ -5,13 +5,9 @@ from __future__ import annotations
 import ast
 import inspect
 import re
-import sys
 import textwrap
-from importlib import resources
 from pathlib import Path
 from typing import Any
-
-from gradestack.hooks import Component
 
 _WORK = {
     "grader": ("combine", "grade"),
@@ -60,24 +56,3 @@ def _lines_of_members(node: Any) -> dict[str, int]:
         targets = getattr(member, "targets", [getattr(member, "target", None)])
         lines |= {target.id: member.lineno for target in targets if isinstance(target, ast.Name)}
     return lines
-
-
-def check_summary(component: Component, target: Any) -> None:
-    """Check that a summary is not the scaffold's where the component is another."""
-    folder = resources.files("gradestack_templates") / "new"
-    scaffold = "".join(file.read_text(encoding="utf-8") for file in folder.iterdir())
-    is_scaffold = target.__doc__.splitlines()[0] in scaffold
-    if f'summary="{component.summary}"' in scaffold and not is_scaffold:
-        package, _, _ = component.target.partition(":")[0].partition(".")
-        where = _line_with(package, component.summary)
-        raise AssertionError(f"its summary is the scaffold's; say what this one does ({where})")
-
-
-def _line_with(module: str, text: str) -> str:
-    """Return where a text stands in the file of a module; the module where that is not known."""
-    file = getattr(sys.modules.get(module), "__file__", None)
-    if file is not None:
-        for number, line in enumerate(Path(file).read_text(encoding="utf-8").splitlines(), 1):
-            if text in line:
-                return f"{Path(file).name}:{number}"
-    return module

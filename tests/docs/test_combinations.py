@@ -108,6 +108,11 @@ def files(tmp_path):
         written_files[name] = tmp_path / folder
         written_files[name].parent.mkdir(parents=True, exist_ok=True)
         written_files[name].write_text(json.dumps(record) + "\n")
+    for place, record in DATA["storage"].items():
+        path = tmp_path / "storage" / place
+        path.parent.mkdir(parents=True)
+        path.write_text(json.dumps(record))
+    written_files["opencode_storage"] = tmp_path / "storage"
     (tmp_path / "count.py").write_text("def count(sample, submission):\n    return 1.0\n")
     return written_files
 

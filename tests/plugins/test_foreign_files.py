@@ -16,7 +16,7 @@ NAMES = (
     *("braintrust", "helicone", "langsmith", "litellm", "opik", "weave", "autogen", "langgraph"),
     *("openhands", "openai_evals", "mini_swe_agent", "swe_agent", "appworld", "gaia2"),
     *("hammerbench", "mcpmark", "stabletoolbench", "swebench", "terminal_bench", "toolsandbox"),
-    *("atif", "adk", "promptfoo", "deepeval"),
+    *("atif", "adk", "promptfoo", "deepeval", "copilot_cli", "cursor"),
 )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any, Final
 
 import attrs
@@ -122,18 +123,22 @@ class ClaudeCode(RunReader):
     last is read. Sub-agents are runs of their own, SESSION/AGENT, in the cluster of their session
     and among the children of its run. Lines that the program wrote by itself (summaries, meta
     lines, errors of the API) are left out. The ``result`` lines of stream-json give cost and time.
+    A document of a session in the web lists its lines under ``loglines``.
     A session resumed in a new file may stand there with its history. The file whose messages all
     stand in the other is then left out, and an answer's usage counts once.
     """
 
     example_file = "~/.claude/projects/PROJECT/SESSION.jsonl"
     version = "1"
+    marks = (("loglines", "message"),)
 
     @classmethod
     @override
     def looks_like(cls, record: Any) -> float | None:
         if not isinstance(record, dict):
             return 0.0
+        if _listed_lines(record):
+            return SURE
         kind = word(record, "type")
         has_session = not record.keys().isdisjoint(_SESSIONS)
         if kind in _SESSION_LINES and isinstance(record.get("message"), dict):
@@ -182,9 +187,28 @@ class ClaudeCode(RunReader):
     @override
     def runs_of(self, records: Iterator[Record], file: Input, index: Copies) -> Iterator[Run]:
         sessions = _Sessions(index.counted.get(file.shown, frozenset()))
-        for record in drop_repeated_lines(records, _uuid_of, sessions.remarks):
+        lines = chain.from_iterable(_lines_of(record, file.name) for record in records)
+        for record in drop_repeated_lines(lines, _uuid_of, sessions.remarks):
             sessions.add_line(record)
         yield from sessions.runs()
+
+
+def _listed_lines(record: dict[str, Any]) -> list[Any]:
+    """Return the lines that a document of a session in the web lists; none of another record."""
+    listed = [dict(as_map(line)) for line in as_list(record.get("loglines"))]
+    are_own = any(isinstance(line.get("message"), dict) for line in listed)
+    return listed if are_own else []
+
+
+def _lines_of(record: Record, stem: str) -> Iterator[Record]:
+    """Yield the lines that a record lists, or is; where they name no session, the file does."""
+    if "loglines" not in record.value:
+        yield record
+        return
+    for line in _listed_lines(record.value):
+        if line.keys().isdisjoint(_SESSIONS):
+            line["sessionId"] = stem
+        yield Record(line, record.source)
 
 
 def _uuid_of(line: Any) -> str:

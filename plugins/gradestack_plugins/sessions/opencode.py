@@ -77,7 +77,7 @@ class OpenCode(RunReader):
         sessions: dict[str, list[Record]] = {}
         for record in drop_repeated_lines(records, timed_line, remarks):
             if "messages" in record.value:
-                yield _run_of_export(record, file.name)
+                yield run_of_export(record, file.name)
             else:
                 sessions.setdefault(word(record.value, "sessionID"), []).append(record)
         for session, events in sessions.items():
@@ -86,7 +86,7 @@ class OpenCode(RunReader):
             yield run
 
 
-def _run_of_export(record: Record, stem: str) -> Run:
+def run_of_export(record: Record, stem: str) -> Run:
     """Return the run of an exported session."""
     document = record.value
     about = dict(as_map(document.get("info")))

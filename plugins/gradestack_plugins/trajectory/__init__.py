@@ -54,18 +54,15 @@ def trajectory(
     known = {"calls", "tools"} if provides is None else set(provides)
     if "calls" not in known:
         graders = {"usage": graders["usage"]}
-    if "calls" in known:
-        first = [*samples()]
-    else:
-        first = []
-    has_tools = not first or any(sample.tools for sample in first)
+    recorded = _recorded_in(samples()) if "calls" in known else set()
+    has_tools = not recorded or "tools" in recorded
     if "tool_schema" in graders and not ("tools" in known and has_tools):
         del graders["tool_schema"]
     commands: dict[str, str] = {}
-    if any(map(_has_exit_codes, first)):
+    if "exit_code" in recorded:
         commands = {"Commands that ended non-zero": "tool_success.tool_outcomes.nonzero_commands"}
-    if any("day" in sample.facets for sample in first):
-        commands |= _of_sessions(first)
+    if "day" in recorded:
+        commands |= _figures_of_sessions(recorded)
     figures = {
         "Successful calls": "tool_success.tool_outcomes.success_rate",
         **commands,
@@ -82,21 +79,33 @@ def trajectory(
     }
 
 
-def _of_sessions(samples: Iterable[Sample]) -> dict[str, str]:
+_AMOUNTS = {"input_tokens": "Input tokens", "output_tokens": "Output tokens", "cost_usd": "Cost"}
+"""Amount of a usage -> its label."""
+
+
+def _recorded_in(samples: Iterable[Sample]) -> set[str]:
+    """Return the names of what runs record: runs at all, tools, exit codes, days, and amounts."""
+    names: set[str] = set()
+    for sample in samples:
+        names.add("runs")
+        if sample.tools:
+            names.add("tools")
+        if any(call.exit_code is not None for call in sample.calls or ()):
+            names.add("exit_code")
+        if "day" in sample.facets:
+            names.add("day")
+        if sample.usage is not None:
+            names |= {name for name in _AMOUNTS if getattr(sample.usage, name) is not None}
+    return names
+
+
+def _figures_of_sessions(recorded: set[str]) -> dict[str, str]:
     """Return the figures of sessions that a person worked through: how often, and how much."""
     outcomes, totals = "tool_success.tool_outcomes", "usage.usage_totals"
     figures = {
         "Failed calls": f"{outcomes}.failed_rate",
         "Failed calls before a success of the same tool": f"{outcomes}.recovered_rate",
     }
-    usages = [sample.usage for sample in samples if sample.usage is not None]
-    names = {"input_tokens": "Input tokens", "output_tokens": "Output tokens", "cost_usd": "Cost"}
-    for name, label in names.items():
-        if any(getattr(usage, name) is not None for usage in usages):
-            figures[label] = f"{totals}.{name}.total"
+    for name in filter(recorded.__contains__, _AMOUNTS):
+        figures[_AMOUNTS[name]] = f"{totals}.{name}.total"
     return figures
-
-
-def _has_exit_codes(sample: Sample) -> bool:
-    """Return whether the exit code of a command is recorded in a run."""
-    return any(call.exit_code is not None for call in sample.calls or ())

@@ -1,0 +1,106 @@
+"""Reader ``cursor``: transcripts of Cursor's agent, and its stream-json."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+import attrs
+from typing_extensions import override
+
+from gradestack import Input
+from gradestack.jsonio import as_list, as_map
+from gradestack_plugins.readers.chat import word
+from gradestack_plugins.readers.runs import Record, Run, RunReader
+from gradestack_plugins.sessions.lines import SURE, add_facets, session_run
+
+_TRANSCRIPT: Final = {"role", "message"}
+_PRINTED: Final = frozenset({"system", "user", "assistant", "thinking", "result"})
+_QUERY: Final = re.compile(r"<user_query>\n?(.*?)\n?</user_query>", re.DOTALL)
+"""The words of the user in a prompt, beside what the program adds."""
+Line = dict[str, Any]
+
+
+@attrs.frozen(kw_only=True)
+class Cursor(RunReader):
+    """Reads transcripts of Cursor's agent, a file for each session, and ``stream-json``.
+
+    A transcript names no session: its id is the file's name. It holds no results, so how its calls
+    ended is not known. What is printed holds them.
+    """
+
+    example_file = "~/.cursor/projects/PROJECT/agent-transcripts/SESSION/SESSION.jsonl"
+    version = "1"
+
+    @classmethod
+    @override
+    def looks_like(cls, record: Any) -> float | None:
+        line, kind = as_map(record), word(record, "type")
+        if line.keys() == _TRANSCRIPT and as_map(line["message"]).keys() == {"content"}:
+            return SURE
+        if kind == "tool_call" and "call_id" in line and isinstance(line.get("tool_call"), dict):
+            return SURE
+        is_printed = kind in _PRINTED and "session_id" in line and "parent_tool_use_id" not in line
+        return None if is_printed or kind == "turn_ended" else 0.0
+
+    @override
+    def runs_of(self, records: Iterator[Record], file: Input, index: Any) -> Iterator[Run]:
+        sessions: dict[str, list[Record]] = {}
+        for record in records:
+            sessions.setdefault(word(record.value, "session_id"), []).append(record)
+        for session, lines in sessions.items():
+            run = session_run(lines, session, file.name)
+            run.executed = bool(session)
+            for line, _ in lines:
+                _add_line(run, line)
+            yield run
+
+
+def _add_line(run: Run, line: Line) -> None:
+    """Add the message, the call, or the end that a line holds."""
+    kind = word(line, "type") or word(line, "role")
+    content = as_map(line.get("message")).get("content")
+    if kind == "system":
+        run.model = word(line, "model") or None
+        add_facets(run, cwd=line.get("cwd"))
+    elif kind == "user":
+        run.entries.append({"role": "user", "content": _words_of_user(content)})
+    elif kind == "assistant":
+        run.entries.append({"role": "assistant", "content": content})
+    elif kind == "tool_call":
+        run.entries += _call(line)
+    elif kind == "turn_ended" and word(line, "status") == "success":
+        run.ended = "completed"
+    elif line.get("is_error") is True:
+        run.error = line.get("result")
+
+
+def _words_of_user(content: Any) -> Any:
+    """Return the parts of a prompt, each text without what the program adds to it."""
+    parts = []
+    for part in as_list(content):
+        query = _QUERY.search(word(part, "text"))
+        parts.append(part if query is None else {**part, "text": query[1]})
+    return parts or content
+
+
+def _call(line: Line) -> Iterator[Line]:
+    """Yield the answer that a call is, or the result of one that has ended."""
+    identifier, is_start = line.get("call_id"), word(line, "subtype") == "started"
+    for key, about in line["tool_call"].items():
+        if not isinstance(about, dict):
+            continue
+        name = word(about, "name") or key.removesuffix("ToolCall")
+        if is_start:
+            arguments = about.get("args", about.get("arguments"))
+            call = {"id": identifier, "name": name, "arguments": arguments}
+            yield {"role": "assistant", "content": None, "tool_calls": [call]}
+        elif "result" in about:
+            result = as_map(about["result"])
+            message = {"role": "tool", "tool_call_id": identifier, "name": name}
+            if "success" in result:
+                yield {**message, "content": result["success"]}
+            else:
+                problem = next(iter(result.values()), None)
+                yield {**message, "content": problem, "status": "error"}

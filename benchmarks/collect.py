@@ -37,6 +37,7 @@ SCRIPTS = (
     "pages",
     "engines",
     "memory",
+    "sessions",
     "peers",
     "million",
     "profile_run",

@@ -3,6 +3,8 @@
 What it has for which format, and what it sums a run up by.
 """
 
+import sys
+
 import pytest
 
 import gradestack
@@ -61,3 +63,18 @@ def test_graders_whose_fields_a_format_lacks_are_left_out(provides, graders, out
     """A format that records no tools gets no grader that checks schemas."""
     stack = trajectory(provides)
     assert (list(stack["graders"]), stack["outcome"]) == (graders, outcome)
+
+
+def test_the_stack_holds_no_run_that_it_has_looked_at():
+    """Else a folder of long sessions would be in memory as a whole before it is graded."""
+    first = Sample(id="first", calls=())
+    counts = []
+
+    def samples():
+        counts.append(sys.getrefcount(first))
+        yield first
+        yield Sample(id="second", calls=())
+        counts.append(sys.getrefcount(first))
+
+    trajectory({"calls", "tools"}, samples)
+    assert counts[1] == counts[0]

@@ -129,10 +129,13 @@ _ENCODER: Final = msgspec.msgpack.Encoder()
 
 
 def _latest_rows(rows: Iterable[Row]) -> list[Row]:
-    """Return rows once each: a repeated id is a later state of its row."""
+    """Return rows once each: a repeated id is a later state of its row, the same one a copy."""
     latest: dict[tuple[str, str], Row] = {}
     for number, row in enumerate(rows):
-        latest[row.trace, row.own or f"{number} without an id"] = row
+        key = (row.trace, row.own or f"{number} without an id")
+        if key in latest and row.record is not None and latest[key].record == row.record:
+            row.remarks = {**row.remarks, "repeated_row": 1}
+        latest[key] = row
     return list(latest.values())
 
 
@@ -151,9 +154,13 @@ def _runs_of_trace(trace: str, rows: list[Row]) -> Iterator[Run]:
             run.facets = {"subagent_of": trace}
             names.append(run.id)
         runs.append(run)
+    missing = {row.parent for row in rows if row.parent} - {row.own for row in rows}
     for run in runs:
-        if not run.facets:
-            run.children = tuple(names)
+        if run.facets:
+            continue
+        run.children = tuple(names)
+        if missing:
+            run.remarks = {**run.remarks, "missing_parent": len(missing)}
     yield from runs
 
 

@@ -93,6 +93,7 @@ def suite(path: str | Path, job: Job) -> dict[str, Any]:
     """Return the suite that is measured: two graders with their own aggregators, no pages."""
     reports = job.get("reports", [])
     pages = {} if reports is None else {"reports": reports}
+    metrics = {"metrics": job["metrics"]} if job.get("metrics") else {}
     if "stack" in job:
         target = {"paths": [str(path)]}
         return {
@@ -106,8 +107,8 @@ def suite(path: str | Path, job: Job) -> dict[str, Any]:
         "name": "benchmark",
         "target": {"paths": [str(path)], "reader": "jsonl"},
         "graders": job.get("graders", GRADERS),
-        "metrics": job.get("metrics", {}),
         "engine": job.get("engine", "serial"),
+        **metrics,
         **pages,
     }
 

@@ -9,6 +9,7 @@ from gradestack.jsonio import dumps
 from gradestack_plugins.pages.html import HtmlReporter
 from gradestack_plugins.pages.markdown import MarkdownReporter
 from tests.core.outcomes import data
+from tests.golden.pages import FOLDER as GOLDEN_FOLDER
 from tests.golden.pages import check_golden_file
 
 SCREENS = data(__file__, "first_screens.yaml")
@@ -69,3 +70,15 @@ def test_golden_page_of_a_first_screen(tmp_path, name):
     page = path.read_text(encoding="utf-8")
     first = page[page.index('<section id="overview"') : page.index('data-view="failures"')]
     check_golden_file(f"{name.replace(' ', '_')}.html", first)
+
+
+def test_tables_of_golden_pages_are_tables():
+    """The rule below the headings of a Markdown table follows them, and rows follow the rule."""
+    for page in GOLDEN_FOLDER.glob("*.md"):
+        lines = page.read_text(encoding="utf-8").splitlines()
+        for number, line in enumerate(lines):
+            if line.startswith("| ---"):
+                heads, row = lines[number - 1], lines[number + 1]
+                assert heads.startswith("|"), f"{page.name}, line {number + 1}"
+                assert row.startswith("|"), f"{page.name}, line {number + 1}"
+                assert heads.count(" |") == line.count(" |"), f"{page.name}, line {number + 1}"

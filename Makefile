@@ -126,7 +126,8 @@ peers: $(VENV)/.installed
 	$(PYTHON) -m venv $(PEERS)
 	$(PEERS)/bin/python -m pip --disable-pip-version-check install --quiet agentevals==0.0.9
 	$(PEERS)/bin/python -m pip --disable-pip-version-check install --quiet --no-deps bfcl-eval==2025.10.27.1
-	$(BIN)/python benchmarks/presets.py --cases 10000 --python $(PEERS)/bin/python
+	cd $(PEERS) && npm pack --silent promptfoo@0.121.20 && tar xzf promptfoo-0.121.20.tgz
+	$(BIN)/python benchmarks/presets.py --cases 10000 --python $(PEERS)/bin/python --promptfoo $(PEERS)/package
 
 accessibility:
 	$(PYTHON) -m venv $(ACCESSIBILITY)

@@ -2,7 +2,7 @@
 
     python benchmarks/presets.py --cases 10000 --python PEERS/bin/python --promptfoo PEERS/promptfoo
 
-`make peers` does so with agentevals and bfcl-eval.
+`make peers` does so with agentevals, bfcl-eval and promptfoo (which asks for npm).
 
 PEERS is a virtual environment with the packages (any of google-adk, azure-ai-evaluation,
 agentevals, ragas, deepeval, mlflow, pydantic-evals, bfcl-eval), PEERS/promptfoo the unpacked

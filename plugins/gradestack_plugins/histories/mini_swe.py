@@ -7,29 +7,20 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 import attrs
-import msgspec
 from typing_extensions import override
 
 from gradestack import Input, Usage
 from gradestack.jsonio import as_list, as_map, as_number
-from gradestack_plugins.histories.shell import COMMAND_TOOL, answer_with_command
+from gradestack_plugins.histories.shell import COMMAND_TOOL, RunInfo, answer_with_command
 from gradestack_plugins.readers.chat import text_of, word
 from gradestack_plugins.readers.chat.usage import count_of
-from gradestack_plugins.readers.declared import Object, convert_record
+from gradestack_plugins.readers.declared import convert_record
 from gradestack_plugins.readers.runs import Record, Run, RunReader
 
 _SURE: Final = 0.97
 _COMMAND: Final = re.compile(r"```(?:mswea_bash_command|bash)\s*\n(.*?)\n?```", re.DOTALL)
 """The command of an answer: its first block."""
 _OBSERVED: Final = re.compile(r"\s*<(?:returncode|exit_code)>")
-
-
-class _Info(msgspec.Struct):
-    """The end of a run, and its amounts."""
-
-    exit_status: str = ""
-    model_stats: Object = None
-    config: Object = None
 
 
 @attrs.frozen(kw_only=True)
@@ -55,7 +46,7 @@ class MiniSweAgent(RunReader):
     @override
     def runs_of(self, records: Iterator[Record], file: Input, index: Any) -> Iterator[Run]:
         for document, source in records:
-            about, remarks = convert_record(as_map(document.get("info")), _Info)
+            about, remarks = convert_record(as_map(document.get("info")), RunInfo)
             name = word(document, "instance_id") or file.name.partition(".")[0]
             run = Run(id=name, entries=[], source=source, first=document, remarks=remarks)
             run.entries += _entries(as_list(document.get("messages")))
@@ -63,11 +54,12 @@ class MiniSweAgent(RunReader):
             amounts = as_map(about.model_stats)
             requests, cost = count_of(amounts.get("api_calls")), amounts.get("instance_cost")
             run.usage = Usage(requests=requests, cost_usd=as_number(cost))
-            if about.exit_status:
-                run.recorded = {"exit_status": about.exit_status}
-            if about.exit_status.startswith("Limits"):
-                run.ended = f"limit:{about.exit_status}"
-            elif about.exit_status == "Submitted":
+            status = about.exit_status or ""
+            if status:
+                run.recorded = {"exit_status": status}
+            if status.startswith("Limits"):
+                run.ended = f"limit:{status}"
+            elif status == "Submitted":
                 run.ended = "completed"
             yield run
 

@@ -124,7 +124,9 @@ _WEIGHTS: Final = {"non_live": 10, "live": 10, "irrelevance": 10, "multi_turn": 
 
 def _mean(values: Iterable[float | None]) -> float | None:
     known = [value for value in values if value is not None]
-    return math.fsum(known) / len(known) if known else None
+    if known:
+        return math.fsum(known) / len(known)
+    return None
 
 
 def _means_of_groups(
@@ -136,7 +138,8 @@ def _means_of_groups(
     live = [name for name in _LIVE if name in known]
     passed = math.fsum(known[name] * counts[name] for name in live)
     simple = _mean(map(known.get, _SIMPLE))
-    web_search, memory = _mean(map(known.get, _WEB_SEARCH)), _mean(map(known.get, _MEMORY))
+    web_search = _mean(map(known.get, _WEB_SEARCH))
+    memory = _mean(map(known.get, _MEMORY))
     means = {
         "non_live": _mean([simple, *map(known.get, _NON_LIVE)]),
         "live": passed / sum(counts[name] for name in live) if live else None,

@@ -24,7 +24,10 @@ def categories(about: Report) -> Iterable[blocks.Block] | None:
         by_model = as_map(metrics.get("models")) or {"accuracy": metrics}
         models = {name or "(no name)": as_map(figures) for name, figures in by_model.items()}
         names = _names(models, "accuracy")
-        differences = _differences(about, names) if len(models) == 2 else []
+        if len(models) == 2:
+            differences = _differences(about, names)
+        else:
+            differences = []
         shares = _matrix(models, "accuracy", "category", differences)
         groups = _matrix(models, "groups", "group")
         means = [
@@ -81,7 +84,9 @@ def _differences(about: Report, names: Iterable[str]) -> list[blocks.Figure]:
     groups = {}
     for group in map(as_map, as_list(as_map(data.get("by")).get("groups"))):
         ends = as_list(group.get("ends"))
-        interval = (float(ends[0]), float(ends[1])) if len(ends) == 2 else None
+        interval = None
+        if len(ends) == 2:
+            interval = (float(ends[0]), float(ends[1]))
         value = as_number(group.get("difference"))
         groups[as_text(group.get("group"))] = blocks.Figure(
             "difference", value, interval, unit="points"

@@ -124,7 +124,9 @@ class Bfcl(RecordReader):
                 continue
             files[file.input_file] = (*files[file.input_file], file.name)
             side.update(question_files(file.path, self.data))
-            score = _score_of(file.path, scores) if form == "result" else None
+            score = None
+            if form == "result":
+                score = _score_of(file.path, scores)
             if score is not None:
                 scored[str(file.path)] = score
         return Index(files=files, side=read_side_files(sorted(side), scored), form=form)
@@ -229,7 +231,9 @@ def _score_of(result: Path, scores: list[Path]) -> Path | None:
         return score
     mark = category_of(result), model_of(result)
     same = [path for path in scores if (category_of(path), model_of(path)) == mark]
-    return same[0] if len(same) == 1 else None
+    if len(same) == 1:
+        return same[0]
+    return None
 
 
 def _unmatched(file: str, ids: list[str], side: SideFiles, scored: str) -> Iterator[str]:

@@ -250,7 +250,9 @@ def user_question(question: Question | None) -> str | tuple[str, ...] | None:
     for turn in question.turns:
         user_messages = [message for message in turn if message.get("role") == "user"]
         texts.append("\n".join(text_of(message.get("content")) for message in user_messages))
-    return texts[0] if len(texts) == 1 else tuple(texts)
+    if len(texts) == 1:
+        return texts[0]
+    return tuple(texts)
 
 
 def _verdict(
@@ -306,7 +308,9 @@ def _messages_of(turn: Iterable[Mapping[str, Any]]) -> list[Message]:
 def _at(listed: Any, index: int) -> Any:
     """Return an entry of a list; an empty list where there is none."""
     entries = as_list(listed)
-    return entries[index] if index < len(entries) else []
+    if index < len(entries):
+        return entries[index]
+    return []
 
 
 def _logged_results(log: list[Any]) -> list[list[list[Any]]]:
@@ -356,7 +360,10 @@ def _sum(value: Any) -> float | None:
             numbers.append(number)
     total = None
     for number in numbers:
-        total = number if total is None else total + number
+        if total is None:
+            total = number
+        else:
+            total = total + number
     return total
 
 

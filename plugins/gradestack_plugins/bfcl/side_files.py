@@ -127,7 +127,10 @@ def parse_calls(
     inner = _stripped(text)
     if len(inner) > _LONGEST or "(" not in inner:
         return None
-    listed = inner if inner.startswith("[") else f"[{inner}]"
+    if inner.startswith("["):
+        listed = inner
+    else:
+        listed = f"[{inner}]"
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # odd escapes are the writer's
@@ -138,7 +141,9 @@ def parse_calls(
         return None
     calls = []
     for node in tree.elts:
-        name = _dotted(node.func) if isinstance(node, ast.Call) else None
+        name = None
+        if isinstance(node, ast.Call):
+            name = _dotted(node.func)
         if name is None or not isinstance(node, ast.Call):
             return None
         arguments = _arguments(node, (parameters or {}).get(name, ()))
@@ -157,8 +162,12 @@ def _stripped(text: str) -> str:
 def _dotted(node: ast.expr) -> str | None:
     if isinstance(node, ast.Name):
         return node.id
-    before = _dotted(node.value) if isinstance(node, ast.Attribute) else None
-    return f"{before}.{node.attr}" if before and isinstance(node, ast.Attribute) else None
+    before = None
+    if isinstance(node, ast.Attribute):
+        before = _dotted(node.value)
+    if before and isinstance(node, ast.Attribute):
+        return f"{before}.{node.attr}"
+    return None
 
 
 def _arguments(node: ast.Call, names: Sequence[str]) -> dict[str, Any] | None:
@@ -237,7 +246,9 @@ def _written_calls(
 ) -> Iterator[ExpectedCall]:
     """Yield the expected calls that texts of Python code hold; refuse one that has none."""
     for text in texts:
-        calls = parse_calls(text, parameters) if isinstance(text, str) else None
+        calls = None
+        if isinstance(text, str):
+            calls = parse_calls(text, parameters)
         if not calls:
             raise Unusable
         for call in calls:
@@ -405,7 +416,9 @@ def confidence(path: Path, head: bytes) -> float:
     """Return the certainty that a path is a file of one of the forms, or a folder of them."""
     if path.is_dir():
         below = islice((path / "result").rglob("*.json"), _MOST_ENTRIES)
-        return 0.95 if any(map(_is_named, [*below, *_entries(path)])) else 0.0
+        if any(map(_is_named, [*below, *_entries(path)])):
+            return 0.95
+        return 0.0
     is_named = _is_named(path)
     if form_at(head) is not None:
         return 0.95 if is_named else 0.8
@@ -493,8 +506,12 @@ def category_of(path: Path) -> str | None:
     if named is not None:
         category = named["category"]
         return _OLD_NAMES.get(category, category) if named["old"] else category
-    bare = _BARE_SCORE.fullmatch(path.name) if "score" in path.parts else None
-    return None if bare is None else _OLD_NAMES.get(bare[1], bare[1])
+    bare = None
+    if "score" in path.parts:
+        bare = _BARE_SCORE.fullmatch(path.name)
+    if bare is None:
+        return None
+    return _OLD_NAMES.get(bare[1], bare[1])
 
 
 def with_id(record: Any, category: str | None, ordinal: int | None = None) -> Any:
@@ -548,7 +565,9 @@ def find(table: Mapping[str, Any], identifier: str) -> Any:
 def model_of(path: Path) -> str | None:
     """Return the name of the folder below ``result`` or ``score`` that a file stands in."""
     _, below = _root(path)
-    return below[0] if len(below) > 1 else None
+    if len(below) > 1:
+        return below[0]
+    return None
 
 
 def form_of_file(path: Path) -> Form | None:
@@ -604,7 +623,10 @@ def question_files(path: Path, data: Path | None) -> list[Path]:
     if category is None:
         return []
     root, _ = _root(path)
-    folders = [root / name for name in _DATA] if data is None else [data]
+    if data is None:
+        folders = [root / name for name in _DATA]
+    else:
+        folders = [data]
     old = [before for before, since in _OLD_NAMES.items() if since == category]
     base = base_id(f"{category}_").rstrip("_")
     names = dict.fromkeys((category, base, TODAY.get(category, category), *old))
@@ -627,7 +649,9 @@ def read_side_files(files: Iterable[Path], results: Mapping[str, Path]) -> SideF
         classes = _Classes(path.parent / _DOCS)
         strangers: list[Element] = []
         named = NAME.fullmatch(path.name)
-        old = category_of(path) if named is not None and named["old"] else None
+        old = None
+        if named is not None and named["old"]:
+            old = category_of(path)
         for element in _elements(path):
             record = with_id(element.value, old, element.ordinal)
             form = form_of(record)
@@ -666,7 +690,8 @@ class _Classes:
     """The tools of the classes that questions of several turns name, each file read once."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder, self._known = folder, dict[Path, list[dict[str, Any]]]()
+        self._folder = folder
+        self._known = dict[Path, list[dict[str, Any]]]()
 
     def functions(self, names: Any, excluded: Any) -> list[dict[str, Any]] | None:
         """Return the functions of classes without those excluded.
@@ -700,7 +725,9 @@ def question_of(record: Mapping[str, Any], classes: _Classes) -> Question:
 
 def _expected(name: str, truth: Any, question: Question | None) -> Expectation | None:
     """Return the expectation of a question; None where its ground truth is of no known form."""
-    first = truth[0] if isinstance(truth, list) and truth else None
+    first = None
+    if isinstance(truth, list) and truth:
+        first = truth[0]
     if _BY_RULES.match(name) and not isinstance(first, dict):
         return None
     tools = question.tools if question else None

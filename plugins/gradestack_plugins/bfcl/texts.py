@@ -40,12 +40,16 @@ def calls_of_text(text: str, parameters: Mapping[str, Sequence[str]]) -> list[En
     parts = [part.strip() for part in _CALL_MARK.split(inner)]
     decoded = [_decoded(part, parameters) for part in parts if part]
     calls = [part for part in decoded if part is not None]
-    return [call for part in calls for call in part] if calls else None
+    if calls:
+        return [call for part in calls for call in part]
+    return None
 
 
 def _decoded(text: str, parameters: Mapping[str, Sequence[str]]) -> list[Entry] | None:
     """Return the calls that a text is: Python calls, JSON, or a tool's name above its arguments."""
-    written = parse_calls(text, parameters) if "(" in text else None
+    written = None
+    if "(" in text:
+        written = parse_calls(text, parameters)
     if written is not None:
         return list(written)
     entries = calls_in_text(text)
@@ -56,7 +60,10 @@ def _decoded(text: str, parameters: Mapping[str, Sequence[str]]) -> list[Entry] 
     if isinstance(keyed, list) and {call["name"] for call in keyed} <= parameters.keys():
         return list(keyed)
     name, _, rest = text.partition("\n")
-    arguments = _documents(rest) if name.strip() in parameters else []
+    if name.strip() in parameters:
+        arguments = _documents(rest)
+    else:
+        arguments = []
     if len(arguments) == 1 and isinstance(arguments[0], dict):
         return [{name.strip(): arguments[0]}]
     documents = _documents(text)

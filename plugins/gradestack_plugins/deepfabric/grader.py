@@ -46,7 +46,8 @@ def resolve_weights(stated_weights: Mapping[str, float], *, normalize: bool = Fa
         ValueError: They are no weights.
     """
     if unknown := [name for name in stated_weights if name not in METRICS]:
-        names, known = ", ".join(map(repr, unknown)), ", ".join(METRICS)
+        names = ", ".join(map(repr, unknown))
+        known = ", ".join(METRICS)
         raise ValueError(f"unknown weights {names}; the metrics are {known}")
     for name, weight in stated_weights.items():
         if not 0 <= weight < math.inf:
@@ -240,7 +241,8 @@ class DeepFabric(Grader):
         if made is None:
             return [_missing(wanted.name)], WRONG
         reasons = self._argument_reasons(made, tools)
-        is_selected, is_accurate = made.name == wanted.name, not reasons
+        is_selected = made.name == wanted.name
+        is_accurate = not reasons
         if not is_selected:
             other = Reason(
                 code="wrong_tool", subject=wanted.name, expected=wanted.name, actual=made.name
@@ -279,7 +281,8 @@ class DeepFabric(Grader):
         if calls and not names:
             reasons = [Reason(code="unexpected_call", message="no call was expected")]
         mistakes = [reason for call in calls for reason in self._argument_reasons(call, tools)]
-        is_selected, is_accurate = quality == 1.0, not mistakes and bool(calls) == bool(names)
+        is_selected = quality == 1.0
+        is_accurate = not mistakes and bool(calls) == bool(names)
         verdict = (is_selected, is_accurate, is_selected and is_accurate)
         return quality, reasons + mistakes, verdict
 

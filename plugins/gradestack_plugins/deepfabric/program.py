@@ -112,7 +112,8 @@ def convert_tool(entry: Mapping[str, Any]) -> Tool:
     """Return the definition of a tool in OpenAI's form; one in another form has no name."""
     function = entry.get("function", {})
     schema = function.get("parameters", {})
-    properties, listed = schema.get("properties") or {}, set(schema.get("required") or ())
+    properties = schema.get("properties") or {}
+    listed = set(schema.get("required") or ())
     declared = {name: inner for name, inner in properties.items() if inner is not None}
     words = {name: inner.get("type", "string") for name, inner in declared.items()}
     classes = {name: CLASSES.get(word, CLASSES["string"]) for name, word in words.items()}
@@ -153,7 +154,10 @@ def read_response(reply: JSON, *, has_tools: bool, multi_turn: bool) -> Response
     else:
         all_calls = [read_plain_call(entry) for entry in call_entries]
         counted_entry = fields.get("tool_call")
-        counted_calls = [] if counted_entry in NO_TOOL else [read_plain_call(counted_entry)]
+        if counted_entry in NO_TOOL:
+            counted_calls = []
+        else:
+            counted_calls = [read_plain_call(counted_entry)]
         calls = all_calls if multi_turn else counted_calls
     require(isinstance(content, str), "the content of a reply must be text", content)
     return Response(content, calls)
@@ -233,7 +237,9 @@ def call_in(value: Any) -> Call | None:
     arguments = value.get("arguments")
     if isinstance(arguments, str):
         arguments = parse_json(arguments)
-    return Call(value["name"], arguments) if isinstance(arguments, dict) else None
+    if isinstance(arguments, dict):
+        return Call(value["name"], arguments)
+    return None
 
 
 def entries(text: str) -> list[Any]:
@@ -256,7 +262,9 @@ def enclosed(head: re.Pattern[str], text: str) -> Iterator[tuple[re.Match[str], 
 def with_arguments(text: str) -> Any:
     """Return the object of a text, its parameters as arguments where it has none."""
     value = parse_json(text)
-    return {"arguments": value.get("parameters"), **value} if isinstance(value, dict) else None
+    if isinstance(value, dict):
+        return {"arguments": value.get("parameters"), **value}
+    return None
 
 
 # Verdicts

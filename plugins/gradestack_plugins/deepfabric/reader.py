@@ -79,7 +79,9 @@ def looks_like(record: Any) -> float | None:
 def _like_a_joined_line(record: dict[str, Any], *, is_replied: bool, is_whole: bool) -> float:
     if is_replied:
         return 0.95 if is_whole else 0.5
-    return 0.8 if is_whole and record.keys() <= JOINED_KEYS else 0.0
+    if is_whole and record.keys() <= JOINED_KEYS:
+        return 0.8
+    return 0.0
 
 
 def _like_a_record(record: dict[str, Any], *, is_replied: bool) -> float | None:
@@ -87,7 +89,9 @@ def _like_a_record(record: dict[str, Any], *, is_replied: bool) -> float | None:
         return 0.9
     if "tool_context" in record:
         return 0.7
-    return None if record.keys() <= JOINED_KEYS | RECORD_KEYS else 0.0
+    if record.keys() <= JOINED_KEYS | RECORD_KEYS:
+        return None
+    return 0.0
 
 
 def _has_turns(record: dict[str, Any]) -> bool:
@@ -106,7 +110,9 @@ def begins_like(text: bytes) -> float | None:
     if len(text) >= LONG and b'"messages"' in text and b'"tool_context"' in text:
         return 0.6
     first = FIRST_KEY.match(text)
-    return None if first is not None and first[1].decode() in KNOWN_KEYS else 0.0
+    if first is not None and first[1].decode() in KNOWN_KEYS:
+        return None
+    return 0.0
 
 
 @attrs.frozen(kw_only=True)
@@ -149,7 +155,9 @@ class DeepFabricReader(RecordReader):
         certainty = super().recognised(path, head)
         if certainty is None and path.suffix == ".jsonl":
             records = first_records(head, cls.sniffed, cls.layout)
-            return 0.1 if any(isinstance(record.value, str) for record, _ in records) else None
+            if any(isinstance(record.value, str) for record, _ in records):
+                return 0.1
+            return None
         return certainty
 
     @override

@@ -54,7 +54,9 @@ def kind_of(reply: Mapping[str, JSON]) -> str | None:
     """Return the kind of a reply object, None when it is no reply."""
     kind = reply.get("kind")
     if kind is not None:
-        return kind if isinstance(kind, str) and kind in KINDS else None
+        if isinstance(kind, str) and kind in KINDS:
+            return kind
+        return None
     if isinstance(reply.get("turns"), list):
         return "turns"
     return next((KIND_OF_KEY[key] for key in KIND_OF_KEY if key in reply), None)
@@ -108,13 +110,17 @@ def read_reply(reply: JSON) -> Response:
     kind, parts = split_kind(reply)
     if kind == "text":
         return Response(parts, tuple(parse_text(parts)))
-    content, call, calls = parts.get("content"), parts.get("tool_call"), parts.get("tool_calls")
+    content = parts.get("content")
+    call = parts.get("tool_call")
+    calls = parts.get("tool_calls")
     is_chat = kind == "chat" and bool(calls or not call)
     if not isinstance(content, str):
         require(is_chat or content is None, "the content of a reply must be text", content)
         content = chat.text_of(content)
     if not is_chat:
-        return Response(content) if call in NO_TOOL else _with_call(content, call)
+        if call in NO_TOOL:
+            return Response(content)
+        return _with_call(content, call)
     if not calls:
         return Response(content)
     require(isinstance(calls, list), "tool_calls must be a list", calls)
@@ -126,7 +132,9 @@ def read_reply(reply: JSON) -> Response:
 def _with_call(content: str, call: JSON, others: list[Any] | tuple[()] = ()) -> Response:
     """Return a reply whose first call is decoded: missing arguments are none."""
     function, _ = function_of(call)
-    name, arguments, raw = function.get("name"), function.get("arguments", {}), None
+    name = function.get("name")
+    arguments = function.get("arguments", {})
+    raw = None
     require(isinstance(name, str | None), "the name of a called tool must be text", name)
     if not isinstance(arguments, dict):
         arguments, raw = chat.parse_arguments(arguments)
@@ -190,7 +198,9 @@ def parse_call(text: str) -> ToolCall | None:
         JsonProblem: It, or the text of its arguments, is no JSON.
     """
     value = as_map(loads(text))
-    name, arguments, raw = value.get("name"), value.get("arguments"), None
+    name = value.get("name")
+    arguments = value.get("arguments")
+    raw = None
     if not isinstance(name, str):
         return None
     if isinstance(arguments, str):
@@ -213,7 +223,9 @@ def blocks(text: str) -> Iterator[str]:
 def first_object(text: str) -> str | None:
     """Return the first balanced ``{...}`` of a text; braces inside strings do not count."""
     start = text.find("{")
-    return next(balanced(text[start:], TOKENS), None) if start >= 0 else None
+    if start >= 0:
+        return next(balanced(text[start:], TOKENS), None)
+    return None
 
 
 def balanced(text: str, tokens: re.Pattern[str]) -> Iterator[str]:

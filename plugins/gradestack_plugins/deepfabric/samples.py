@@ -56,7 +56,9 @@ class Entry(NamedTuple):
     @property
     def name(self) -> str | None:
         """The id as text, by which lines are joined."""
-        return None if self.id is None else str(self.id)
+        if self.id is None:
+            return None
+        return str(self.id)
 
 
 class Native(NamedTuple):
@@ -89,7 +91,9 @@ def split_entry(line: JSON) -> Entry:
 
 def read_id(value: Any) -> int | str | None:
     """Return an id: text that is not empty, or a whole number; None for anything else."""
-    return value if type(value) is int or (value and isinstance(value, str)) else None
+    if type(value) is int or (value and isinstance(value, str)):
+        return value
+    return None
 
 
 def reply_of(line: Mapping[str, JSON]) -> JSON:

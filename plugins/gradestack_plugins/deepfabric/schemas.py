@@ -52,7 +52,9 @@ def accepted_classes(declared: JSON) -> Classes | None:
     words = declared if isinstance(declared, list) else [declared]
     classes = [_KNOWN_CLASSES.get(word) if isinstance(word, str) else None for word in words]
     known = [accepted for accepted in classes if accepted is not None]
-    return tuple(chain(*known)) if known and len(known) == len(words) else None
+    if known and len(known) == len(words):
+        return tuple(chain(*known))
+    return None
 
 
 def is_accepted(accepted: Classes, value: JSON) -> bool:
@@ -65,7 +67,9 @@ def is_accepted(accepted: Classes, value: JSON) -> bool:
 def type_words(schema: JSON) -> str:
     """Return the declared type of a value, for messages."""
     declared = as_map(schema).get("type")
-    return " or ".join(map(str, declared)) if isinstance(declared, list) else str(declared)
+    if isinstance(declared, list):
+        return " or ".join(map(str, declared))
+    return str(declared)
 
 
 class Check(NamedTuple):
@@ -95,7 +99,9 @@ class Check(NamedTuple):
         required = [name for name in as_list(schema.get("required")) if isinstance(name, str)]
         for name in dict.fromkeys(required):
             if name not in members:
-                expected = type_words(properties[name]) if name in properties else ""
+                expected = ""
+                if name in properties:
+                    expected = type_words(properties[name])
                 yield self._reason("missing_argument", (*path, name), expected=expected)
         is_closed = self.unknown and (isinstance(declared, Mapping) or not path)
         for name, value in members.items():

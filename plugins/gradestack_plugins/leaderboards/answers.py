@@ -43,7 +43,9 @@ class HammerBench(RunReader):
     @override
     def runs_of(self, records: Iterator[Record], file: Input, index: Any) -> Iterator[Run]:
         parts = file.path.parts
-        model = parts[parts.index("logs") + 1] if "logs" in parts[:-2] else None
+        model = None
+        if "logs" in parts[:-2]:
+            model = parts[parts.index("logs") + 1]
         for value, source in records:
             if not self.looks_like(value):
                 raise ValueError("expected id, predict as text, and label as a call")
@@ -131,12 +133,16 @@ def _run_of_rates(name: str, about: dict[str, Any]) -> Run:
     """Build the run of a query in ToolBench's pass rates: solved or not, passed or not."""
     run = Run(id=name, entries=[{"role": "user", "content": word(about, "query")}])
     solved = about.get("is_solved")
-    states = list(solved.values()) if isinstance(solved, dict) else [solved]
+    if isinstance(solved, dict):
+        states = list(solved.values())
+    else:
+        states = [solved]
     texts = [state for state in states if isinstance(state, str) and state]
     if texts:
         scores = [_SOLVED.get(state.rpartition(".")[2], 0.0) for state in texts]
         run.recorded["solved"] = sum(scores) / len(scores)
-    passed, failed = count_of(about.get("passed")), count_of(about.get("failed"))
+    passed = count_of(about.get("passed"))
+    failed = count_of(about.get("failed"))
     if passed is not None and failed is not None:
         run.recorded["passed"] = failed <= passed
     return run

@@ -180,13 +180,17 @@ class ToolSandbox(VerdictReader):
     @override
     def looks_like(cls, record: Any) -> float | None:
         rows = as_list(as_map(record).get("per_scenario_results"))
-        return SURE if rows and "similarity" in as_map(rows[0]) else 0.0
+        if rows and "similarity" in as_map(rows[0]):
+            return SURE
+        return 0.0
 
     @classmethod
     @override
     def main_of(cls, path: Path) -> Path | None:
         above = path.parent.parent
-        return above.parent / _SUMMARY if above.name == "trajectories" else None
+        if above.name == "trajectories":
+            return above.parent / _SUMMARY
+        return None
 
     @override
     def runs_of(self, records: Iterator[Record], file: Input, index: Any) -> Iterator[Run]:
@@ -291,7 +295,9 @@ def _instances_in(value: Any) -> Mapping[str, Any]:
     """Return the instances of a report by id; an empty object for other values."""
     instances = as_map(value)
     verdicts = [as_map(entry).get("resolved") for entry in instances.values()]
-    return instances if all(isinstance(verdict, bool) for verdict in verdicts) else {}
+    if all(isinstance(verdict, bool) for verdict in verdicts):
+        return instances
+    return {}
 
 
 def _predictions_in(value: Any) -> dict[str, Any]:
@@ -299,14 +305,18 @@ def _predictions_in(value: Any) -> dict[str, Any]:
     rows = as_map(value)
     if "instance_id" in rows:
         rows = {str(rows["instance_id"]): rows}
-    return dict(rows) if all("model_patch" in as_map(row) for row in rows.values()) else {}
+    if all("model_patch" in as_map(row) for row in rows.values()):
+        return dict(rows)
+    return {}
 
 
 def _runs_of_report(report: Mapping[str, Any], path: Path) -> Iterator[Run]:
     """Yield a run for every instance that a report counts."""
     by_list = {name: _ids_in(report, name) for name in (*_NAMED, "incomplete")}
     names = list(dict.fromkeys(name for listed in by_list.values() for name in listed))
-    model = path.name.partition(".")[0] if path.name.count(".") > 1 else None
+    model = None
+    if path.name.count(".") > 1:
+        model = path.name.partition(".")[0]
     for name in names:
         run = Run(id=name, entries=[], model=model)
         states = ("resolved", "empty_patch", "error", "incomplete")
@@ -317,7 +327,9 @@ def _runs_of_report(report: Mapping[str, Any], path: Path) -> Iterator[Run]:
             run.ended, run.error = "error", "the evaluation ended in an error"
         yield run
     total = report.get("total_instances")
-    unnamed = total - len(names) if isinstance(total, int) else 0
+    unnamed = 0
+    if isinstance(total, int):
+        unnamed = total - len(names)
     for number in range(min(unnamed, _MOST_UNNAMED)):
         run = Run(id=f"unnamed-{number + 1}", entries=[], model=model)
         run.facets, run.recorded = {"state": "incomplete"}, {"resolved": False}

@@ -60,12 +60,16 @@ class TerminalBench(VerdictReader):
     @override
     def looks_like(cls, record: Any) -> float | None:
         trials = _trials_of(record)
-        return SURE if trials and as_map(trials[0]).keys() >= _TRIAL else 0.0
+        if trials and as_map(trials[0]).keys() >= _TRIAL:
+            return SURE
+        return 0.0
 
     @classmethod
     @override
     def main_of(cls, path: Path) -> Path | None:
-        return path.with_name(_RUN_OF_ALL) if path.name == _ABOUT_RUN else None
+        if path.name == _ABOUT_RUN:
+            return path.with_name(_RUN_OF_ALL)
+        return None
 
     @override
     def files(self, inputs: Inputs, index: Any) -> Iterator[RecordFile]:
@@ -115,7 +119,8 @@ def _run_of_trial(trial: _Trial) -> Run:
     if mode not in _NO_FAILURE:
         run.facets = {"failure_mode": mode}
     if trial.is_resolved is None:
-        run.ended, run.error = "error", mode or "no verdict"
+        run.ended = "error"
+        run.error = mode or "no verdict"
         run.remarks = {"verdict_is_null": 1}
     if mode in _TIMEOUTS:
         run.ended = "limit:time"
@@ -146,7 +151,9 @@ class McpMark(VerdictReader):
             return 0.0
         has_runs = isinstance(record.get("runs", record.get("models")), dict)
         is_meta = "success" in as_map(record.get("execution_result")) and "task_name" in record
-        return SURE if ("service" in record and has_runs) or is_meta else 0.0
+        if ("service" in record and has_runs) or is_meta:
+            return SURE
+        return 0.0
 
     @classmethod
     @override
@@ -156,7 +163,9 @@ class McpMark(VerdictReader):
     @classmethod
     @override
     def main_of(cls, path: Path) -> Path | None:
-        return path.with_name("meta.json") if path.name == "messages.json" else None
+        if path.name == "messages.json":
+            return path.with_name("meta.json")
+        return None
 
     @override
     def index(self, inputs: Inputs) -> dict[str, dict[str, list[str]]]:

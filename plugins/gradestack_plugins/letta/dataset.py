@@ -65,7 +65,9 @@ class LettaDataset(RecordReader):
     def sniff(cls, path: Path, head: bytes) -> float:
         """Recognise a CSV file by its column ``input``, JSON Lines by the keys of the first row."""
         if not _is_csv(path):
-            return 0.0 if path.is_dir() else super().sniff(path, head)
+            if path.is_dir():
+                return 0.0
+            return super().sniff(path, head)
         lines = head.decode("utf-8-sig", errors="replace").splitlines()
         _, columns = next(csv_rows(lines[:1], strict=False), (1, []))
         if not set(_INPUTS).isdisjoint(columns):
@@ -99,11 +101,16 @@ class LettaDataset(RecordReader):
 
     @override
     def elements(self, file: Input, part: Range) -> Iterator[Element]:
-        return csv_table(file) if _is_csv(file.path) else super().elements(file, part)
+        if _is_csv(file.path):
+            return csv_table(file)
+        return super().elements(file, part)
 
     @override
     def sample_of(self, record: Any, source: Source) -> Sample:
-        row = _row_of_cells(record) if _is_csv(Path(source.file)) else record
+        if _is_csv(Path(source.file)):
+            row = _row_of_cells(record)
+        else:
+            row = record
         task, problems = convert_record(row, Task)
         if problems:
             raise ValueError(next(iter(problems)))
@@ -113,7 +120,10 @@ class LettaDataset(RecordReader):
         has_both = isinstance(turns, tuple) and isinstance(truth, list)
         if has_both and len(truth) != len(turns):
             raise ValueError(f"ground_truth has {len(truth)} text(s) for {len(turns)} user turn(s)")
-        identifier = task.id if task.sample_id is None else task.sample_id
+        if task.sample_id is None:
+            identifier = task.id
+        else:
+            identifier = task.sample_id
         if identifier is None:
             identifier = source.ordinal
         if isinstance(identifier, int):

@@ -62,7 +62,9 @@ def _model_of_file(path: Path) -> str:
     folder = path.parent
     if _RUN.fullmatch(path.stem) and (folder.parent / SUITE).is_file():
         return folder.name
-    return path.stem if path.name != RESULTS and (folder / SUITE).is_file() else ""
+    if path.name != RESULTS and (folder / SUITE).is_file():
+        return path.stem
+    return ""
 
 
 def _files_by_model(path: Path) -> Iterator[ResultFile]:
@@ -92,7 +94,10 @@ def suite_tasks(path: Path) -> dict[str, Task]:
     Raises:
         DataError: It cannot be read.
     """
-    folders = [path] if path.is_dir() else list(path.absolute().parents)[:2]
+    if path.is_dir():
+        folders = [path]
+    else:
+        folders = list(path.absolute().parents)[:2]
     file = next((folder / SUITE for folder in folders if (folder / SUITE).is_file()), None)
     if file is None:
         return {}
@@ -113,4 +118,6 @@ def unwrapped(record: Any) -> Any:
     """
     if not isinstance(record, dict) or not isinstance(record.get("type"), str):
         return record
-    return record.get("result") if record["type"] == "result" else ABSENT
+    if record["type"] == "result":
+        return record.get("result")
+    return ABSENT

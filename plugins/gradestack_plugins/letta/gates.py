@@ -63,7 +63,10 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         """Return whether one score passes: of an accuracy without a value of its own, at 1."""
         if self.metric == "accuracy" and self.pass_value is None:
             return score >= 1.0
-        limit = self.value if self.pass_value is None else self.pass_value
+        if self.pass_value is None:
+            limit = self.value
+        else:
+            limit = self.pass_value
         return _OPERATORS[self.pass_op or self.op][1](score, limit)
 
     def value_of(self, results: Sequence[Result], key: str) -> float:
@@ -79,7 +82,8 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     def lines(self, results: Sequence[Result], key: str) -> list[str]:
         """Return the rule with its verdict, ``Gate (quality >= 0.75): PASSED``, and its figure."""
         verdict = "PASSED" if self.passes(results, key) else "FAILED"
-        rule, figure = f"{_OPERATORS[self.op][0]} {self.value:g}", self.value_of(results, key)
+        rule = f"{_OPERATORS[self.op][0]} {self.value:g}"
+        figure = self.value_of(results, key)
         if self.metric == "accuracy":
             return [f"Gate ({key} accuracy {rule}%): {verdict}", f"  actual: {figure:.1f}%"]
         return [f"Gate ({key} {rule}): {verdict}", f"  actual: {figure:.2f}"]

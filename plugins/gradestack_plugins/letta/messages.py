@@ -48,7 +48,8 @@ def read_trajectory(recorded: Iterable[Entry | list[Entry]]) -> Trajectory:
         turns = [[entry for entry in entries if isinstance(entry, dict)]]
     forms = [[form for entry in turn for form in _chat_forms(entry)] for turn in turns]
     messages = tuple(map(chat.messages, forms))
-    all_forms, conversation = [*chain.from_iterable(forms)], [*chain.from_iterable(messages)]
+    all_forms = [*chain.from_iterable(forms)]
+    conversation = [*chain.from_iterable(messages)]
     failed = {
         id(message)
         for message, form in zip(conversation, all_forms, strict=True)
@@ -57,7 +58,9 @@ def read_trajectory(recorded: Iterable[Entry | list[Entry]]) -> Trajectory:
 
     def answered(call: ToolCall, message: Message) -> ToolCall:
         content = message.content
-        error = chat.text_of(content) or compact(content) if id(message) in failed else None
+        error = None
+        if id(message) in failed:
+            error = chat.text_of(content) or compact(content)
         return replace(call, result=content, error=error)
 
     calls = chat.made_calls(conversation, answered)

@@ -15,12 +15,14 @@ def results(about: Report) -> Iterable[blocks.Block] | None:
     summary = about.summary
     if not as_map(summary.get("headline")).get("letta"):
         return None
-    outcome, metrics = as_map(summary.get("outcome")), as_map(summary.get("metrics"))
+    outcome = as_map(summary.get("outcome"))
+    metrics = as_map(summary.get("metrics"))
     key = as_text(outcome.get("grader"))
     averages = as_map(as_map(metrics.get("by_metric")).get(key))
     states = as_map(as_map(metrics.get("states")).get(key))
     total, attempted = (as_number(averages.get(f"avg_score_{of}")) for of in ("total", "attempted"))
-    passed, of = as_count(outcome.get("passed")), as_count(states.get("graded"))
+    passed = as_count(outcome.get("passed"))
+    of = as_count(states.get("graded"))
     rows: dict[str, list[blocks.Cell]] = {
         "Total samples": [as_count(metrics.get("total"))],
         "Attempted": [of],

@@ -60,7 +60,10 @@ class Tool(msgspec.Struct, frozen=True):
         """
         truth, turns = row["sample"]["ground_truth"], row["trajectory"]
         truths = truth if isinstance(truth, list) else [truth]
-        parts = [[turn] for turn in turns] if isinstance(truth, list) else [turns]
+        if isinstance(truth, list):
+            parts = [[turn] for turn in turns]
+        else:
+            parts = [turns]
         pairs = zip(parts, truths, strict=False)
         scores = [self.score(part, row["recorded"], of) for part, of in pairs]
         score = average(scores, len(truths))
@@ -93,7 +96,9 @@ def recorded_grade(grader: Recorded, grade: Row, row: Row) -> Row | None:
     stored = as_map(recorded.get("grade") if attempted else None)
     if grader.metric is not None:
         stored = as_map(as_map(recorded.get("grades")).get(grader.metric))
-    return stored if is_score(stored.get("score")) and "state" not in stored else None
+    if is_score(stored.get("score")) and "state" not in stored:
+        return stored
+    return None
 
 
 def grade_row(grader: Grader, tool: Tool | None, grade: Row, row: Row) -> Row | None:
@@ -130,7 +135,8 @@ def result_of(row: Row, graders: Mapping[str, Grader], tools: Mapping[str, Tool 
     for key, grader in graders.items() if row["status"] != "missing" else ():
         grade = grade_row(grader, tools[key], row["grades"][key], row)
         if grade is not None:
-            rationale, metadata = grade.get("rationale", ""), grade.get("metadata", {})
+            rationale = grade.get("rationale", "")
+            metadata = grade.get("metadata", {})
             score = float(grade["score"])
             grades[key] = {"score": score, "rationale": rationale, "metadata": metadata}
     why = as_map(row["error"]).get("message", "no grade")
@@ -207,7 +213,9 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True):
     def runs_passed(self) -> int:
         """The number of runs that pass the gate; 0 without one."""
         gate = self.gate
-        return 0 if gate is None else sum(gate.passes(run, self.key) for run in self.runs)
+        if gate is None:
+            return 0
+        return sum(gate.passes(run, self.key) for run in self.runs)
 
     @property
     def statistics(self) -> dict[str, Any]:
@@ -228,7 +236,9 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True):
 
 def deviation(values: Sequence[float]) -> float:
     """Return the sample standard deviation, 0.0 of one value."""
-    return statistics.stdev(values) if len(values) > 1 else 0.0
+    if len(values) > 1:
+        return statistics.stdev(values)
+    return 0.0
 
 
 _RESULTS = """Results:
@@ -290,7 +300,10 @@ class LettaProgram(Program):
             num_runs=config.get("num_runs") or 1,
         )
         metrics = evaluation.metrics(evaluation.results)
-        has_passed = None if evaluation.gate is None else evaluation.runs_passed > 0
+        if evaluation.gate is None:
+            has_passed = None
+        else:
+            has_passed = evaluation.runs_passed > 0
         return ProgramRun(
             files=_files(evaluation, metrics, has_passed),
             console="\n".join(console_lines(evaluation, metrics)),

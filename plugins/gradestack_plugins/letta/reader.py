@@ -113,7 +113,9 @@ class Letta(RecordReader):
     @classmethod
     @override
     def sniff(cls, path: Path, head: bytes) -> float:
-        return directory_certainty(path) if path.is_dir() else super().sniff(path, head)
+        if path.is_dir():
+            return directory_certainty(path)
+        return super().sniff(path, head)
 
     @classmethod
     @override
@@ -127,7 +129,9 @@ class Letta(RecordReader):
         if "sample_id" not in result:
             return 0.0
         # null is left out there: of a run that failed, little but its id may be left
-        return 0.9 if len(_SIGNS & result.keys()) > 1 else None
+        if len(_SIGNS & result.keys()) > 1:
+            return 0.9
+        return None
 
     @classmethod
     @override

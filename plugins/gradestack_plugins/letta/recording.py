@@ -23,7 +23,10 @@ def stack(
     inputs: Inputs | None = None, samples: Callable[[], Iterable[Sample]] = tuple
 ) -> dict[str, Any]:
     """Return the stack: a grader for each recorded metric, and the gate the recording went by."""
-    documents = [] if inputs is None else list(_documents(inputs))
+    if inputs is None:
+        documents = []
+    else:
+        documents = list(_documents(inputs))
     suite = {"headline": {"letta": True}, **_suite_name(documents)}
     graded, scored = recorded_metrics(samples())
     metrics = [name for name in scored if name == _REWARD] + graded
@@ -56,7 +59,9 @@ def _suite_name(documents: Iterable[Document]) -> dict[str, str]:
     """Return the name of the recorded suite, as a suite's entry; nothing where it is not one."""
     texts = [as_text(document.get("suite_name", document.get("suite"))) for document in documents]
     names = {text for text in texts if text.strip() and len(text) <= _LONGEST_NAME}
-    return {"name": names.pop()} if len(names) == 1 else {}
+    if len(names) == 1:
+        return {"name": names.pop()}
+    return {}
 
 
 _NOT_APPLIED = (
@@ -82,7 +87,9 @@ def _gates(documents: Iterable[Document], metrics: list[str]) -> dict[str, Any]:
 def _without_null(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _without_null(value[key]) for key in value if value[key] is not None}
-    return list(map(_without_null, value)) if isinstance(value, list) else value
+    if isinstance(value, list):
+        return list(map(_without_null, value))
+    return value
 
 
 def _is_usable(gate: Any, metrics: list[str]) -> bool:

@@ -37,7 +37,10 @@ class Task(msgspec.Struct, frozen=True):
     @property
     def question(self) -> str | tuple[str, ...] | None:
         """The question of the user: one text, or one per turn."""
-        question = self.prompt if self.input is None else self.input
+        if self.input is None:
+            question = self.prompt
+        else:
+            question = self.input
         return tuple(question) if isinstance(question, list) else question
 
     @property
@@ -111,11 +114,20 @@ class Key(NamedTuple):
 def key_of(result: Result, context: Context, *, is_own: bool) -> Key:
     """Return the key of a result; no model or run is given to a row of gradestack's without one."""
     sample = result.sample or Task()
-    identifier = result.sample_id if sample.id is None else sample.id
+    if sample.id is None:
+        identifier = result.sample_id
+    else:
+        identifier = sample.id
     model = result.model_name or result.model_handle or context.model
-    run = context.run if result.run is None else result.run
+    if result.run is None:
+        run = context.run
+    else:
+        run = result.run
     if context.input_name is not None:
-        run = context.input_name if run is None else f"{context.input_name}/{run}"
+        if run is None:
+            run = context.input_name
+        else:
+            run = f"{context.input_name}/{run}"
     if is_own:
         return Key(identifier, model, run)
     return Key(identifier, model or context.unnamed, 1 if run is None else run)

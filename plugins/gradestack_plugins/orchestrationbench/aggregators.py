@@ -144,9 +144,13 @@ def decision_divisors(counts: Mapping[str, Any]) -> dict[str, Any]:
 
 def _performance(sums: Figures, view: str) -> dict[str, float | None]:
     """Return precision, recall, F1 and accuracy of decisions from one view."""
-    tp, tn = sums[f"true_positive_{view}"], sums[f"true_negative_{view}"]
-    precision, recall = ratio(tp, sums[f"{view} precision"]), ratio(tp, sums[f"{view} recall"])
-    f1 = harmonic(precision or 0, recall or 0) if sums[f"{view} f1"] else None
+    tp = sums[f"true_positive_{view}"]
+    tn = sums[f"true_negative_{view}"]
+    precision = ratio(tp, sums[f"{view} precision"])
+    recall = ratio(tp, sums[f"{view} recall"])
+    f1 = None
+    if sums[f"{view} f1"]:
+        f1 = harmonic(precision or 0, recall or 0)
     accuracy = ratio(tp + tn, sums[f"{view} accuracy"])
     return {"precision": precision, "recall": recall, "f1": f1, "accuracy": accuracy}
 
@@ -167,10 +171,12 @@ def overall(sums: Figures) -> dict[str, Any]:
         figures[name] = float(sums[name] / files) if files else None
     reject, call = [_performance(sums, view) for view in VIEWS]
     rejected, cases = sums["true_positive_reject"], sums["function_call_cases"]
-    errors, missed = sums["errors"], cases - sums["true_negative_reject"]
+    errors = sums["errors"]
+    missed = cases - sums["true_negative_reject"]
     f1s = reject["f1"] or 0.0, call["f1"] or 0.0
     decision = _composite(*f1s) if sums["decided"] else None
-    fc, plan = _composite(*pick(figures, CALL_SCORES).values()), figures[WITH_FAILURE]
+    fc = _composite(*pick(figures, CALL_SCORES).values())
+    plan = figures[WITH_FAILURE]
     at_best = _composite(*pick(figures, (NAME, KEY, UPPER_BOUND)).values())
     patterns = {f"{name}_rate": ratio(sums[of], errors) for name, of in ERRORS.items()}
     return figures | {

@@ -78,7 +78,9 @@ class KeyResult(msgspec.Struct, frozen=True, kw_only=True):
     def best_counts(self) -> Counts:
         """The same as the most lenient judge could leave an undecided argument."""
         is_open = self.reason == "undecided"
-        pairs = min(len(self.predicted), len(self.gold)) if is_open else 0
+        pairs = 0
+        if is_open:
+            pairs = min(len(self.predicted), len(self.gold))
         return self.tp + pairs, self.fp - pairs, self.fn - pairs
 
     def judged(self, verdict: Verdict | None) -> KeyResult:
@@ -115,7 +117,8 @@ def compare_key(
         extra, lacking = sides
     else:
         ours, theirs = map(set, sides)
-        extra, lacking = sorted(ours - theirs), sorted(theirs - ours)
+        extra = sorted(ours - theirs)
+        lacking = sorted(theirs - ours)
         reason = "exact_comparison"
         if extra and lacking:
             reason = _automatic_reason(schemas, key, extra, len(lacking)) or "undecided"

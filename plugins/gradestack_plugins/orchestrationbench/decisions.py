@@ -143,7 +143,10 @@ def gold_step(label: Label, name: str) -> Step:
 
     An unknown step is a general rejection.
     """
-    key = f"{name}-1" if f"{name}-1" in label else name
+    if f"{name}-1" in label:
+        key = f"{name}-1"
+    else:
+        key = name
     turn = label.get(key, Turn())
     step = Step(id=name, is_case=is_case(label, name), labelled=key in label)
     raw, calls = turn.tool_calls, tool_calls(turn.tool_calls)
@@ -162,8 +165,10 @@ def gold_step(label: Label, name: str) -> Step:
 
 def _answered_step(label: Label, answer: Answer) -> Step:
     """Return an answer beside its gold turn."""
-    text, bag = text_of(answer.content), bag_of(tool_calls(answer.tool_calls))
-    step, predicted = gold_step(label, str(answer.step_id)), predicted_decision(bag, text)
+    text = text_of(answer.content)
+    bag = bag_of(tool_calls(answer.tool_calls))
+    step = gold_step(label, str(answer.step_id))
+    predicted = predicted_decision(bag, text)
     agent = answer.agent_id if isinstance(answer.agent_id, str) else None
     return replace(step, predicted=predicted, bag=bag, text=text, agent=agent, answered=True)
 
@@ -209,7 +214,10 @@ def _sample_step(sample: Sample) -> Step | Grade:
     if is_unknown or (calls is None and expected.label not in REJECTIONS):
         message = "no expected calls or rejection, or nothing predicted"
         return skipped("no_decision", message)
-    gold_bag = bag_of(calls or ()) if gold == CALL else Bag()
+    if gold == CALL:
+        gold_bag = bag_of(calls or ())
+    else:
+        gold_bag = Bag()
     return Step(
         id="1",
         gold=gold,
@@ -264,7 +272,9 @@ def set_f1(predicted: Iterable[JSON], gold: Iterable[JSON]) -> float:
         for side in (predicted, gold)
     )
     if not predicted_set or not gold_set:
-        return 1.0 if not predicted_set and not gold_set else 0.0
+        if not predicted_set and not gold_set:
+            return 1.0
+        return 0.0
     n_common = len(predicted_set & gold_set)
     return harmonic(n_common / len(predicted_set), n_common / len(gold_set))
 
@@ -277,7 +287,9 @@ def sum_up(values: Iterable[float]) -> float:
 def mean(values: Iterable[float | None]) -> float | None:
     """Return the mean of the values there are, added from left to right."""
     defined = [value for value in values if value is not None]
-    return sum_up(defined) / len(defined) if defined else None
+    if defined:
+        return sum_up(defined) / len(defined)
+    return None
 
 
 def short(value: float | None) -> float | None:
@@ -287,4 +299,6 @@ def short(value: float | None) -> float | None:
 
 def harmonic(precision: float, recall: float) -> float:
     """Return 2PR / (P + R), 0 when both are 0."""
-    return 2 * (precision * recall) / (precision + recall) if precision + recall > 0 else 0.0
+    if precision + recall > 0:
+        return 2 * (precision * recall) / (precision + recall)
+    return 0.0

@@ -104,7 +104,10 @@ class Calls(NamedTuple):
 
 def decide_gold(label: Any, step: Any) -> tuple[str, Calls]:
     """Return the decision the label expects; at an unknown step a general rejection."""
-    key = f"{step}-1" if f"{step}-1" in label else step
+    if f"{step}-1" in label:
+        key = f"{step}-1"
+    else:
+        key = step
     turn = label.get(key, {})
     calls = Calls([], {})
     if "tool_calls" in turn:
@@ -131,7 +134,10 @@ def read_history(label: Any, step: Any) -> None:
     for key in sorted(label, key=lambda name: [int(part) for part in name.split("-")]):
         if key == step:
             break
-        calls = label[key].get("tool_calls") if "-1" in key else ()
+        if "-1" in key:
+            calls = label[key].get("tool_calls")
+        else:
+            calls = ()
         decoded = [standard_loads(call["function"]["arguments"]) for call in calls or ()]
         " ".join([part["refinedQuery"] for part in decoded if "refinedQuery" in part])
 
@@ -214,7 +220,8 @@ def evaluate_arguments(run: Any, verdicts: Any, settings: SideFiles) -> Trial:
         counts.update(CELL_COUNTS[cell_of(gold, predicted)])
         counts[MISMATCHES] += CALL not in (gold, predicted) and gold != predicted
         if gold == predicted == CALL:
-            name, key = set_f1(ours.names, theirs.names), set_f1(ours.arguments, theirs.arguments)
+            name = set_f1(ours.names, theirs.names)
+            key = set_f1(ours.arguments, theirs.arguments)
             pairs.append(Pair(str(step), ours, theirs, name, key))
     cases = [key for key, turn in label.items() if "-" not in key and "agent_id" in as_map(turn)]
     counts["function_call_cases"] = sum(f"{step}-1" in label for step in cases)
@@ -233,7 +240,8 @@ def evaluate_arguments(run: Any, verdicts: Any, settings: SideFiles) -> Trial:
     for pair, (value, _) in zip(pairs, in_judge_order, strict=True):
         counts["perfect_calls"] += pair.key == 1.0 and value == 1.0
     above_zero = [value for value, _ in compared if value]
-    names, keys = average(pair.name for pair in pairs), average(pair.key for pair in pairs)
+    names = average(pair.name for pair in pairs)
+    keys = average(pair.key for pair in pairs)
     scores = round(names, 4), round(keys, 4), average(above_zero)
     return Trial(counts, scores, is_judge_failed)
 
@@ -299,7 +307,9 @@ def evaluate_plans(run: Any, settings: SideFiles) -> tuple[list[Scores], int]:
     A gold plan without a prediction has zeros and is a failure; an unreadable prediction is one
     more.
     """
-    predicted, golds, failed = dict[Any, Any](), dict[int, Any](), 0
+    predicted = dict[Any, Any]()
+    golds = dict[int, Any]()
+    failed = 0
     for entry in run.get("main_agent_history", []):
         step = entry.get("step_id")
         if step is not None:
@@ -333,7 +343,9 @@ def evaluate_workflows(history: Mapping[str, Any], settings: SideFiles) -> dict[
     compared = len(scores)
     means = [average(score[part] for score in scores) for part in range(3)]
     total = sum_up(score for score, _, _ in scores)
-    with_failure = total / (compared + failed) if compared + failed else 0.0
+    with_failure = 0.0
+    if compared + failed:
+        with_failure = total / (compared + failed)
     named = zip(PLAN_SCORES, (with_failure, *means), strict=True)
     return dict(named) | dict(zip(PLAN_COUNTS, (failed, compared), strict=True))
 
@@ -341,7 +353,9 @@ def evaluate_workflows(history: Mapping[str, Any], settings: SideFiles) -> dict[
 def evaluate_file(file: ScenarioFile, settings: SideFiles) -> dict[str, Any]:
     """Return the figures of a file, whose argument part is zero where it raises."""
     history = as_map(as_map(file.data).get("history"))
-    counts, scores, judge_failed = Counter[str](), list[Scores](), list[str]()
+    counts = Counter[str]()
+    scores = list[Scores]()
+    judge_failed = list[str]()
     error = "" if history else NO_RUN
     try:
         for name, run in history.items():

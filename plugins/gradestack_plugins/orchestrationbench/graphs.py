@@ -72,8 +72,12 @@ class Weights(msgspec.Struct, frozen=True):
     def substitution(self, left: Label, right: Label) -> float:
         """Return the price of putting ``left`` in the place of ``right``."""
         if left[0] == right[0]:
-            return 0.0 if left[1] == right[1] else self.status
-        return self.agent if left[1] == right[1] else 1.0
+            if left[1] == right[1]:
+                return 0.0
+            return self.status
+        if left[1] == right[1]:
+            return self.agent
+        return 1.0
 
 
 Matrix = Sequence[Sequence[float]]
@@ -180,7 +184,8 @@ class _Search:
         in-degrees and of its out-degrees among the unmapped. Subtracting the minimum of every row,
         then of every column, bounds the cheapest assignment from below.
         """
-        ours, theirs = _degrees(self.left, rows), _degrees(self.right, cols)
+        ours = _degrees(self.left, rows)
+        theirs = _degrees(self.right, cols)
         raises, by_rows = _less_least(_plus_differences(costs, ours, theirs, 0.5))
         columns, by_columns = _less_least(list(zip(*raises, strict=True)))
         return list(zip(*columns, strict=True)), by_rows + by_columns
@@ -278,7 +283,8 @@ def networkx_distance(left: Graph, right: Graph, weights: Weights) -> float:
         return weights.substitution(ours["label"], theirs["label"])
 
     # insertions and deletions cost 1 there as well, other substitutions nothing
-    most, price = left.size + right.size, substitute if left.labels else None
+    most = left.size + right.size
+    price = substitute if left.labels else None
     distance = nx.graph_edit_distance(*sides, node_subst_cost=price, upper_bound=most)
     return float(most if distance is None or math.isinf(distance) else distance)
 

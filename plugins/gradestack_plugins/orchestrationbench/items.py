@@ -20,7 +20,10 @@ def step_items(steps: Iterable[Step], pairs: Iterable[Pair]) -> Iterator[Item]:
     """Yield an item for each step, with how the calls of a pair compare."""
     numbers, compared = Counter[str](), iter(pairs)
     for step in steps:
-        name = f"{step.id} (again {numbers[step.id]})" if numbers[step.id] else step.id
+        if numbers[step.id]:
+            name = f"{step.id} (again {numbers[step.id]})"
+        else:
+            name = step.id
         numbers[step.id] += 1
         item = _decision_item(name, step)
         yield _with_calls(item, next(compared)) if step.called else item

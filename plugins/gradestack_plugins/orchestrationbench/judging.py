@@ -93,7 +93,9 @@ def judge_pairs(
 
     The reasons say which replies cannot be used.
     """
-    judged, reasons, waiting = list[Pair](), list[Reason](), iter(replies)
+    judged = list[Pair]()
+    reasons = list[Reason]()
+    waiting = iter(replies)
     for pair in pairs:
         verdicts, code = dict[str, Verdict](), None
         if pair.undecided and replies:

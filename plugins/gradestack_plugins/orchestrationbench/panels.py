@@ -69,7 +69,8 @@ def _graphs(row: Mapping[str, Any]) -> Iterator[blocks.Graph]:
     for grade in row.get("grades", {}).values():
         for item in grade.get("items", ()):
             metadata = item.get("metadata", {})
-            gold, made = _nodes(metadata.get("gold")), _nodes(metadata.get("predicted"))
+            gold = _nodes(metadata.get("gold"))
+            made = _nodes(metadata.get("predicted"))
             if gold:
                 yield blocks.Graph(gold, made, title=f"Step {item['id']}")
 

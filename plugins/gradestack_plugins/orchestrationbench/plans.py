@@ -89,7 +89,9 @@ def _load_yaml(text: str) -> Any:
         raise RecursionError("nested too deeply")
     # Only what has aliases can be small to write and huge to hold; all else is read as the original
     # reads it.
-    return yaml_data(text) if "&" in text and "*" in text else yaml.safe_load(text)
+    if "&" in text and "*" in text:
+        return yaml_data(text)
+    return yaml.safe_load(text)
 
 
 def _has_workflow(value: Mapping[Any, Any]) -> bool:
@@ -99,8 +101,13 @@ def _has_workflow(value: Mapping[Any, Any]) -> bool:
 def _fenced_json(text: str) -> str | None:
     # Only the first fence: were there no end behind it, there would be none behind a later one.
     start = _JSON_FENCE.search(text)
-    end = _JSON_FENCE_END.search(text, start.end()) if start else None
-    return text[start.end() - 1 : end.start() + 1] if start and end else None
+    if start:
+        end = _JSON_FENCE_END.search(text, start.end())
+    else:
+        end = None
+    if start and end:
+        return text[start.end() - 1 : end.start() + 1]
+    return None
 
 
 def _flat_object(text: str) -> str | None:
@@ -109,7 +116,9 @@ def _flat_object(text: str) -> str | None:
         if '"workflow_' in flat[0]:
             # Further such objects after a comma belong to the match, which then is no single JSON
             # value.
-            return None if _FLAT_FOLLOWS.match(closed, flat.end()) else flat[0]
+            if _FLAT_FOLLOWS.match(closed, flat.end()):
+                return None
+            return flat[0]
     return None
 
 
@@ -129,8 +138,13 @@ def _balanced_object(text: str) -> str | None:
 
 def _fenced_yaml(text: str) -> str | None:
     start = _YAML_FENCE.search(text)
-    end = text.find("```", start.end()) if start else -1
-    return text[start.end() - len(PLAN_MARK) : end].rstrip() if start and end >= 0 else None
+    if start:
+        end = text.find("```", start.end())
+    else:
+        end = -1
+    if start and end >= 0:
+        return text[start.end() - len(PLAN_MARK) : end].rstrip()
+    return None
 
 
 def _repaired_yaml(text: str) -> str | None:
@@ -176,7 +190,10 @@ def read_workflows(plan: Workflows) -> tuple[Steps, Dependencies]:
         if isinstance(name, str) and "workflow" in name:
             fields = as_map(value)
             waits_for = fields.get("depends_on") or fields.get("depend_on") or []
-            names = waits_for if isinstance(waits_for, list | tuple | Mapping) else [waits_for]
+            if isinstance(waits_for, list | tuple | Mapping):
+                names = waits_for
+            else:
+                names = [waits_for]
             steps[name], dependencies[name] = _labels(fields), list(map(_scalar, names))
     return steps, dependencies
 
@@ -281,7 +298,9 @@ def compare_plans(sample: Sample) -> tuple[list[PlanStep], list[str]]:
     trial = native_of(sample, Trial)
     if trial is not None:
         return _trial_plans(trial)
-    golds, predicted, weights = _by_step(sample.expected.plan), _by_step(sample.plan), Weights()
+    golds = _by_step(sample.expected.plan)
+    predicted = _by_step(sample.plan)
+    weights = Weights()
     steps = [_plan_step(name, gold, predicted.get(name), weights) for name, gold in golds.items()]
     return steps, []
 
@@ -321,7 +340,10 @@ def gold_plans(label: Mapping[str, Turn]) -> dict[str, str]:
 
 
 def _by_step(plan: JSON) -> dict[str, Plan]:
-    plans = plan if isinstance(plan, Mapping) and not _has_workflow(plan) else {"1": plan}
+    if isinstance(plan, Mapping) and not _has_workflow(plan):
+        plans = plan
+    else:
+        plans = {"1": plan}
     return {str(key): _as_plan(plan) for key, plan in plans.items() if plan is not None}
 
 

@@ -51,7 +51,9 @@ class OrchestrationBenchProgram(Program):
         key = next((key for key, grader in graders if FAMILY in grader.metrics), None)
         figures = []
         for name, label in KEY_METRICS.items():
-            path = f"{key}.{FAMILY}.{name}" if key else ""
+            path = ""
+            if key:
+                path = f"{key}.{FAMILY}.{name}"
             figure = ProgramFigure(label=label, value=metrics[label], figure=path, why=WHY[name])
             figures.append(figure)
         return ProgramRun(files={FILE_NAME: result_text(document)}, figures=tuple(figures))

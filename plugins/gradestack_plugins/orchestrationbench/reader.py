@@ -83,7 +83,10 @@ def read_cards(path: Path) -> tuple[ToolSpec, ...]:
 
     A later equal name wins.
     """
-    files = sorted(path.glob("*.json")) if path.is_dir() else [path]
+    if path.is_dir():
+        files = sorted(path.glob("*.json"))
+    else:
+        files = [path]
     if not files:
         raise DataError(f"agent cards {path}: no *.json file in it")
     tools: dict[str, ToolSpec] = {}
@@ -136,7 +139,9 @@ def gold_expectation(label: Label) -> Expectation:
 def user_turns(label: Label) -> str | tuple[str, ...] | None:
     """Return the user's words in a label: a text, a tuple for several turns, None for none."""
     texts = tuple(text_of(turn.content) for turn in label.values() if turn.role == "user")
-    return texts if len(texts) > 1 else next(iter(texts), None)
+    if len(texts) > 1:
+        return texts
+    return next(iter(texts), None)
 
 
 _SUFFIX = "_out.json"
@@ -206,9 +211,18 @@ class OrchestrationBenchReader(WholeDocuments):
 
     @override
     def index(self, inputs: Inputs) -> SideFiles:
-        tools = None if self.agent_cards is None else read_cards(self.agent_cards)
-        setting = Setting() if self.config is None else read_config(self.config)
-        verdicts = None if self.verdicts is None else read_verdicts(self.verdicts)
+        if self.agent_cards is None:
+            tools = None
+        else:
+            tools = read_cards(self.agent_cards)
+        if self.config is None:
+            setting = Setting()
+        else:
+            setting = read_config(self.config)
+        if self.verdicts is None:
+            verdicts = None
+        else:
+            verdicts = read_verdicts(self.verdicts)
         return SideFiles(tools=tools, setting=setting, verdicts=verdicts)
 
     @override

@@ -173,7 +173,8 @@ class Task(msgspec.Struct):
         values = [value if value in labels else None for value in self.runs]
         mode, count = Counter(values).most_common(1)[0]
         item = item_measures(values, len(labels) + (None in values))
-        is_stable, is_right = count == self.k, mode == self.gold
+        is_stable = count == self.k
+        is_right = mode == self.gold
         self.measures = {
             "stability_at_k": is_stable,
             "mean_consistency_at_k": count / self.k,
@@ -304,7 +305,10 @@ class Stability(IntervalAggregator):
         """Return whether a run passed; None where it has no score."""
         if grade.score is None:
             return None
-        passed = grade.score >= self.threshold if grade.passed is None else grade.passed
+        if grade.passed is None:
+            passed = grade.score >= self.threshold
+        else:
+            passed = grade.passed
         return PASS if passed else FAIL
 
     def _label_set(

@@ -23,6 +23,10 @@ def item_measures(labels: Sequence[Hashable], n_labels: int) -> dict[str, float 
     shares = [count / n for count in Counter(labels).values()]
     entropy = abs(math.fsum(-share * math.log2(share) for share in shares))
     flips = sum(before != label for before, label in pairwise(labels))
-    normalized = min(1.0, entropy / math.log2(n_labels)) if n_labels > 1 else None
-    flip_rate = flips / (n - 1) if n > 1 else None
+    normalized = None
+    if n_labels > 1:
+        normalized = min(1.0, entropy / math.log2(n_labels))
+    flip_rate = None
+    if n > 1:
+        flip_rate = flips / (n - 1)
     return {"H_i": entropy, "H_i^norm": normalized, "FlipRate_i": flip_rate}

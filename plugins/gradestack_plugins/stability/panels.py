@@ -103,7 +103,10 @@ def _strip(name: str, question: _Question, k: int) -> blocks.RunStrip:
     """Build the row of a question: a mark for each of its ``k`` runs, and its verdict."""
     marks = []
     for label, position in zip(question.labels, question.positions, strict=True):
-        right = None if label is None else label == question.expected
+        if label is None:
+            right = None
+        else:
+            right = label == question.expected
         text = label or "no run"
         marks.append(blocks.RunMark(text, text, right, blocks.Link(text, position=position)))
     marks += [blocks.RunMark("no run", "no run")] * (k - len(marks))

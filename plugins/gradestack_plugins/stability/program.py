@@ -97,7 +97,8 @@ def compute_fields(
     counts = Counter(run_labels)
     mode_label, mode_count = counts.most_common(1)[0]
     if "mode_label" in record and "mode_count" in record:
-        mode_label, mode_count = record["mode_label"], int(record["mode_count"] or 0)
+        mode_label = record["mode_label"]
+        mode_count = int(record["mode_count"] or 0)
     is_stable = trusted.get("is_stable", mode_count == k)
     is_mode_correct = trusted.get("is_mode_correct", mode_label == gold)
     entropy = 0.0
@@ -106,7 +107,9 @@ def compute_fields(
         entropy -= p * math.log2(p)
     normalized_entropy = trusted.get("entropy", entropy) / math.log2(len(LABELS))
     n_flips = sum(label != before for before, label in pairwise(run_labels))
-    flip_rate = n_flips / float(n_recorded - 1) if n_recorded > 1 else 0.0
+    flip_rate = 0.0
+    if n_recorded > 1:
+        flip_rate = n_flips / float(n_recorded - 1)
     computed = {
         "is_stable": is_stable,
         "is_mode_correct": is_mode_correct,
@@ -258,7 +261,10 @@ class StabilityProgram(Program):
 
     @override
     def run(self, given: ProgramInput) -> ProgramRun:
-        rows = None if given.dataset is None else read_values(given.dataset)
+        if given.dataset is None:
+            rows = None
+        else:
+            rows = read_values(given.dataset)
         document = stability_document(
             read_values(given.input), rows, given.input.path.stem, given.max_samples
         )

@@ -101,11 +101,9 @@ class StabilityReader(JoinedReader):
     @classmethod
     @override
     def complaint(cls, record: dict[str, Any]) -> str | None:
-        return (
-            "run_labels without a uuid"
-            if "run_labels" in record and uuid_of(record) is None
-            else None
-        )
+        if "run_labels" in record and uuid_of(record) is None:
+            return "run_labels without a uuid"
+        return None
 
     @override
     def load(self, file: Input, *, is_only: bool) -> SweepFile:
@@ -132,7 +130,10 @@ class StabilityReader(JoinedReader):
         sweep = read_sweep_record(record or {"uuid": row["uuid"], "run_labels": []})
         labels = [_read_label(label) for label in sweep.run_labels] or [None]
         texts = dict(enumerate(sweep.run_target_texts or sweep.run_aux or ()))
-        gold = row.get("correct_answer") if sweep.gold_label is None else sweep.gold_label
+        if sweep.gold_label is None:
+            gold = row.get("correct_answer")
+        else:
+            gold = sweep.gold_label
         if not isinstance(gold, Text):
             gold = compact(gold)
         experiment = sweep.ckpt_name or file.experiment
@@ -181,4 +182,6 @@ def _measure_runs(labels: Iterable[str | None]) -> tuple[dict[str, int], dict[st
 def _only(names: set[str]) -> str:
     """Return the one name there is beside an empty one; "" of several."""
     names -= {""}
-    return names.pop() if len(names) == 1 else ""
+    if len(names) == 1:
+        return names.pop()
+    return ""

@@ -176,7 +176,10 @@ class Agreement(IntervalAggregator):
         ratings = _Ratings()
         for row in zip(*columns, strict=True):
             key = row[0][0]
-            task = key.id if key.cluster is None else key.cluster
+            if key.cluster is None:
+                task = key.id
+            else:
+                task = key.cluster
             labels, scores = self._rate(key, zip(names, [grade for _, grade in row], strict=True))
             repeated = {labels.pop(name) for name in self.again if name in labels}
             if repeated and grades.key in labels:
@@ -188,12 +191,17 @@ class Agreement(IntervalAggregator):
         self, key: Key, rated: Iterable[tuple[str, Grade]]
     ) -> tuple[dict[str, str], list[float]]:
         """Return the labels a sample has by rater, people and gold label first, and its scores."""
-        labels, scores, reference = dict[str, str](), list[float](), dict[str, str]()
+        labels = dict[str, str]()
+        scores = list[float]()
+        reference = dict[str, str]()
         if key.id in self.people:
             reference = {PEOPLE: self.people[key.id]}
         has_gold = not self.raters and self.labels is None
         for name, grade in rated:
-            label = _verdict(grade) if self.raters or grade.label is None else grade.label
+            if self.raters or grade.label is None:
+                label = _verdict(grade)
+            else:
+                label = grade.label
             if grade.outcome is not Outcome.GRADED or label is None:
                 continue
             labels[name] = label
@@ -217,7 +225,10 @@ class Agreement(IntervalAggregator):
             label for (rater, _), table in tables.items() if rater == PEOPLE for _, label in table
         }
         theirs, verdicts = set(self.people.values()), {_PASS, _FAIL}
-        possible = ours | verdicts if ours & verdicts else ours
+        if ours & verdicts:
+            possible = ours | verdicts
+        else:
+            possible = ours
         if not ours or possible & theirs:
             return None
         shown, other = (", ".join(sorted(labels)[:3])[:80] for labels in (theirs, possible))

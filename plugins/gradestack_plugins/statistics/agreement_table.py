@@ -79,7 +79,9 @@ def _compare(
         return
     same = table.get(("P", "P"), 0) + table.get(("F", "F"), 0)
     few = len(tasks) <= _MOST_SAMPLES
-    ends = _interval_of(verdicts[a], verdicts[b], tasks) if few else None
+    ends = None
+    if few:
+        ends = _interval_of(verdicts[a], verdicts[b], tasks)
     yield Agreement(
         a=a,
         b=b,
@@ -106,7 +108,9 @@ def _interval_of(a: str, b: str, tasks: Sequence[int]) -> tuple[float, float] | 
     equal_of_judged.update((count, equal[task]) for task, count in judged.items())
     interval = ratio_interval(equal_of_judged)
     low, high = interval.get("low"), interval.get("high")
-    return None if low is None or high is None else (low, high)
+    if low is None or high is None:
+        return None
+    return (low, high)
 
 
 def _verdict(same: int, both: int, ends: tuple[float, float] | None, *, few: bool) -> str:

@@ -57,11 +57,14 @@ class Tally(NamedTuple):
     def f1(self) -> float:
         """F1 of counts, 0 of a class that occurs nowhere."""
         below = self.gold + self.predicted
-        return 2 * self.hits / below if below else 0.0
+        if below:
+            return 2 * self.hits / below
+        return 0.0
 
     def scores(self) -> dict[str, float | None]:
         """Return precision, recall and F1; None where the denominator is 0."""
-        precision, recall = ratio(self.hits, self.predicted), ratio(self.hits, self.gold)
+        precision = ratio(self.hits, self.predicted)
+        recall = ratio(self.hits, self.gold)
         f1 = 0.0 if self.predicted or self.gold else None
         if precision and recall:
             f1 = 2 * precision * recall / (precision + recall)
@@ -178,7 +181,8 @@ class Counted:
         for value in f1.values():
             total += value
         left = self._macro_without_each(f1, total)
-        value, clusters = total / len(labels), sum(task.times for task in self.tasks)
+        value = total / len(labels)
+        clusters = sum(task.times for task in self.tasks)
         of_mean = estimate(value, list(left.items()), clusters)
         of_value = interval(of_mean, self.n, confidence=self.confidence)
         if "low" in of_value and min(map(self._tasks_of, labels)) < _FEW:
@@ -351,7 +355,8 @@ class Classification(IntervalAggregator):
     @override
     def contribution(self, grade: Grade) -> Numbers:
         numbers: Counter[str] = Counter()
-        declared, mode = grade.metadata.get("label_set"), str(self.items)
+        declared = grade.metadata.get("label_set")
+        mode = str(self.items)
         if isinstance(declared, Mapping):
             for kind in ("labels", "exclude"):
                 labels = declared.get(kind)
@@ -376,7 +381,9 @@ class Classification(IntervalAggregator):
         cells = _cells_of({tuple(totals.items()): 1}, names, None)
         counted = Counted(cells, self.labels, self.confidence)
         values = counted.values(self._excluded(names))
-        return {} if values["accuracy"] is None else {**values, "per_class": counted.scores}
+        if values["accuracy"] is None:
+            return {}
+        return {**values, "per_class": counted.scores}
 
     @override
     def compute(self, grades: Grades) -> Mapping[str, JSON]:
@@ -388,7 +395,8 @@ class Classification(IntervalAggregator):
                 of_set = counts.setdefault(meaning[1], Counter())
                 of_set[meaning[2]] = int(totals[name])
         cells = {of: _cells_of(every, names, of) for of in counts}
-        labels, exclude = self._label_set(names, cells.values()), self._excluded(names)
+        labels = self._label_set(names, cells.values())
+        exclude = self._excluded(names)
         metrics = {of: self._metrics(labels, exclude, cells[of], counts[of]) for of in cells}
         main = metrics.pop(None)
         if metrics:
@@ -403,7 +411,9 @@ class Classification(IntervalAggregator):
         return main
 
     def _excluded(self, names: Names) -> tuple[str, ...]:
-        return _declared(names, "exclude") if self.exclude is None else self.exclude
+        if self.exclude is None:
+            return _declared(names, "exclude")
+        return self.exclude
 
     def _label_set(self, names: Names, sets: Iterable[Iterable[Cells]]) -> tuple[str, ...]:
         labels = self.labels or _declared(names, "labels")
@@ -430,7 +440,10 @@ class Classification(IntervalAggregator):
         metrics["per_class"] = {
             label: _class_metrics(counted, label, undefined) for label in labels
         }
-        column = f"({self.invalid})" if self.invalid in labels else self.invalid
+        if self.invalid in labels:
+            column = f"({self.invalid})"
+        else:
+            column = self.invalid
         metrics["confusion_matrix"] = {
             gold: {**row, column: counted.outside[gold]} for gold, row in counted.matrix.items()
         }

@@ -30,7 +30,9 @@ def kappa(table: Table) -> float | None:
     if observed is None:
         return None
     chance = math.fsum(left[label] * right[label] for label in left) / n**2
-    return None if chance == 1 else (observed - chance) / (1 - chance)
+    if chance == 1:
+        return None
+    return (observed - chance) / (1 - chance)
 
 
 def ac1(table: Table) -> float | None:
@@ -73,7 +75,10 @@ def alpha(units: Mapping[Any, int], level: Level) -> float | None:
             totals[value] += times
     if len(totals) < 2:
         return None
-    scale = _mean_ranks(totals) if level == "ordinal" else {value: value for value in totals}
+    if level == "ordinal":
+        scale = _mean_ranks(totals)
+    else:
+        scale = {value: value for value in totals}
 
     def disagreement(counts: Mapping[Any, int]) -> float:
         pairs = product(counts.items(), repeat=2)

@@ -73,7 +73,10 @@ class Flakiness(IntervalAggregator):
     def contribution(self, grade: Grade) -> Numbers | None:
         if grade.score is None:
             return None
-        passed = grade.score >= self.threshold if grade.passed is None else grade.passed
+        if grade.passed is None:
+            passed = grade.score >= self.threshold
+        else:
+            passed = grade.passed
         return {"runs": 1, "passes": int(passed)}
 
     @override
@@ -97,7 +100,10 @@ class Flakiness(IntervalAggregator):
     def figures_of(self, totals: Mapping[str, float]) -> Mapping[str, float | None]:
         runs, several = totals["runs"], totals["several"]
         icc = _correlation(totals) if several > 1 else None
-        effect = None if icc is None else 1 + (runs / several - 1) * icc
+        if icc is None:
+            effect = None
+        else:
+            effect = 1 + (runs / several - 1) * icc
         return {
             "flaky_share": ratio(totals["flaky"], several),
             "within_variance": ratio(totals["variance"], several),
@@ -126,8 +132,12 @@ class Flakiness(IntervalAggregator):
 
 def _correlation(totals: Mapping[str, float]) -> float | None:
     """Return the intra-class correlation of several tasks."""
-    runs, several, passes = totals["runs"], totals["several"], totals["passes"]
-    between, within, squared = totals["between"], totals["within"], totals["squared"]
+    runs = totals["runs"]
+    several = totals["several"]
+    passes = totals["passes"]
+    between = totals["between"]
+    within = totals["within"]
+    squared = totals["squared"]
     mean_between = (between - passes**2 / runs) / (several - 1)
     mean_within = within / (runs - several)
     mean_runs = (runs - squared / runs) / (several - 1)

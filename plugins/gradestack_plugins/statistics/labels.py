@@ -27,7 +27,8 @@ def label_rows(path: Path, *more: str) -> Iterator[tuple[str, tuple[Any, ...], s
     keys = set[tuple[Any, ...]]()
     try:
         for at, row in _rows(Input(path=path, name=path.stem, shown=path.name)):
-            identifier, label = _text(at, row, "id"), _text(at, row, "label")
+            identifier = _text(at, row, "id")
+            label = _text(at, row, "label")
             fields = [None if row.get(name) in (None, "") else str(row[name]) for name in more]
             key = (identifier, *fields)
             if key in keys:
@@ -46,7 +47,8 @@ def _rows(file: Input) -> Iterator[tuple[str, Mapping[str, Any]]]:
     if is_table:
         csv_columns(file)  # refuses a name that stands twice
     for element in csv_table(file) if is_table else read_records(file, layout="lines"):
-        at, row = f"{file.shown}:{element.line}", element.value
+        at = f"{file.shown}:{element.line}"
+        row = element.value
         if element.problem is not None:
             raise ConfigError(f"{at}: {element.problem}")
         if not isinstance(row, dict):
@@ -64,5 +66,7 @@ def _text(at: str, row: Mapping[str, Any], name: str) -> str:
         return str(value)
     if isinstance(value, str) and value:
         return value
-    problem = f"found {compact(value)[:60]}" if name in row else "it is missing"
+    problem = "it is missing"
+    if name in row:
+        problem = f"found {compact(value)[:60]}"
     raise ConfigError(f"{at}: expected id and label: {name} is to be a text, {problem}")

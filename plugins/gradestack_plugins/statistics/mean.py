@@ -73,7 +73,9 @@ class Mean(IntervalAggregator):
 
     @override
     def contribution(self, grade: Grade) -> Numbers | None:
-        return None if grade.score is None else {"scores": float(grade.score)}
+        if grade.score is None:
+            return None
+        return {"scores": float(grade.score)}
 
     @override
     def compute(self, grades: Grades) -> Mapping[str, JSON]:
@@ -96,8 +98,14 @@ class Mean(IntervalAggregator):
         for (samples, score), times in cells.items():
             rounded[samples, score / unit] += times
         of_mean = replace(jackknife(_mean, rounded, 2)["mean"], value=mean)
-        least = -math.inf if self.least is None else self.least
-        most = math.inf if self.most is None else self.most
+        if self.least is None:
+            least = -math.inf
+        else:
+            least = self.least
+        if self.most is None:
+            most = math.inf
+        else:
+            most = self.most
         is_amount = not self.share and least >= 0 and math.isinf(most)
         of_value = interval(
             of_mean,
@@ -127,7 +135,8 @@ def _exact_mean(
         squares += times * value * value
         products += times * size * value
         sizes += times * size * size
-    clusters, mean = sum(cells.values()), total / (n * unit) if n else None
+    clusters = sum(cells.values())
+    mean = total / (n * unit) if n else None
     if mean is None or clusters < 2:
         return n, mean, None
     # (n * unit)^2 times the sum of the formula

@@ -115,7 +115,8 @@ def _curve(hat: Mapping[str, Any], at: Mapping[str, Any]) -> list[blocks.Block]:
 
 
 def _points(metrics: Mapping[str, Any], key: str) -> dict[float, blocks.Figure]:
-    values, intervals = as_map(metrics.get(key)), as_map(metrics.get(f"{key}_interval"))
+    values = as_map(metrics.get(key))
+    intervals = as_map(metrics.get(f"{key}_interval"))
     points: dict[float, blocks.Figure] = {}
     for k, value in values.items():
         if k.isdecimal():

@@ -160,7 +160,10 @@ class Trials(IntervalAggregator):
         self, records: float, passed: float, left_out: float, planned: float, plans: float
     ) -> Task:
         """Return the task that sums of its grades come to."""
-        n_planned = planned // (plans or 1) if self._plan is None else self._plan
+        if self._plan is None:
+            n_planned = planned // (plans or 1)
+        else:
+            n_planned = self._plan
         n_trials = max(records, n_planned - left_out)
         is_left_out = bool(left_out) and not n_trials
         return Task(int(records), int(passed), int(n_trials), is_left_out)
@@ -169,7 +172,8 @@ class Trials(IntervalAggregator):
     def figures_of(self, totals: Mapping[str, float]) -> Mapping[str, Any]:
         """Return the mean share for k = 1, 2, …, up to where a task has no share any more."""
         name, means = self._name, dict[str, float]()
-        k, n_tasks = 1, totals.get(f"{self._name} tasks 1", 0)
+        k = 1
+        n_tasks = totals.get(f"{self._name} tasks 1", 0)
         while n_tasks and totals.get(f"{name} tasks {k}") == n_tasks:
             means[str(k)] = float(Fraction(totals[f"{name} {k}"]) / n_tasks)
             k += 1

@@ -122,7 +122,9 @@ def _counts(about: RewardInfo) -> dict[str, int]:
 
 
 def _matched(name: str, checks: list[Check]) -> dict[str, int]:
-    return {name: len(checks), f"{name}_matched": sum(map(is_met, checks))} if checks else {}
+    if checks:
+        return {name: len(checks), f"{name}_matched": sum(map(is_met, checks))}
+    return {}
 
 
 def _reasons(about: RewardInfo, termination: str | None) -> Iterator[Reason]:
@@ -143,7 +145,10 @@ def _reasons(about: RewardInfo, termination: str | None) -> Iterator[Reason]:
 
 def _missing_action(position: int, check: Check) -> Reason:
     """Return the reason that no call matches an expected action."""
-    name = check.action.name if check.action is not None else ""
+    if check.action is not None:
+        name = check.action.name
+    else:
+        name = ""
     return Reason(
         code="action_missing",
         pointer=f"/{position}",

@@ -165,7 +165,8 @@ class Tau2(RecordReader):
         for origin, recording in zip(inputs.data, self.index(inputs).values(), strict=True):
             yield from (f"{origin.shown}: {remark}" for remark in recording.setting.remarks)
             if recording.extra:
-                number, names = len(recording.extra), first_of(recording.extra, _NAMED)
+                number = len(recording.extra)
+                names = first_of(recording.extra, _NAMED)
                 what = f"{number} simulation(s) not in simulation_index, read all the same"
                 yield f"{origin.shown}: {what}: {names}"
 
@@ -194,14 +195,19 @@ class Tau2(RecordReader):
                 reason = f"simulation_index names {identifier}, but there is no {file_name}"
                 yield BadRecord(source=source, reason=reason)
             return
-        file = origin.below(shard.extra) if shard.extra else _results(origin)
+        if shard.extra:
+            file = origin.below(shard.extra)
+        else:
+            file = _results(origin)
         read = lambda record, source: (sample_of(record, source, setting),)  # noqa: E731
         yield from self.samples(shard, read, file)
 
     @override
     def elements(self, file: Input, part: Range) -> Iterator[Element]:
         """Yield the simulations of a range; one whole file is one simulation."""
-        return super().elements(file, part) if part.start else read_document(file)
+        if part.start:
+            return super().elements(file, part)
+        return read_document(file)
 
 
 _EXPECTED = "results of tau2-bench are expected"
@@ -211,7 +217,9 @@ def _recording(origin: Input, inputs: set[Path]) -> Recording:
     """Open a recording of tau2-bench: a results file, a simulation, or a directory of both."""
     results = _results(origin).path
     if not results.is_file():
-        problem = f"no {RESULTS} in this directory" if origin.path.is_dir() else "no such file"
+        problem = "no such file"
+        if origin.path.is_dir():
+            problem = f"no {RESULTS} in this directory"
         raise DataError(f"{origin.path}: {problem}; {_EXPECTED}")
     with open_regular(results) as file:
         head = file.read(_HEAD)
@@ -261,7 +269,10 @@ def _directory(setting: Setting, folder: Path, index: Any) -> Recording:
     names = sorted(path.stem for path in paths if not path.name.startswith("."))
     entries = [entry for entry in as_list(index) if isinstance(entry, dict) and "id" in entry]
     indexed = dict.fromkeys(str(entry["id"]) for entry in entries)
-    extra = [name for name in names if name not in indexed] if isinstance(index, list) else []
+    if isinstance(index, list):
+        extra = [name for name in names if name not in indexed]
+    else:
+        extra = []
     return Recording(
         setting=setting,
         files=tuple(f"{SIMULATIONS}/{name}.json" for name in names),

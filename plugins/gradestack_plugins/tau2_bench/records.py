@@ -255,7 +255,9 @@ def _space_between(last: dict[str, Any], following: dict[str, Any]) -> str:
     """Return a space between the words of two utterances, nothing within one."""
     before = set(map(str, as_list(last.get("utterance_ids"))))
     after = set(map(str, as_list(following.get("utterance_ids"))))
-    return " " if before and after and before.isdisjoint(after) else ""
+    if before and after and before.isdisjoint(after):
+        return " "
+    return ""
 
 
 ENDED = {
@@ -363,13 +365,19 @@ def _usage(simulation: Simulation, spent: Usage | None) -> Usage | None:
 def _fault(simulation: Simulation, reason: str) -> Fault:
     trouble = simulation.info or Trouble()
     message = text_or_none(trouble.error or trouble.error_message)
-    shown = f"the simulation ended by {reason}" if message is None else message
+    if message is None:
+        shown = f"the simulation ended by {reason}"
+    else:
+        shown = message
     return Fault(category="target", code=reason, message=shown)
 
 
 def recorded_of(about: RewardInfo) -> dict[str, Any]:
     """Return the recorded reward, whether the database matched, and the shares of checks met."""
-    match = None if about.db_check is None else about.db_check.db_match
+    if about.db_check is None:
+        match = None
+    else:
+        match = about.db_check.db_match
     recorded = {
         "reward": about.reward,
         "db_match": match,
@@ -382,7 +390,9 @@ def recorded_of(about: RewardInfo) -> dict[str, Any]:
 
 
 def _share_met(checks: Checks) -> float | None:
-    return sum(map(is_met, checks)) / len(checks) if checks else None
+    if checks:
+        return sum(map(is_met, checks)) / len(checks)
+    return None
 
 
 def is_met(check: Check) -> bool:

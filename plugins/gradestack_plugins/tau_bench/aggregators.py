@@ -288,7 +288,10 @@ def _case_statements(cases: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _case_text(case: Mapping[str, Any]) -> str:
-    trial = "" if case["run"] is None else f" (trial {case['run']})"
+    if case["run"] is None:
+        trial = ""
+    else:
+        trial = f" (trial {case['run']})"
     return f"task {case['id']}{trial} partial={case['score']:.2f}"
 
 
@@ -302,7 +305,9 @@ def _similarity_sums(grade: Grade) -> Mapping[str, float]:
 
 
 def _reward(grade: Grade) -> float | None:
-    return None if grade.score is None else reward_of(grade.parts.get("reward"))
+    if grade.score is None:
+        return None
+    return reward_of(grade.parts.get("reward"))
 
 
 def case_of(reward: float | None, score: float | None) -> str | None:

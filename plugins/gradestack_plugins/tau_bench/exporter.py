@@ -53,5 +53,10 @@ class TauBenchExporter(Exporter):
     @override
     def finish(self, summary: ExportSummary) -> Mapping[str, str]:
         graded = summary.graders.get("tau_partial")
-        figures = as_map(graded.aggregates.get("partial_statistics")) if graded else {}
-        return {STATISTICS: statistics_block(figures)} if "average" in figures else {}
+        if graded:
+            figures = as_map(graded.aggregates.get("partial_statistics"))
+        else:
+            figures = {}
+        if "average" in figures:
+            return {STATISTICS: statistics_block(figures)}
+        return {}

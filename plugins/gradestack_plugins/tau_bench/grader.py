@@ -260,7 +260,10 @@ def _losses(
 
 
 def _run_error(sample: Sample) -> Reason:
-    message = sample.error.message if sample.error is not None else ""
+    if sample.error is not None:
+        message = sample.error.message
+    else:
+        message = ""
     return Reason(code="run_error", message=message or "the run ended in an error")
 
 
@@ -342,7 +345,9 @@ def _reward_reasons(sample: Sample) -> Iterator[Reason]:
 def reward_of(value: Any) -> float | None:
     """Return a recorded reward; None if it is no finite number, or above the largest score."""
     number = finite_number(value)
-    return number if number is not None and abs(number) <= LARGEST_SCORE else None
+    if number is not None and abs(number) <= LARGEST_SCORE:
+        return number
+    return None
 
 
 def finite_number(value: Any) -> float | None:
@@ -350,4 +355,6 @@ def finite_number(value: Any) -> float | None:
 
     A boolean counts as 0 or 1.
     """
-    return float(value) if isinstance(value, bool) else as_number(value)
+    if isinstance(value, bool):
+        return float(value)
+    return as_number(value)

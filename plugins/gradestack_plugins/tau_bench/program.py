@@ -110,7 +110,8 @@ def compute_partial_score(record: Mapping[str, Any]) -> float:
         return 0.0 if calls else 1.0
     total, budget = 0.0, Budget()
     for action in expected:
-        name, kwargs = action.get("name", ""), action.get("kwargs", {})
+        name = action.get("name", "")
+        kwargs = action.get("kwargs", {})
         made = [arguments for called, arguments in calls if called == name]
         scores = [0.4 + 0.6 * similarity(kwargs, arguments, budget) for arguments in made]
         total += max(scores, default=0.0)
@@ -145,10 +146,13 @@ def compute_statistics(results: Sequence[Result]) -> dict[str, Any]:
     for result in scored:
         if name := case_of(result.reward, result.partial_score):
             cases[name].append(result)
-    n, n_rewards, n_successes = len(scored), len(rewards), len(successes)
+    n = len(scored)
+    n_rewards = len(rewards)
+    n_successes = len(successes)
     failed = len(results) - n
     average_reward, average_score = average(rewards), average(scores)
-    least, most = min(scores, default=None), max(scores, default=None)
+    least = min(scores, default=None)
+    most = max(scores, default=None)
     histogram = make_histogram(Counter(scores))
     binary = {"n": n_rewards, "successes": n_successes, "average": average_reward}
     statistics = {
@@ -247,12 +251,16 @@ def case_lines(title: str, cases: Mapping[str, Any]) -> Iterator[str]:
 
 def percent(count: int, total: int, width: int = 0) -> str:
     """Return a share with one decimal."""
-    return f"{count / total * 100:{width}.1f}%" if total else "n/a"
+    if total:
+        return f"{count / total * 100:{width}.1f}%"
+    return "n/a"
 
 
 def number(value: float | None) -> str:
     """Return a figure with three decimals."""
-    return "n/a" if value is None else f"{value:.3f}"
+    if value is None:
+        return "n/a"
+    return f"{value:.3f}"
 
 
 def pass_hat_k_block(metrics: Mapping[str, Any]) -> str:
@@ -264,7 +272,9 @@ def pass_hat_k_block(metrics: Mapping[str, Any]) -> str:
 
 def partial_name(name: str) -> str:
     """Return the script's output file of an input: ``.json`` becomes ``_partial.json``."""
-    return name.replace(".json", "_partial.json") if ".json" in name else f"{name}_partial.json"
+    if ".json" in name:
+        return name.replace(".json", "_partial.json")
+    return f"{name}_partial.json"
 
 
 def indent_json(value: Any) -> str:

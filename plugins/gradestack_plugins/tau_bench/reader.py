@@ -88,7 +88,9 @@ def find_problem(record: Mapping[str, Any]) -> str | None:
 
 def react_action(content: Any) -> ToolCall | None:
     """Return the action an act/react message takes, ``respond`` like any other; else None."""
-    text = content.rpartition(ACTION_MARK)[2].strip() if isinstance(content, str) else ""
+    text = ""
+    if isinstance(content, str):
+        text = content.rpartition(ACTION_MARK)[2].strip()
     if not text.startswith("{"):
         return None
     try:
@@ -245,7 +247,9 @@ def sample_of(record: Any, source: Source, model: str | None = None) -> Sample:
 
 def is_result(record: Any) -> bool:
     """Return whether a value is a record with a usable ``task_id``."""
-    task_id = record.get("task_id") if isinstance(record, dict) else None
+    task_id = None
+    if isinstance(record, dict):
+        task_id = record.get("task_id")
     return isinstance(task_id, int | str) and not isinstance(task_id, bool)
 
 
@@ -253,7 +257,9 @@ def trial_name(trial: Any) -> int | str | None:
     """Return a recorded trial as the name of a run: 1.0 and true are 1, odd values JSON text."""
     if isinstance(trial, int) or (isinstance(trial, float) and trial.is_integer()):
         return int(trial)
-    return trial if trial is None or isinstance(trial, str) else compact(trial)
+    if trial is None or isinstance(trial, str):
+        return trial
+    return compact(trial)
 
 
 def _fault(info: Mapping[str, Any]) -> Fault:
@@ -276,7 +282,10 @@ def _expected_calls(task: Mapping[str, Any]) -> tuple[ExpectedCall, ...] | None:
 
 
 def _recorded(record: Mapping[str, Any], info: Mapping[str, Any]) -> dict[str, Any]:
-    recorded = {"reward": record["reward"]} if "reward" in record else {}
+    if "reward" in record:
+        recorded = {"reward": record["reward"]}
+    else:
+        recorded = {}
     if "reward_info" in info:
         recorded["judged"] = info["reward_info"] is not None
     details = as_map(as_map(info.get("reward_info")).get("info"))

@@ -137,7 +137,9 @@ def differences(
             yield from _item_differences(expected, actual, index, subject, budget, inner, depth + 1)
     else:
         kinds = {type(expected), type(actual)}
-        code = "wrong_argument" if len(kinds) == 1 or kinds == {int, float} else "wrong_type"
+        code = "wrong_type"
+        if len(kinds) == 1 or kinds == {int, float}:
+            code = "wrong_argument"
         yield Reason(code=code, pointer=pointer, expected=expected, actual=actual, subject=subject)
 
 
@@ -158,7 +160,9 @@ def _item_differences(
     if best > 0.0:
         yield from differences(value, actual[index_of_best], subject, budget, pointer, depth)
         return
-    stray = actual[index] if len(expected) == len(actual) else None
+    stray = None
+    if len(expected) == len(actual):
+        stray = actual[index]
     budget.spend(len(expected), depth)
     if len(expected) != len(actual) or stray in expected:
         yield Reason(
@@ -224,4 +228,6 @@ def _clipped(value: Any) -> str:
         text = compact(value)
     except RecursionError:
         return "…"
-    return text if len(text) <= _SHOWN_CHARACTERS else f"{text[: _SHOWN_CHARACTERS - 1]}…"
+    if len(text) <= _SHOWN_CHARACTERS:
+        return text
+    return f"{text[: _SHOWN_CHARACTERS - 1]}…"

@@ -126,7 +126,10 @@ class When2Call(PartlyJudged):
     @override
     def verdict(self, sample: Sample, replies: Sequence[Reply | None]) -> Grade:
         native = native_of(sample, When2CallRecord)
-        counts = {} if native is None else {**native.counts, f"method_{native.method}": 1}
+        if native is None:
+            counts = {}
+        else:
+            counts = {**native.counts, f"method_{native.method}": 1}
         reason = _skip_reason(sample, native)
         if reason is not None:
             return replace(skipped(reason.code, reason.message), counts=counts)
@@ -163,7 +166,10 @@ class When2Call(PartlyJudged):
         if recorded is None:
             rationale = "the recording has no prediction for this dataset row"
             return Grade(outcome=Outcome.MISSING, gold=gold, rationale=rationale, metadata=metadata)
-        label = recorded if recorded in LABELS else self.aliases.get(recorded, INVALID)
+        if recorded in LABELS:
+            label = recorded
+        else:
+            label = self.aliases.get(recorded, INVALID)
         if label != recorded:
             metadata["recorded_label"] = recorded
         if label == gold:
@@ -231,7 +237,10 @@ RATES = ("tool", "answer", "parameter")
 
 def _count_hallucinations(graded: Grade | Item, no_tools: int | None, suffix: str) -> Numbers:
     """Count whether a grade is a hallucination of each kind, and whether it could be one."""
-    gold = graded.gold if graded.outcome is Outcome.GRADED else None
+    if graded.outcome is Outcome.GRADED:
+        gold = graded.gold
+    else:
+        gold = None
     is_call = graded.label == "tool_call"
     has_nothing_to_call = gold == "cannot_answer" and bool(no_tools)
     lacks_parameter = gold == "request_for_info"
@@ -254,7 +263,8 @@ def _count_hallucinations(graded: Grade | Item, no_tools: int | None, suffix: st
 
 def _rate(name: str, about: str, undefined: str) -> tuple[Figure, Figure]:
     """Return a rate of the grades themselves, and that of each prediction set."""
-    label, figure = f"{name.capitalize()} hallucination", f"{name}_hallucination_rate"
+    label = f"{name.capitalize()} hallucination"
+    figure = f"{name}_hallucination_rate"
     rate = Figure(figure, label, "lower", about=about, undefined=undefined, divisor=f"of_{name}")
     return rate, replace(rate, name=f"sets.{{set}}.{figure}", divisor=f"of_{name} {{set}}")
 

@@ -69,7 +69,9 @@ def score_samples(
         samples: The dataset's rows with their predictions as recorded, and predictions of no row.
         grader: The grader whose journal holds labels of answers without one.
     """
-    rows, uuids, counts = list[ScoredRow](), set[str](), Counter[str]()
+    rows = list[ScoredRow]()
+    uuids = set[str]()
+    counts = Counter[str]()
     for sample in samples:
         if isinstance(sample, BadRecord):
             rows += row_with_odd_uuid(sample.native)
@@ -167,7 +169,9 @@ def f1_score(confusion: Mapping[str, Mapping[str, int]], label: str) -> float:
     precision = hits / predicted if predicted else 0.0
     recall = hits / support if support else 0.0
     total = precision + recall
-    return 2 * precision * recall / total if total else 0.0
+    if total:
+        return 2 * precision * recall / total
+    return 0.0
 
 
 def mean_in_order(values: Collection[float]) -> float:

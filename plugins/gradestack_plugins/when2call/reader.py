@@ -100,7 +100,9 @@ def form_of(record: Mapping[str, Any]) -> Form | None:
     keys = record.keys()
     for form, traits in FORMS.items():
         if not keys.isdisjoint(traits.keys):
-            return "judge" if form == "plain" and not keys.isdisjoint(_JUDGE_MARKS) else form
+            if form == "plain" and not keys.isdisjoint(_JUDGE_MARKS):
+                return "judge"
+            return form
     return None
 
 
@@ -126,7 +128,9 @@ def judge_label(text: str, also: Collection[str] = ()) -> str | None:
     except JsonProblem:
         return None
     label = str(verdict.get("classification", verdict.get("label"))).strip().lower()
-    return label if label in LABELS or label in also else None
+    if label in LABELS or label in also:
+        return label
+    return None
 
 
 def recorded_labels(
@@ -328,7 +332,10 @@ class When2CallReader(JoinedReader):
             return
         form, uuid = identify(record, file.short_form)
         traits = FORMS[form]
-        item = record_item(record, form) if n_rows is None else row
+        if n_rows is None:
+            item = record_item(record, form)
+        else:
+            item = row
         fields: dict[str, Any] = {}
         if item is not None:
             fields = read_row(item)
@@ -343,7 +350,10 @@ class When2CallReader(JoinedReader):
         is_missing = form != "response" and all(label is None for label in labels.values())
         named_labels = {f"label {name}".strip(): label for name, label in recorded.items()}
         native = When2CallRecord(method=file.method, labels=labels, counts=flags)
-        text = _text(record.get(traits.text)) if traits.text else None
+        if traits.text:
+            text = _text(record.get(traits.text))
+        else:
+            text = None
         yield Sample(
             id=uuid,
             model=_text(record.get("target_model")) or file.model,
@@ -363,14 +373,19 @@ def read_row(record: Mapping[str, Any]) -> dict[str, Any]:
     ``tools`` may hold JSON texts or objects, missing optional fields are empty.
     """
     gold, tools = gold_label(record, "correct_answer"), record.get("tools")
-    source, answers = _text(record.get("source")), as_map(record.get("answers"))
+    source = _text(record.get("source"))
+    answers = as_map(record.get("answers"))
     calls: tuple[ExpectedCall, ...] | None = None if gold is None else ()
     if gold == "tool_call":
         call = tool_call(_decoded(answers.get("tool_call")))
-        calls = (ExpectedCall.of(call),) if call is not None and call.name else None
+        calls = None
+        if call is not None and call.name:
+            calls = (ExpectedCall.of(call),)
     specs = [spec for tool in as_list(tools) if (spec := tool_spec(_decoded(tool))) is not None]
     question = _text(record.get("question"))
-    specs_or_unknown = tuple(specs) if specs or not tools else None
+    specs_or_unknown = None
+    if specs or not tools:
+        specs_or_unknown = tuple(specs)
     reference = _text(answers.get(gold)) if gold else None
     expected = Expectation(calls=calls, label=gold, text=reference)
     facets = {"source": source} if source else {}

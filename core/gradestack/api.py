@@ -335,8 +335,8 @@ class Extractor(Contract):
     contract: ClassVar[Kind] = "extractor"
 
     @abc.abstractmethod
-    def extract(self, sample: Sample) -> str | None:
-        """Return the text, empty when there is none; None when none is recorded."""
+    def extract(self, sample: Sample) -> str:
+        """Return the text, empty when there is none."""
 
 
 ResultT = TypeVar("ResultT")

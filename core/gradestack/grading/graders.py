@@ -350,8 +350,8 @@ class StageGrader:
     def _grade_text(self, texts: Texts, sample: Sample) -> Any:
         """Grade the text that the extractor takes out of a sample, and add it to ``texts``.
 
-        An empty one is a failed extraction, unless the stage grades it; then one that is not
-        recorded is skipped. A sample whose reference is a list of texts is graded turn by turn.
+        An empty one is a failed extraction, unless the stage grades it. A sample whose reference is
+        a list of texts is graded turn by turn.
         """
         component, references = self.stage.component, sample.expected.text
         texts.append("")
@@ -372,17 +372,9 @@ class StageGrader:
             empty = _extraction_fault("empty_submission", "the submission is empty")
             return self._skip_other_kinds(sample) or failed(empty)
         texts[-1] = text
-        if text is None and self._compares(sample.expected):
-            return _missing("no_submission", "no answer text was recorded")
-        return component.grade(replace(sample, text=text or ""))
+        return component.grade(replace(sample, text=text))
 
-    def _compares(self, expected: Expectation) -> bool:
-        """Return whether an expectation says anything that the grader compares."""
-        compared = self.stage.component.compares
-        expected_kinds = _expected_kinds(expected)
-        return bool(expected_kinds if compared is None else expected_kinds & compared)
-
-    def _extract(self, sample: Sample) -> str | None:
+    def _extract(self, sample: Sample) -> str:
         extractor = self.stage.extractor
         return "" if extractor is None else extractor.component.extract(sample)
 
@@ -449,14 +441,10 @@ def unhandled(sample: Sample) -> Grade:
     A run that failed, or is missing.
     """
     if sample.status is Status.MISSING:
-        return _missing("missing", "no run of this dataset row")
+        fault = Fault(category="data", code="missing", message="no run of this dataset row")
+        return Grade(outcome=Outcome.MISSING, fault=fault, rationale=fault.message)
     unknown = Fault(category="target", code="target_error", message="the recorded run failed")
     return failed(sample.error or unknown)
-
-
-def _missing(code: str, message: str) -> Grade:
-    fault = Fault(category="data", code=code, message=message)
-    return Grade(outcome=Outcome.MISSING, fault=fault, rationale=message)
 
 
 def _expected_kinds(expected: Expectation) -> frozenset[str]:

@@ -237,7 +237,7 @@ def check_extractor(extractor: Extractor, samples: Iterable[Sample] = ()) -> Non
             copied, before = fresh(sample)
             text, repeated = extractor.extract(copied), extractor.extract(copied)
             kind = type(text).__name__
-            assert isinstance(text, str | None), f"gives {kind}, not text; empty for none"
+            assert isinstance(text, str), f"gives {kind}, not text; empty for none"
             assert text == repeated, "gives two texts for one sample"
             is_changed = _has_changed(copied, before)
             assert not is_changed, "the extractor changed its sample; copy what you change"

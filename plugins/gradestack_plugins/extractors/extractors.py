@@ -27,12 +27,6 @@ def speech(messages: Iterable[Message]) -> list[str]:
     return [text for text, reply in texts if text or not reply.tool_calls]
 
 
-def _no_text(sample: Sample) -> str | None:
-    """Return "" for a run without the text, None where neither messages nor an answer are recorded."""
-    is_recorded = sample.text is not None or any(sample.turns)
-    return "" if is_recorded else None
-
-
 def assistant_texts(sample: Sample) -> list[str]:
     """Return the texts of the assistant's messages; without messages the sample's answer text."""
     if any(sample.turns):
@@ -86,18 +80,16 @@ class LastAssistant(Extractor):
     """
 
     @override
-    def extract(self, sample: Sample) -> str | None:
-        texts = assistant_texts(sample)
-        return texts[-1] if texts else _no_text(sample)
+    def extract(self, sample: Sample) -> str:
+        return (assistant_texts(sample) or [""])[-1]
 
 
 class FirstAssistant(Extractor):
     """Takes the text of the first assistant message, "" when there is none."""
 
     @override
-    def extract(self, sample: Sample) -> str | None:
-        texts = assistant_texts(sample)
-        return texts[0] if texts else _no_text(sample)
+    def extract(self, sample: Sample) -> str:
+        return (assistant_texts(sample) or [""])[0]
 
 
 @attrs.frozen(kw_only=True)
@@ -109,9 +101,8 @@ class AllAssistant(Extractor):
     separator: str = "\n"
 
     @override
-    def extract(self, sample: Sample) -> str | None:
-        texts = assistant_texts(sample)
-        return self.separator.join(texts) if texts else _no_text(sample)
+    def extract(self, sample: Sample) -> str:
+        return self.separator.join(assistant_texts(sample))
 
 
 @attrs.frozen(kw_only=True)
@@ -124,10 +115,10 @@ class LastTurn(Extractor):
     separator: str = "\n"
 
     @override
-    def extract(self, sample: Sample) -> str | None:
+    def extract(self, sample: Sample) -> str:
         if any(sample.turns):
             return self.separator.join(speech(sample.turns[-1]))
-        return sample.text
+        return sample.text or ""
 
 
 @lru_cache(maxsize=256)
@@ -173,7 +164,7 @@ class Pattern(Extractor):
             raise ValueError(f"group {self.group} is no {counted}; there are 0 to {highest}")
 
     @override
-    def extract(self, sample: Sample) -> str | None:
+    def extract(self, sample: Sample) -> str:
         pattern = _compiled(self.pattern)
         for text in reversed(assistant_texts(sample)):
             if not self.search_all:
@@ -182,7 +173,7 @@ class Pattern(Extractor):
                     return match.group(self.group) or ""
             elif matches := pattern.findall(text):
                 return " ".join(x[self.group] if isinstance(x, tuple) else x for x in matches)
-        return _no_text(sample)
+        return ""
 
 
 @attrs.frozen(kw_only=True)
@@ -203,12 +194,12 @@ class AfterMarker(Extractor):
             raise ValueError("marker is empty: name the text that stands before the answer")
 
     @override
-    def extract(self, sample: Sample) -> str | None:
+    def extract(self, sample: Sample) -> str:
         for text in reversed(assistant_texts(sample)):
             _before, marker, after = text.partition(self.marker)
             if marker:
                 return (marker + after if self.include_marker else after).strip()
-        return _no_text(sample)
+        return ""
 
 
 @attrs.frozen(kw_only=True)

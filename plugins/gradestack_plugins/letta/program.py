@@ -46,7 +46,7 @@ class Tool(msgspec.Struct, frozen=True):
         """Return the score of some turns: 0.0 where there is no truth to compare with."""
         messages = tuple(map(chat.messages, turns))
         text = self.extractor.extract(Sample(id="", turns=messages, recorded=recorded))
-        sample = Sample(id="", text=text or "", expected=Expectation(text=truth))
+        sample = Sample(id="", text=text, expected=Expectation(text=truth))
         try:
             grade: Any = self.grader.grade(sample)
         except TimedOut:  # letta-evals would go on for ever

@@ -394,9 +394,9 @@ class Label(Grader):
     """1.0 when predicted and expected label are equal once white space is stripped from both ends,
     else 0.0.
 
-    Case counts. An empty prediction is wrong where a label is expected. Where calls are expected
-    instead, the labels are the names of tools, ``no_tool`` for none. Skipped without a
-    reference. Where no label was recorded it is a failed grade.
+    Case counts. A missing or empty prediction is wrong where a label is expected. Where calls are
+    expected instead, the labels are the names of tools, ``no_tool`` for none. Skipped without a
+    reference.
     """
 
     needs = frozenset({"expected"})
@@ -415,10 +415,7 @@ class Label(Grader):
             label = _names(sample.calls)
         if gold is None:
             return skipped("no_gold_label", "the sample has no expected label")
-        if label is None:
-            fault = Fault(category="data", code="no_label", message="no label was recorded")
-            return failed(fault)
-        gold, label = gold.strip(), label.strip()
+        gold, label = gold.strip(), (label or "").strip()
         if label == gold:
             return Grade(score=1.0, passed=True, gold=gold, label=label)
         reason = Reason(code="wrong_label", subject=gold, expected=gold, actual=label)

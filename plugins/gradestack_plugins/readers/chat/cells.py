@@ -138,18 +138,8 @@ def _read_expected_calls(value: Any, field: str) -> Any:
 
 
 def _read_side(value: Any, field: str) -> Any:
-    """Return a reference or a prediction: calls, an object, or a class, which may be a number.
-
-    An empty text is no reference.
-    """
-    if value == "" and field != "predicted":
-        return None
+    """Return a reference or a prediction: calls, an object, or a class, which may be a number."""
     return _read_text(_read_text_or_data(value, field))
-
-
-def _read_label(value: Any, _: str = "") -> Any:
-    """Return an expected label; an empty text is none."""
-    return None if value == "" else _read_text(value)
 
 
 def _read_anything(value: Any, _: str = "") -> Any:
@@ -199,7 +189,7 @@ FIELDS: Final[Mapping[str, Cell]] = {
     "expected.calls": _read_expected_calls,
     **dict.fromkeys(("expected.alternatives", "expected.forbidden"), read_data),
     **dict.fromkeys(("expected.plan", "expected.state"), _read_anything),
-    "expected.label": _read_label,
+    "expected.label": _read_text,
     "expected.text": _read_side,
 }
 """Field of the jsonl form, or of its prediction -> the reader of its cells."""

@@ -342,7 +342,7 @@ class RecordReader(Reader):
 
 
 MADE: Final = "id_made"
-ID_NOT_FOUND: Final = "id_not_found"
+_ID_NOT_FOUND: Final = "id_not_found"
 """Kind of remark on a record that has nothing usable where its id should be.
 
 It keeps the id it has.
@@ -355,7 +355,7 @@ def identified(sample: Sample, record: Any, location: str) -> Sample:
     if value is None:
         return replace(
             sample,
-            remarks={**sample.remarks, ID_NOT_FOUND: sample.remarks.get(ID_NOT_FOUND, 0) + 1},
+            remarks={**sample.remarks, _ID_NOT_FOUND: sample.remarks.get(_ID_NOT_FOUND, 0) + 1},
         )
     source = sample.source
     return replace(

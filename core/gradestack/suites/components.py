@@ -25,7 +25,6 @@ from gradestack.copies.files import (
 from gradestack.errors import (
     LOCAL_CODE,
     ConfigError,
-    DataError,
     GradestackError,
     PluginError,
     error_text,
@@ -38,7 +37,6 @@ from gradestack.grading.reading import name_of, records_of, shards_of
 from gradestack.hooks import Kind
 from gradestack.model import Sample
 from gradestack.output import counted
-from gradestack.records import ID_NOT_FOUND, INPUT
 from gradestack.registry import Offer, Registry
 from gradestack.suites.code import FUNCTIONS, InFile, code_of_component, file_plugin, from_file
 from gradestack.suites.document import Document, show_location
@@ -688,24 +686,6 @@ def samples_of(reader: Reader, inputs: Inputs, most: int | None = FIRST) -> Iter
         for record in islice(records, most):
             if isinstance(record, Sample):
                 yield record
-
-
-def check_ids(reader: Reader, inputs: Inputs) -> None:
-    """Refuse a place of ids (``--id``) at which none of the first records has one.
-
-    Raises:
-        DataError: There is none, and there are no more records.
-    """
-    ids = getattr(reader, "ids", None)
-    if ids is None or ids == INPUT:
-        return
-    samples = list(samples_of(reader, inputs))
-    if not 0 < len(samples) < FIRST:
-        return
-    if all(ID_NOT_FOUND in sample.remarks for sample in samples):
-        where = inputs.data[0].shown
-        what = f"no record has an id at {ids!r}, the place that --id names"
-        raise DataError(f"{where}: {what}", "name a key of each record, or a path: $.metadata.id")
 
 
 def graders_for(

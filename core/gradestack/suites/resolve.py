@@ -22,7 +22,6 @@ from gradestack.suites.code import LocalFiles
 from gradestack.suites.components import (
     Resolver,
     Target,
-    check_ids,
     exporters_of,
     grader_stages,
     graders_for,
@@ -179,8 +178,6 @@ def _resolve(
     if reader is None or engine is None:
         raise AssertionError  # every way to get here has said its problem
     resolver.warnings += target.remarks
-    for part, share in reader.shares(target.inputs):
-        check_ids(part.component, share)
     graders, remarks = graders_for(resolver, graders, reader, target.inputs)
     resolver.warnings += remarks
     config: Mapping[str, Any]

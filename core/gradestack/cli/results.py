@@ -58,7 +58,7 @@ def results(report: Report) -> str:
     summary = report.summary
     total = report.metrics["total"]
     is_complete = "incomplete" not in summary
-    bar = f"{'━' * _BAR_WIDTH} {total:,}/{total:,} 100%"
+    bar = f"{'━' * _BAR_WIDTH} {total}/{total} 100%"  # as letta-evals prints it
     lines = [bar if is_complete else f"{counted(total, 'run')}, interrupted", "", "Results:"]
     lines += _headline_lines(report)
     lines += _grader_lines(report)
@@ -354,7 +354,7 @@ def _model_lines(report: Report) -> list[str]:
         attempted, total = row["total_attempted"], row["total"]
         average = _average(row["avg_score_attempted"])
         name = f"{model or 'unnamed':<{width}}"
-        line = f"  {name}  attempted {attempted:,}/{total:,}  avg {average}"
+        line = f"  {name}  attempted {attempted}/{total}  avg {average}"
         if is_letta:
             rate = "n/a"
             if attempted:

@@ -193,12 +193,20 @@ def test_a_file_of_records_that_take_too_long_ends(folder, command, tmp_path, mo
     assert all("took longer than" in bad_record["reason"] for bad_record in bad["listed"])
 
 
-@pytest.mark.parametrize("name", ["pipe", "/dev/zero", "socket", "folder"])
-def test_a_suite_is_a_regular_file(folder, command, name):
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("pipe", "cannot be read: "),
+        ("/dev/zero", "cannot be read: "),
+        ("socket", "cannot be read: "),
+        ("folder", "not a suite; to grade a directory: gradestack grade "),
+    ],
+)
+def test_a_suite_is_a_regular_file(folder, command, name, says):
     if name[0] == "/":
         suite_file = name
     else:
         suite_file = next(folder.glob(f"{name}*"))
     code, output = command("validate", suite_file)
     check(code, output)
-    assert "cannot be read: " in output
+    assert says in output

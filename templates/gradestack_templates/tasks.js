@@ -5,7 +5,7 @@ function gradestackTasks(data, changed) {
   var holder = document.getElementById("task-table"), form = document.getElementById("task-view");
   if (!holder) { return { tell: function () {}, recall: function () {} }; }
   var HEIGHT = 34, MODELS = 8, PRINTED = 200, TRIALS = 12, MARKS = ["!", "✗", "●", "–", "–", "✓"], outcome = holder.dataset.outcome === "1";
-  var compare = new Intl.Collator("en", { numeric: true }).compare, sort = form.elements.sort, find = form.elements.find, count = form.querySelector("output");
+  var compare = new Intl.Collator("en", { numeric: true }).compare, sort = form.elements.sort, find = form.elements.find, filter = document.getElementById("task-filter"), count = form.querySelector("output");
   var ranks = new Map(data.runs.map(function (_, run) { return run; }).sort(function (a, b) { return compare(data.runs[a], data.runs[b]); }).map(function (run, rank) { return [run, rank]; }));
   /* Samples nobody ran have no model; with one model they are its own. */
   var named = data.models.map(function (_, model) { return model; }).filter(function (model) { return data.models[model]; });
@@ -47,6 +47,13 @@ function gradestackTasks(data, changed) {
     }
     return orders[name];
   }
+  /* What became of a task between two models: "" where its share did not change and is neither 0 nor 1. */
+  function change(task) {
+    if (task.difference === null) { return ""; }
+    if (task.difference) { return task.difference < 0 ? "broke" : "fixed"; }
+    return task.share === 0 ? "fail" : task.share === 1 ? "pass" : "";
+  }
+  function chosen() { return filter ? form.elements.show.value : ""; }
   function signed(value) { return value === null ? "" : (value > 0 ? "+" : "") + (outcome ? Math.round(100 * value) + "%" : value.toFixed(3)); }
   function mark(row) {
     var link = make("a", "mark v" + data.v[row], MARKS[data.v[row]]), run = data.runs[data.r[row]];
@@ -75,8 +82,8 @@ function gradestackTasks(data, changed) {
     lines.replaceChildren.apply(lines, shown.slice(first, last).map(function (task, place) { return line(task, first + place); }));
   }
   function show() {
-    var text = find.value.toLowerCase();
-    shown = ordered(sort.value).filter(function (task) { return !text || data.ids[task.id].toLowerCase().indexOf(text) >= 0; });
+    var text = find.value.toLowerCase(), which = chosen();
+    shown = ordered(sort.value).filter(function (task) { return !which || change(task) === which; }).filter(function (task) { return !text || data.ids[task.id].toLowerCase().indexOf(text) >= 0; });
     count.textContent = shown.length.toLocaleString("en") + " of " + tasks.length.toLocaleString("en") + " tasks";
     room.scrollTop = 0;
     draw();
@@ -102,10 +109,25 @@ function gradestackTasks(data, changed) {
   form.addEventListener("submit", function (event) { event.preventDefault(); });
   find.addEventListener("input", show);
   sort.addEventListener("change", function () { show(); changed(); });
+  /* Broken and fixed are of two models; of more a task may be both. */
+  if (filter && models.length !== 2) { filter.remove(); filter = null; }
+  if (filter) {
+    filter.querySelectorAll("input").forEach(function (input) {
+      input.nextElementSibling.querySelector("b").textContent = tasks.filter(function (task) { return !input.value || change(task) === input.value; }).length.toLocaleString("en");
+    });
+    filter.addEventListener("change", function () { show(); changed(); });
+  }
   show();
   return {
-    tell: function (state) { if (sort.selectedIndex > 0) { state.set("tasks", sort.value); } },
+    tell: function (state) {
+      if (sort.selectedIndex > 0) { state.set("tasks", sort.value); }
+      if (chosen()) { state.set("show", chosen()); }
+    },
     recall: function (state) {
+      if (filter) {
+        filter.querySelectorAll("input").forEach(function (input) { input.checked = input.value === (state.get("show") || ""); });
+        if (!filter.querySelector("input:checked")) { filter.querySelector("input").checked = true; }
+      }
       sort.value = state.get("tasks") || sort.options[0].value;
       if (sort.selectedIndex < 0) { sort.selectedIndex = 0; }
       show();

@@ -19,6 +19,7 @@ var gradestackViews = (function () {
     if (hash.indexOf("=") >= 0) { show(state.get("view") || "samples"); if (event) { scrollTo(0, 0); } }
     else if (/^s\d+$/.test(hash)) { show("samples"); }
     else if (view) {
+      for (var folded = target.closest("details"); folded; folded = folded.parentNode.closest("details")) { folded.open = true; }
       show(view.dataset.view);
       if (target === view || target.parentNode === view && target.id === now) { scrollTo(0, 0); } else { target.scrollIntoView(); }
       if (event) { if (target.tabIndex < 0) { target.tabIndex = -1; } target.focus({ preventScroll: true }); }

@@ -114,3 +114,32 @@ def test_tasks_that_were_run_once_by_one_model_have_no_table(fake, tab, tmp_path
     assert tab.run(
         "document.getElementById('tasks') === null && document.getElementById('map') === null"
     )
+
+
+def test_filters_show_the_tasks_that_broke_that_were_fixed_and_that_both_fail(opened, fake):
+    """The keyboard walks over them, the address has the chosen one, and links lead to it."""
+    sides = {"a": ((1, 1), (1, 0)), "b": ((0, 1), (1, 1)), "c": ((0, 0), (0, 0)), "d": ((1,), (1,))}
+    rows = [
+        row(fake, task, run, model, bool(passed))
+        for task, models in sides.items()
+        for model, side in zip(("north", "south"), models, strict=True)
+        for run, passed in enumerate(side)
+    ]
+    tab = opened(rows)
+    names = f"{LINES}.map(one => one.children[0].textContent).sort().join(' ')"
+    chips = "[...document.querySelectorAll('#task-filter .chip')].map(one => one.innerText.trim())"
+    assert tab.run(chips) == ["all 4", "broke 1", "fixed 1", "both fail 1", "both pass 1"]
+    tab.run("document.querySelector('#task-filter input').focus()")
+    for expected in ("a", "b", "c", "d"):
+        tab.key("ArrowRight", 39)
+        tab.wait(f"{names} === '{expected}'")
+    assert "show=pass" in tab.run("location.hash")
+    tab.run("location.hash = 'view=compare&show=fail'")
+    tab.wait(f"{names} === 'c'")
+    assert tab.run("document.querySelector('#task-filter input:checked').value") == "fail"
+    assert tab.messages() == []
+
+
+def test_of_three_models_no_task_broke(opened, fake):
+    rows = [row(fake, "a", 0, model, passed=True) for model in ("x", "y", "z")]
+    assert opened(rows).run("document.getElementById('task-filter') === null")

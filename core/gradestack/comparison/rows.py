@@ -106,7 +106,11 @@ def _usage_rows(a: Side, b: Side, rules: Rules) -> dict[str, Row]:
         before, after = a.amounts(name), b.amounts(name)
         pair = pair_means(before, after, is_share=False)
         if pair.tasks:
-            rows[name] = _make_row(pair, rules, declared)
+            row = _make_row(pair, rules, declared)
+            row.fields["medians"] = [side.median_amount(name, pair.tasks) for side in (a, b)]
+            if name == "cost_usd":
+                row.fields["per_passed"] = [side.cost_per_passed(pair.tasks) for side in (a, b)]
+            rows[name] = row
     return rows
 
 

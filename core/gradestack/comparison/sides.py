@@ -6,6 +6,7 @@ import json
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
+from statistics import median
 from typing import Any, Literal, TypeVar, get_args
 
 import msgspec
@@ -174,6 +175,28 @@ class Side(msgspec.Struct, frozen=True, eq=False, dict=True):
             name: ``cost_usd``, ``tokens`` or ``seconds``.
         """
         return self._task_means(self.samples.amounts(name))
+
+    def median_amount(self, name: str, tasks: Iterable[str]) -> float | None:
+        """Return the median of what the runs of some tasks took; None where none records it."""
+        amounts = self.samples.amounts(name)
+        known = [amounts[row] for task in tasks for row in self.tasks[task]]
+        recorded = [amount for amount in known if amount is not None]
+        return median(recorded) if recorded else None
+
+    def cost_per_passed(self, tasks: Iterable[str]) -> float | None:
+        """Return the cost of all runs of some tasks for each that passed; None for no passed one.
+
+        Runs without a recorded cost have no part.
+        """
+        costs = self.samples.amounts("cost_usd")
+        known, passed = [], 0
+        for task in tasks:
+            for row in self.tasks[task]:
+                cost = costs[row]
+                if cost is not None:
+                    known.append(cost)
+                    passed += self.samples.facts[row].passed is True
+        return mean_of(known) * len(known) / passed if passed else None
 
     def _task_means(self, values: Sequence[float | None]) -> dict[str, float]:
         """Average the known values of the rows of each task."""

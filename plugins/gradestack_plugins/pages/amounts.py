@@ -14,7 +14,7 @@ from gradestack_plugins.pages.blocks import BeforeAfter, Cell, Change, Figure, L
 from gradestack_plugins.pages.draw import quoted
 from gradestack_plugins.pages.index import RowIndex, name_of
 from gradestack_plugins.pages.tallies import Usage, sum_over
-from gradestack_plugins.pages.text import brief, natural, number, percent
+from gradestack_plugins.pages.text import brief, natural, number, percent, three_digits
 
 _MOST_FACETS, _FEW, _MOST_COMPARED = 12, 8, 4
 MOST_TOOK = 8
@@ -92,20 +92,16 @@ def _amounts(model: str, recorded: Sequence[tuple[Usage, bool]]) -> Amounts:
     passed = sum(is_passed for usage, is_passed in recorded if usage.cost_usd is not None)
     line = Amounts(name_of(model))
     if costs:
-        line.cost = f"${_three_digits(sum_over(costs, len(costs)))}"
+        line.cost = f"${three_digits(sum_over(costs, len(costs)))}"
     if passed:
-        line.cost_passed = f"${_three_digits(sum_over(costs, passed))}"
+        line.cost_passed = f"${three_digits(sum_over(costs, passed))}"
     if tokens:
         line.tokens = number(round(Fraction(sum(tokens), len(tokens))))  # beyond any float, too
     if seconds:
-        line.seconds = f"{_three_digits(median(seconds))}"
+        line.seconds = f"{three_digits(median(seconds))}"
     if len(seconds) > 1:
-        line.seconds_95 = _three_digits(quantiles(seconds, n=20, method="inclusive")[18])
+        line.seconds_95 = three_digits(quantiles(seconds, n=20, method="inclusive")[18])
     return line
-
-
-def _three_digits(value: float) -> str:
-    return f"{float(f'{value:.3g}'):,.10g}"
 
 
 def amounts_block(lines: Sequence[Amounts], words: Mapping[str, str]) -> BeforeAfter:

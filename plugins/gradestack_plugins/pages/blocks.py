@@ -308,6 +308,13 @@ class Words(msgspec.Struct, frozen=True):
     title: str = ""
 
 
+class Answered(msgspec.Struct, frozen=True):
+    """A question of a reader with its answer."""
+
+    question: str
+    text: Text
+
+
 class Head(msgspec.Struct, frozen=True):
     """The head of a page: what was graded, what came of it, and of how much.
 
@@ -322,6 +329,8 @@ class Head(msgspec.Struct, frozen=True):
     """What the sentence counts, below it."""
     verdict: Verdict | None = None
     """Of a comparison."""
+    answers: Sequence[Answered] = ()
+    """What a reader wants to know first, below the sentence."""
 
 
 class GateLine(msgspec.Struct, frozen=True):
@@ -365,6 +374,34 @@ class PairedDifference(msgspec.Struct, frozen=True):
     """Which values are better: ``higher``, ``lower`` or ``neither``."""
 
 
+class DifferenceLine(msgspec.Struct, frozen=True):
+    """One figure of two sides with its difference."""
+
+    label: str
+    values: str
+    """Both values: ``65.4% → 51.7%``."""
+    change: str
+    interval: str
+    """Both ends of the interval that decides, or why there is none."""
+    verdict: str = ""
+    note: str = ""
+    difference: float | None = None
+    """The difference of shares, which is drawn."""
+    ends: tuple[float, float] | None = None
+    """Both ends of its interval."""
+    is_certain: bool = False
+
+
+class Differences(msgspec.Struct, frozen=True):
+    """Differences of figures, one below the other on one axis with zero in its middle."""
+
+    lines: Sequence[DifferenceLine]
+    directions: tuple[str, str] = ("lower", "higher")
+    """Words at both ends of the axis."""
+    notes: Sequence[str] = ()
+    title: str = ""
+
+
 class TaskChange(msgspec.Struct, frozen=True):
     """A task of two sides."""
 
@@ -387,6 +424,8 @@ class TaskGroup(msgspec.Struct, frozen=True):
     """``good`` for tasks that got better, ``bad`` for those that got worse."""
     left_out: int = 0
     """Tasks of the group that are not listed."""
+    more: Link | None = None
+    """Where these are."""
 
 
 class Dumbbells(msgspec.Struct, frozen=True):
@@ -563,6 +602,27 @@ class CallPair(msgspec.Struct, frozen=True):
     marks: Sequence[Literal["equal", "different", "not called"]] = ()
 
 
+class Message(msgspec.Struct, frozen=True):
+    """A message of a conversation."""
+
+    role: str
+    text: str
+    calls: Sequence[str] = ()
+    """The calls it makes, as texts."""
+
+
+class Conversation(msgspec.Struct, frozen=True):
+    """A run's conversation from where it parts from that of another run."""
+
+    folded: Sequence[Message]
+    """Messages before."""
+    note: str
+    """How many these are."""
+    messages: Sequence[Message]
+    left_out: int = 0
+    """Further messages, which are not shown."""
+
+
 class CallDiff(msgspec.Struct, frozen=True):
     """The calls of two runs of one task beside the expected ones."""
 
@@ -574,6 +634,10 @@ class CallDiff(msgspec.Struct, frozen=True):
     facts: Sequence[Change] = ()
     """Messages, cost, seconds."""
     title: str = ""
+    conversations: Sequence[Conversation] = ()
+    """Of each side, where both are recorded."""
+    id: str = ""
+    """Its id on the page."""
 
 
 class Section(msgspec.Struct, frozen=True):
@@ -600,6 +664,7 @@ Block = (
     | Caveat
     | Counts
     | Curve
+    | Differences
     | Distribution
     | Dumbbells
     | Figures

@@ -7,19 +7,17 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from gradestack import Declarations, Report, Row
-from gradestack.jsonio import as_list, as_map, as_number, as_text, compact
+from gradestack.jsonio import as_list, as_map, as_text, compact
 from gradestack_plugins.pages.blocks import (
     BeforeAfter,
     Block,
     CallDiff,
-    CallPair,
     Caveat,
     Change,
     Dumbbells,
     Figure,
     Head,
     Link,
-    Matrix,
     PairedDifference,
     Part,
     Section,
@@ -29,6 +27,13 @@ from gradestack_plugins.pages.blocks import (
     Text,
     Words,
 )
+from gradestack_plugins.pages.compare_answers import answers_of
+from gradestack_plugins.pages.compare_figures import (
+    differences_of,
+    facet_table,
+    leaderboard_table,
+    pair_matrix,
+)
 from gradestack_plugins.pages.compare_text import (
     BY_CHANCE,
     cause_text,
@@ -36,7 +41,7 @@ from gradestack_plugins.pages.compare_text import (
     change_with_ends,
     claim_of,
     is_certain,
-    pairs_of,
+    points_text,
     question_of,
     unchanged_text,
     value_text,
@@ -45,23 +50,27 @@ from gradestack_plugins.pages.compare_text import (
 from gradestack_plugins.pages.figures import results_of
 from gradestack_plugins.pages.index import RowIndex, index_of, names_of
 from gradestack_plugins.pages.rows import rows_at
-from gradestack_plugins.pages.sample import calls_of
+from gradestack_plugins.pages.side_by_side import call_diff
 from gradestack_plugins.pages.text import brief, capital, counted, number
 
 Fields = Mapping[str, Any]
-_MOST_WORSE, _MOST_BETTER, _MOST_LISTED = 20, 20, 200
+_MOST_WORSE, _MOST_BETTER, _MOST_LISTED = 12, 10, 200
 _MOST_SIDE_BY_SIDE, _MOST_CAUSES = 6, 8
-_LONGEST_TEXT, _LONGEST_CALL, _LONGEST_NAME = 60, 160, 80
-_MARKS = {"matched": "equal", "differs": "different", "absent": "not called"}
+_LONGEST_TEXT, _LONGEST_NAME = 110, 80
 _WHY_PAIRED = (
     "The two intervals above are of each side alone. They do not decide: a task that is hard is "
     "hard for both sides, so the difference is taken task by task."
 )
+_KINDS = {"tools": "Reasons by tool", "arguments": "Reasons by argument"}
+_FILTERS = {"broke": "worse", "fixed": "better", "both fail": "never"}
+"""Filter of the table of tasks -> the count of the tasks it shows."""
+_WORDS_OF_FILTERS = {"broke": "broke", "fixed": "fixed", "both fail": "fail"}
+_SENTENCE_ENDS = (".", "!", "?", ":")
 
 
 def _amount(value: float, row: Fields) -> str:
-    """Return a mean amount of a run; the label names tokens and seconds."""
-    return value_text(value, row) if row["unit"] == "usd" else f"{value:,.1f}"
+    """Return an amount of a run; the label names tokens and seconds."""
+    return value_text(value, row).removesuffix(" tokens").removesuffix(" s")
 
 
 class Trials(NamedTuple):
@@ -94,6 +103,10 @@ class ComparisonPage:
         self._models = [*models] or _models_of(index)[:2]
         self._trials = _trials_of(index)
         self._texts = self._short_texts()
+        self._pairs = self._find_pairs() if self._is_first else {}
+        self._side_links: dict[str, Link] = {}
+        for position, task in enumerate(self._pairs, start=1):
+            self._side_links[task] = Link(task, href=f"#side-{position}")
 
     def head(self) -> Head:
         """Return the result in one sentence, what was compared, and the verdict."""
@@ -106,19 +119,7 @@ class ComparisonPage:
         about += [Part(f"{counted(row['tasks'], 'tasks')}{each}")]
         verdict: Any = verdict_text(row)
         shown = verdict if verdict in ("better", "worse", "not clear") else None
-        return Head(brief(claim_of(data), 400), about, self._counts(), shown)
-
-    def _counts(self) -> str:
-        """Count the tasks that got worse, got better, and did not change."""
-        flips = self._data["flips"]
-        parts = []
-        for kind in ("worse", "better"):
-            if flips[kind]["count"]:
-                parts.append(f"{counted(flips[kind]['count'], 'tasks')} got {kind}")
-        unchanged = sum(flips["unchanged"].values())
-        if unchanged:
-            parts.append(f"{counted(unchanged, 'tasks')} did not change")
-        return f"{', '.join(parts)}." if parts else ""
+        return Head(brief(claim_of(data), 400), about, verdict=shown, answers=answers_of(data))
 
     def left(self) -> list[Section]:
         """Return the difference, what a run takes, and causes."""
@@ -139,15 +140,37 @@ class ComparisonPage:
         return [self._changed_tasks()]
 
     def below(self) -> list[Section]:
-        """Return caveats, worse tasks side by side, pairs, and unchanged tasks."""
-        sections = [*self._caveats(), *self._sides_of_worse()]
-        if len(self._data["runs"]) > 2:
-            blocks: list[Block] = [pair_matrix(self._data), *self._other_pairs()]
+        """Return caveats, worse tasks side by side, figures, pairs, and tasks that both fail."""
+        data = self._data
+        sections = [*self._caveats(), *self._sides_of_worse(), self._figures()]
+        sections += [*self._causes_by_place()]
+        if len(data["runs"]) > 2:
+            blocks: list[Block] = [pair_matrix(data), *self._other_pairs()]
             sections.append(Section("Every pair", blocks, id="pairs"))
-        return [*sections, *self._unchanged_tasks()]
+        if data.get("groups"):
+            title = f"Leaderboard by {data['question']}"
+            sections.append(Section(title, [leaderboard_table(data)], id="leaderboard"))
+        if data.get("by"):
+            facet = brief(data["by"]["facet"], _LONGEST_NAME)
+            sections.append(Section(f"Difference by {facet}", [facet_table(data)], id="by"))
+        return [*sections, *self._failed_tasks()]
+
+    def _figures(self) -> Section:
+        """Return every figure before and after, with its difference on an axis."""
+        note = f"{self._b} minus {self._a}"
+        return Section("All figures", [differences_of(self._data)], id="differences", note=note)
+
+    def _causes_by_place(self) -> Iterator[Section]:
+        """Yield the tools and arguments that reasons are about, before and after."""
+        blocks = []
+        for kind, title in _KINDS.items():
+            if self._data["changed"][kind]:
+                blocks.append(self._causes(kind, title))
+        if blocks:
+            yield Section("Where runs fail", blocks, id="changed")
 
     def _other_pairs(self) -> Iterator[Section]:
-        """Yield each other pair, folded: its difference and the tasks that changed."""
+        """Yield each other pair, folded: its difference, figures, and the tasks that changed."""
         names = [run["name"] for run in self._data["runs"]]
         models = dict(zip(names, _models_of(index_of(self._report)), strict=False))
         runs = {run["name"]: run for run in self._data["runs"]}
@@ -162,8 +185,9 @@ class ComparisonPage:
             yield Section(brief(title, 300), blocks, folded=True)
 
     def short(self) -> list[Section]:
-        """Return the difference and the tasks that changed."""
-        return [*self.left()[:1], *self.right()]
+        """Return the difference, what a run takes, figures, and the tasks that changed."""
+        sections = [section for section in self.left() if section.id != "why"]
+        return [*sections, self._figures(), *self.right()]
 
     def _difference(self) -> PairedDifference:
         row = self._question
@@ -172,9 +196,11 @@ class ComparisonPage:
         ends = row["interval"]["ends"]
         notes = [self._data["tested"]] if self._data.get("tested") else []
         if row["mde80"] is not None and not is_certain(row):
-            size = value_text(row["mde80"], row).replace("%", " points")
+            size = points_text(row["mde80"], row)
             share = "would be found in four of five such comparisons"
             notes.append(f"A true difference of {size} {share}.")
+        if row.get("noise") is not None or row.get("only_a_count") or row.get("only_b_count"):
+            notes.append(brief(capital(self._data["sentence"]), 700))
         a, b = self._side_figure(0, unit), self._side_figure(1, unit)
         if a.interval is not None and b.interval is not None:
             notes.insert(0, _WHY_PAIRED)
@@ -187,7 +213,7 @@ class ComparisonPage:
             verdict_text(row),
             row["p_holm"],
             unit,
-            [*notes, brief(capital(self._data["sentence"]), 700)],
+            notes,
             confidence=row["interval"]["confidence"],
             better_is=row.get("better_is", "higher"),
         )
@@ -210,26 +236,37 @@ class ComparisonPage:
         flips = self._data["flips"]
         groups = []
         for kind, most in (("worse", _MOST_WORSE), ("better", _MOST_BETTER)):
-            tasks = [self._task_change(task) for task in flips[kind]["tasks"][:most]]
-            count = flips[kind]["count"]
-            title = f"{counted(count, 'tasks')} got {kind}"
-            if tasks and kind == "worse":
-                title = f"{title}; {BY_CHANCE}"
-                groups.append(TaskGroup(title, tasks, "bad", count - len(tasks)))
-            elif tasks:
-                groups.append(TaskGroup(title, tasks, "good", count - len(tasks)))
-        unchanged = flips["unchanged"]
-        chips: list[str | Part | Link] = []
-        for count, name, id_ in (
-            (flips["worse"]["count"], "broke", "worse"),
-            (flips["better"]["count"], "fixed", "better"),
-            (unchanged["never"], "both fail", "both-fail"),
-        ):
-            if count:
-                chips += [Link(f"{name} {number(count)}", href=f"#{id_}"), " · "]
-        rest = unchanged_text(unchanged)
+            if flips[kind]["count"]:
+                groups.append(self._task_group(kind, most))
+        rest = unchanged_text(flips["unchanged"])
         block = Dumbbells(groups, self._a, self._b, "trials passed", rest, has_ids=self._is_first)
-        return Section("Tasks that changed", [block], id="changed-tasks", note=chips[:-1])
+        note = self._filters() if self._is_first else ""
+        return Section("Tasks that changed", [block], id="changed-tasks", note=note)
+
+    def _task_group(self, kind: str, most: int) -> TaskGroup:
+        """Return the tasks that got worse, or better, the largest changes first."""
+        tasks = [self._task_change(task) for task in self._data["flips"][kind]["tasks"][:most]]
+        count = self._data["flips"][kind]["count"]
+        title = f"{counted(count, 'tasks')} got {kind}"
+        is_worse = kind == "worse"
+        if is_worse:
+            title = f"{title}; {BY_CHANCE}"
+        left_out = count - len(tasks)
+        address = f"#view=compare&show={'broke' if is_worse else 'fixed'}"
+        more = Link(f"{number(left_out)} more", href=address) if self._is_first else None
+        return TaskGroup(title, tasks, "bad" if is_worse else "good", left_out, more)
+
+    def _filters(self) -> list[str | Part | Link]:
+        """Return links that filter the table of tasks, each with its number of tasks."""
+        flips = self._data["flips"]
+        counts = {"worse": flips["worse"]["count"], "better": flips["better"]["count"]}
+        counts |= flips["unchanged"]
+        links: list[str | Part | Link] = []
+        for word, kind in _FILTERS.items():
+            if counts[kind]:
+                address = f"#view=compare&show={_WORDS_OF_FILTERS[word]}"
+                links += [Link(f"{word} {number(counts[kind])}", href=address), " · "]
+        return links[:-1]
 
     def _task_change(self, task: Fields) -> TaskChange:
         passed_a, trials_a = map(int, task["a"].split("/"))
@@ -240,7 +277,8 @@ class ComparisonPage:
         name = task["task"]
         cause = cause_text(task.get("cause"))
         text = cause or self._texts.get(name, "")
-        return TaskChange(name, text, passed_a, passed_b, of, self._link(name))
+        link = self._side_links.get(name) or self._link(name)
+        return TaskChange(name, text, passed_a, passed_b, of, link)
 
     def _link(self, task: str) -> Link:
         """Return a link to B's first failed trial of a task, else to its first."""
@@ -251,24 +289,34 @@ class ComparisonPage:
         return Link(task, position=trials.positions[0] if position is None else position)
 
     def _amounts(self, usage: Sequence[Fields]) -> BeforeAfter:
+        """Return the means of runs with their verdicts; medians and quotients have none."""
         rows = []
         for row in usage:
             values = [f"{_amount(row['a'], row)} → {_amount(row['b'], row)}"]
             values += [change_with_ends(row), verdict_text(row)]
             rows.append(Change(row["label"], values, clear=is_certain(row)))
+            name = str(row["label"]).removesuffix(" of a run")
+            if row.get("per_passed"):
+                rows += _untested_row(f"{name} per passed run", row["per_passed"], row)
+            if row.get("medians"):
+                rows += _untested_row(f"{name} of a run, median", row["medians"], row)
         columns = [f"{self._a} → {self._b}", "change", ""]
-        return BeforeAfter(columns, rows, note="Bold: a clear change. Others may be chance.")
+        note = "Bold: a clear change. Others may be chance. Medians and quotients are not tested."
+        return BeforeAfter(columns, rows, note=note)
 
-    def _causes(self) -> Table:
+    def _causes(self, kind: str = "reasons", title: str = "") -> Table:
+        """Return how often reasons, or the tools or arguments they are about, occur."""
         rows, links = {}, {}
-        for row in self._data["changed"]["reasons"][:_MOST_CAUSES]:
-            name = brief(cause_text(row["name"]), _LONGEST_NAME)
+        for row in self._data["changed"][kind][:_MOST_CAUSES]:
+            text = cause_text(row["name"]) if kind == "reasons" else row["name"]
+            name = brief(text, _LONGEST_NAME)
             before, after = row["trials"]
             change = change_with_ends(row) if row["ends"] is not None else change_text(row)
             rows[name] = [f"{number(before)} → {number(after)}", change, verdict_text(row)]
             links[name] = Link(name, search=row["name"])
         columns = ["runs", "change in points", ""]
-        return Table(columns, rows, corner="Reason", links=links)
+        corner = {"reasons": "Reason", "tools": "Tool", "arguments": "Argument"}[kind]
+        return Table(columns, rows, title=title, corner=corner, links=links)
 
     def _caveats(self) -> Iterator[Section]:
         caveats = [Caveat(brief(text, 400)) for text in self._data.get("warnings", ())]
@@ -286,51 +334,51 @@ class ComparisonPage:
 
     def _sides_of_worse(self) -> Iterator[Section]:
         """Yield A's first passed and B's first failed trial of tasks that got worse."""
-        diffs: list[Any] = []
-        for task in self._data["flips"]["worse"]["tasks"][:_MOST_SIDE_BY_SIDE]:
-            diff = self._side_by_side(task["task"])
-            if diff is not None:
-                diffs.append(diff)
-        if diffs:
+        blocks: list[Block] = []
+        for task in self._side_links:
+            title = f"{brief(task, 40)}: {self._texts.get(task, '')}".removesuffix(": ")
+            block = Section(title, [self._side_by_side(task)], folded=bool(blocks))
+            blocks.append(block)
+        if blocks:
             text = (
-                "Of each task that got worse: the first run that passed, and the first that fails."
+                "Of each task that got worse: the first run that passed, and the first that "
+                "fails. Equal calls, and messages before both runs part, are folded."
             )
-            yield Section("Side by side", [Words(text), *diffs], id="side-by-side")
+            yield Section("Side by side", [Words(text), *blocks], id="side-by-side")
 
-    def _side_by_side(self, task: str) -> CallDiff | None:
-        trials = [self._trials.get((task, model)) for model in self._models]
-        before, after = (*trials, None, None)[:2]
-        first = None if before is None else before.first(passed=True)
-        second = None if after is None else after.first(passed=False)
-        if first is None or second is None:
-            return None
-        rows = dict(zip((first, second), rows_at(self._report, (first, second)), strict=True))
-        text = self._texts.get(task, "")
-        title = f"{brief(task, 40)} {text}".strip()
+    def _find_pairs(self) -> dict[str, tuple[int, int]]:
+        """Return the first worse tasks with A's first passed and B's first failed trial."""
+        pairs: dict[str, tuple[int, int]] = {}
+        for task in self._data["flips"]["worse"]["tasks"][:_MOST_SIDE_BY_SIDE]:
+            name = task["task"]
+            before, after = (self._trials.get((name, model)) for model in self._models)
+            first = None if before is None else before.first(passed=True)
+            second = None if after is None else after.first(passed=False)
+            if first is not None and second is not None:
+                pairs[name] = first, second
+        return pairs
+
+    def _side_by_side(self, task: str) -> CallDiff:
+        pair = self._pairs[task]
+        rows = dict(zip(pair, rows_at(self._report, pair), strict=True))
         names = (f"{self._a}: passed", f"{self._b}: failed")
-        links = [Link(name, position=at) for name, at in zip(names, rows, strict=True)]
-        return call_diff(title, links, [*rows.values()])
+        links = [Link(name, position=at) for name, at in zip(names, pair, strict=True)]
+        return call_diff(links, [rows[at] for at in pair], self._side_links[task].href[1:])
 
-    def _unchanged_tasks(self) -> Iterator[Section]:
-        """Yield the tasks that no trial of either side passed, and the other unchanged ones."""
-        failed: list[str | Part | Link] = []
-        others: list[str | Part | Link] = []
+    def _failed_tasks(self) -> Iterator[Section]:
+        """Yield the tasks that no trial of either side passed."""
+        links: list[str | Part | Link] = []
         for task in dict.fromkeys(task for task, _ in self._trials):
-            shares = [self._share_passed(task, model) for model in self._models]
-            if None in shares or len(set(shares)) > 1:
-                continue
-            links = others if shares[0] else failed
-            links += [self._link(task), ", "]
-        for links, title, id_ in (
-            (failed, "Tasks that both fail", "both-fail"),
-            (others, "Other tasks that did not change", "unchanged"),
-        ):
-            if links:
-                count = len(links) // 2
-                shown = links[: 2 * _MOST_LISTED - 1][: len(links) - 1]
-                rest = count - _MOST_LISTED
-                more = [f" and {number(rest)} more"] if rest > 0 else []
-                yield Section(title, [Words([*shown, *more])], id=id_, note=number(count))
+            shares = {self._share_passed(task, model) for model in self._models}
+            if shares == {0}:
+                links += [self._link(task), ", "]
+        if links:
+            count = len(links) // 2
+            shown = links[: 2 * _MOST_LISTED - 1][: len(links) - 1]
+            rest = count - _MOST_LISTED
+            more = [f" and {number(rest)} more"] if rest > 0 else []
+            text = Words([*shown, *more])
+            yield Section("Tasks that both fail", [text], id="both-fail", note=number(count))
 
     def _share_passed(self, task: str, model: str) -> Fraction | None:
         trials = self._trials.get((task, model))
@@ -340,9 +388,10 @@ class ComparisonPage:
     def _short_texts(self) -> dict[str, str]:
         """Return the inputs of the tasks that are shown, without their common beginning."""
         flips = self._data["flips"]
-        names = [task["task"] for kind in ("worse", "better") for task in flips[kind]["tasks"]]
+        worse, better = flips["worse"]["tasks"], flips["better"]["tasks"]
+        tasks = [*worse[:_MOST_WORSE], *better[:_MOST_BETTER]]
         positions = {}
-        for name in names[: _MOST_WORSE + _MOST_BETTER]:
+        for name in [task["task"] for task in tasks]:
             trials = self._trials.get((name, self._models[-1]))
             if trials is not None:
                 positions[trials.positions[0]] = name
@@ -379,73 +428,23 @@ def _question_text(row: Row) -> str:
 
 
 def _without_common_beginning(texts: Mapping[str, str]) -> dict[str, str]:
-    """Return texts on one line each, without the words that all begin with."""
+    """Return texts on one line each, without the sentences that all begin with."""
     words = [text.split() for text in texts.values()]
     start = 0
     if len(words) > 1:
-        for several in zip(*words, strict=False):
+        for position, several in enumerate(zip(*words, strict=False), start=1):
             if len(set(several)) > 1:
                 break
-            start += 1
+            if several[0].endswith(_SENTENCE_ENDS):
+                start = position
     rests = zip(texts, words, strict=True)
     return {name: brief(" ".join(rest[start:]), _LONGEST_TEXT) for name, rest in rests}
 
 
-def call_diff(title: str, sides: Sequence[Link], rows: Sequence[Row]) -> CallDiff:
-    """Return the calls of two runs of one task beside the expected ones; equal ones are folded."""
-    made = [calls_of(row) for row in rows]
-    expected = [as_map(call) for call in as_list(as_map(rows[0].get("expected")).get("calls"))]
-    pairs: list[CallPair] = []
-    equal = 0
-    for position, call in enumerate(expected[: min(len(side.pairs) for side in made)]):
-        shown, marks = [], []
-        for side in made:
-            pair = side.pairs[position]
-            shown.append("" if pair.actual is None else _call_text(as_map(pair.actual)))
-            marks.append(_MARKS[pair.status])
-        if marks == ["equal", "equal"]:
-            equal += 1
-        else:
-            pairs.append(CallPair(_call_text(call), shown, marks))  # type: ignore[arg-type]
-    if equal:
-        both = f"{counted(equal, 'calls')} as expected on both sides"
-        pairs.append(CallPair(both, ["", ""], ["equal", "equal"]))
-    others = [[_call_text(as_map(call)) for _, call in side.others] for side in made]
-    return CallDiff(sides, pairs, others if any(others) else (), _facts(rows), title)
-
-
-def _call_text(call: Mapping[str, Any]) -> str:
-    arguments = call.get("arguments")
-    inner = ", ".join(f"{name}={compact(value)}" for name, value in as_map(arguments).items())
-    return brief(f"{as_text(call.get('name'))}({inner})", _LONGEST_CALL)
-
-
-def _facts(rows: Sequence[Row]) -> list[Change]:
-    """Return the number of messages, cost and seconds of both runs, as far as recorded."""
-    messages = [sum(len(as_list(turn)) for turn in as_list(row.get("trajectory"))) for row in rows]
-    facts = [Change("messages", [number(count) for count in messages])] if any(messages) else []
-    for name, label, form in (
-        ("cost_usd", "cost", "${:.3f}"),
-        ("seconds", "seconds", "{:.1f}"),
-    ):
-        values = [as_number(as_map(row.get("usage")).get(name)) for row in rows]
-        if any(value is not None for value in values):
-            texts = ["" if value is None else form.format(value) for value in values]
-            facts.append(Change(label, texts))
-    return facts
-
-
-def pair_matrix(data: Fields) -> Matrix:
-    """Return the question's difference of every pair: row minus column."""
-    names = [brief(run["name"], 40) for run in data["runs"]]
-    cells: dict[tuple[str, str], str] = {}
-    for pair in pairs_of(data):
-        row = question_of(pair)
-        a, b = brief(pair["a"], 40), brief(pair["b"], 40)
-        word = verdict_text(row)
-        cells[b, a] = f"{change_text(row)} {word}"
-        opposite = {**row, "difference": None if row["difference"] is None else -row["difference"]}
-        back = {"better": "worse", "worse": "better", "higher": "lower", "lower": "higher"}
-        cells[a, b] = f"{change_text(opposite)} {back.get(word, word)}"
-    values = [[cells.get((row, column)) for column in names] for row in names]
-    return Matrix(names, names, values, corner="row minus column")
+def _untested_row(quantity: str, sides: Sequence[float | None], row: Fields) -> Iterator[Change]:
+    """Yield an amount before and after, and by how much it changed, where both are known."""
+    before, after = sides
+    if before is None or after is None:
+        return
+    change = f"{100 * (after / before - 1):+.0f} %" if before else ""
+    yield Change(quantity, [f"{_amount(before, row)} → {_amount(after, row)}", change, ""])

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from gradestack import __version__, compared_rows, with_unit
 from gradestack_plugins.pages.prose import code, prose
-from gradestack_plugins.pages.text import UNDEFINED, brief, counted, number
+from gradestack_plugins.pages.text import UNDEFINED, brief, counted, number, three_digits
 
 Fields = Mapping[str, Any]
 MOST_LINES = 25
@@ -20,6 +20,8 @@ _LONGEST_NAME, _LONGEST_LABEL, _LONGEST_TASK = 60, 40, 40
 BY_CHANCE = "some of these change by chance alone"
 _KINDS = {"reasons": "Reasons", "tools": "Reasons by tool", "arguments": "Reasons by argument"}
 _CERTAIN = {"better", "worse", "higher", "lower", "more often", "less often"}
+_MEASURED = ("usd", "tokens", "seconds")
+"""Units of what a run takes."""
 _MARKS = {"better": "🔵", "worse": "🟠"}
 
 
@@ -40,7 +42,24 @@ def value_text(value: float | None, row: Fields) -> str:
         return UNDEFINED
     if row.get("share", True):
         return f"{100 * value:.1f}%"
-    return with_unit(number(value), row["unit"])
+    unit = row["unit"]
+    return with_unit(three_digits(value) if unit in _MEASURED else number(value), unit)
+
+
+def points_text(value: float, row: Fields) -> str:
+    """Return the size of a difference, between shares in points."""
+    if row["share"]:
+        return f"{100 * value:.1f} points"
+    return value_text(value, row)
+
+
+def p_text(row: Fields) -> str:
+    """Return p of a row, and that it is adjusted where it was tested with others; "" without."""
+    p = row["p_holm"]
+    if p is None:
+        return ""
+    size = "< 0.001" if p < 0.001 else number(p)
+    return f"p (adjusted) {size}" if row.get("tests", 1) > 1 else f"p {size}"
 
 
 def change_text(row: Fields) -> str:
@@ -61,7 +80,11 @@ def ends_text(row: Fields) -> str:
     ends = row["interval"]["ends"] if "interval" in row else row["ends"]
     if ends is None:
         return ""
-    scale, decimals = (100, 1) if row.get("share", True) else (1, 3)
+    is_share = row.get("share", True)
+    if not is_share and row["unit"] in _MEASURED:
+        low, high = map(three_digits, ends)
+        return f"{low} to {high}"
+    scale, decimals = (100, 1) if is_share else (1, 3)
     low, high = (_end_text(scale * end, decimals) for end in ends)
     return f"{low} to {high}"
 
@@ -116,7 +139,7 @@ def claim_of(data: Fields) -> str:
     return claim if is_certain(row) or not gap else f"{claim}, which may be chance"
 
 
-def _passed_text(task: Fields) -> str:
+def passed_text(task: Fields) -> str:
     """Return the numbers of passed trials before and after: ``3 → 2 of 4``."""
     passed_a, _, trials_a = task["a"].partition("/")
     passed_b, _, trials_b = task["b"].partition("/")
@@ -177,7 +200,7 @@ def _task_lines(flips: Fields) -> Iterator[str]:
         table = []
         for task in worse["tasks"][:_MOST_WORSE]:
             name = brief(task["task"], _LONGEST_TASK)
-            table.append((name, _passed_text(task), cause_text(task["cause"])))
+            table.append((name, passed_text(task), cause_text(task["cause"])))
         yield from _align(table)
         if worse["count"] > _MOST_WORSE:
             yield f"  and {number(worse['count'] - _MOST_WORSE)} more"
@@ -209,9 +232,7 @@ def _figure_lines(rows: Sequence[Fields], tasks: int | None = None) -> list[str]
         points = " points" if row.get("share", True) and row["difference"] is not None else ""
         change = change_with_ends(row).replace(" (", f"{points} (", 1)
         label = _label_with_path(row)
-        table.append(
-            (label, values, change, verdict_text(row), _p_text(row), _tasks_of(row, tasks))
-        )
+        table.append((label, values, change, verdict_text(row), p_text(row), _tasks_of(row, tasks)))
     return [*_align(table)]
 
 
@@ -219,14 +240,6 @@ def _label_with_path(row: Fields) -> str:
     label = row.get("label", row.get("name"))
     path = row.get("path", label)
     return brief(label if label == path else f"{label} ({path})", 2 * _LONGEST_NAME)
-
-
-def _p_text(row: Fields) -> str:
-    p = row["p_holm"]
-    if p is None:
-        return ""
-    size = "< 0.001" if p < 0.001 else number(p)
-    return f"p (adjusted) {size}" if row.get("tests", 1) > 1 else f"p {size}"
 
 
 def _tasks_of(row: Fields, tasks: int | None) -> str:
@@ -337,7 +350,7 @@ def _worse_lines(worse: Fields, url: str | None) -> list[str]:
     for task in listed:
         cause = prose(brief(cause_text(task["cause"]), _LONGEST_NAME))
         why = f": {cause}" if cause else ""
-        lines.append(f"- {_task_link(task['task'], url)} {_passed_text(task)}{why}")
+        lines.append(f"- {_task_link(task['task'], url)} {passed_text(task)}{why}")
     if count > len(listed):
         lines.append(f"- {_link(f'{number(count - len(listed))} more', url, 'worse')}")
     return lines

@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import click
 
 import gradestack
-from gradestack import GradestackError, Report, compared_rows, terminal_line, with_unit
-from gradestack_plugins.pages.compare_text import comment, console_lines, verdict_text
-from gradestack_plugins.pages.draw import Shape
+from gradestack import GradestackError, Report, terminal_line
+from gradestack_plugins.pages.compare_text import comment, console_lines
 from gradestack_plugins.pages.environment import environment
 from gradestack_plugins.pages.index import index_of
 from gradestack_plugins.pages.panel import Panels, fill_panels
 from gradestack_plugins.pages.prose import around, bar, code, prose
-from gradestack_plugins.pages.text import UNDEFINED, brief, capital, counted, end, number
+from gradestack_plugins.pages.text import brief, capital, counted, number
 
-_MOST_CHANGES = 10
 _MOST_MODELS, _MOST_COMPARED = 8, 10_000
 """Models of a run up to which its page compares them, and its runs up to which it compares figures
 that are no means, too.
 """
-_MOST_DRAWN = 3
-"""Pairs whose figures are all drawn; of more only those with the baseline."""
 _LONGEST = 120
 """Characters of a name."""
-_KINDS = {"reasons": "Reasons", "tools": "Reasons by tool", "arguments": "Reasons by argument"}
 
 
 def markdown_page(data: Mapping[str, Any], panels: Panels) -> str:
@@ -57,48 +52,6 @@ def compared_models(report: Report) -> Mapping[str, Any] | None:
     return {**data, "pairs": data.get("pairs") or [{**data, "a": models[0], "b": models[1]}]}
 
 
-def differences(pair: Mapping[str, Any], widest: float) -> list[Shape]:
-    """Return the rows of one pair.
-
-    Those between shares have places on an axis from minus to plus ``widest``.
-    """
-    rows = compared_rows(pair)
-    found = [[row["difference"], *(row["interval"]["ends"] or (None, None))] for row in rows]
-    places = [
-        [
-            None if value is None or not row["share"] else round(50 + 50 * value / widest, 2)
-            for value in values
-        ]
-        for row, values in zip(rows, found, strict=True)
-    ]
-    return [
-        Shape(
-            **row,
-            at=at,
-            low=low,
-            high=high,
-            change=_change(row),
-            p_text=_p_of(row),
-            word=verdict_text(row),
-        )
-        for row, (at, low, high) in zip(rows, places, strict=True)
-    ]
-
-
-def _widest(pairs: Iterable[Mapping[str, Any]]) -> float:
-    """Return the largest distance from 0 of a difference between shares or an end of its interval,
-    else 1.
-    """
-    found = [each for pair in pairs for each in compared_rows(pair) if each["share"]]
-    values = [
-        value
-        for each in found
-        for value in (each["difference"], *(each["interval"]["ends"] or ()))
-        if value
-    ]
-    return 1.08 * max(map(abs, values), default=1 / 1.08)
-
-
 def moved(data: Mapping[str, Any]) -> str:
     """Return how many trials pass on one side alone.
 
@@ -111,113 +64,15 @@ def moved(data: Mapping[str, Any]) -> str:
     return f"{b} passes {trials} that {a} fails, and fails {broken} that it passes"
 
 
-def _pairs(data: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    return data.get("pairs") or [
-        {**data, "a": data["runs"][0]["name"], "b": data["runs"][1]["name"]}
-    ]
-
-
-def shown_of(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what pages show of a comparison."""
-    drawn = _pairs(data)
-    if len(drawn) > _MOST_DRAWN:  # the matrix has the others
-        drawn = [pair for pair in drawn if pair["a"] == drawn[0]["a"]]
-    pairs = [{**pair, **{side: brief(pair[side], _LONGEST) for side in "ab"}} for pair in drawn]
-    upward = all(row.get("better_is") == "higher" for pair in pairs for row in compared_rows(pair))
-    widest = _widest(pairs)
+def overview_of(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parts of a comparison that a page shows beside its sections."""
+    rows = data["metrics"].values()
     return {
-        "data": data,
-        "unmatched": any(
-            row.get(f"only_{side}_count") for row in data["metrics"].values() for side in "ab"
-        ),
-        "sentence": brief(capital(data["sentence"]), 6 * _LONGEST),
-        "directions": ("worse", "better") if upward else ("lower", "higher"),
-        "drawn": [(pair, differences(pair, widest)) for pair in pairs],
+        "has_changed_tasks": bool(data["flips"]["count"]),
         "moved": moved(data),
-        "what": [
-            (title, [{**row, "name": brief(row["name"], _LONGEST)} for row in rows[:_MOST_CHANGES]])
-            for kind, title in _KINDS.items()
-            if (rows := data["changed"][kind])
-        ],
-        "pairs": pairs,
-        "by": data.get("by"),
-        "groups": [
-            {**each, "name": brief(each["name"], _LONGEST)} for each in data.get("groups", ())
-        ],
+        "sentence": brief(capital(data["sentence"]), 6 * _LONGEST),
+        "unmatched": any(row.get(f"only_{side}_count") for row in rows for side in "ab"),
     }
-
-
-def _signed(value: float | None) -> str:
-    """Return a difference with its sign."""
-    return UNDEFINED if value is None else f"{'+' if value > 0 else ''}{number(value)}"
-
-
-def _change(row: Mapping[str, Any]) -> str:
-    """Return the difference of a row with its sign, before that its unit."""
-    value = row["difference"]
-    if value is None or value >= 0:
-        sign = "+" if value else ""
-        return f"{sign}{with_unit(number(value), row['unit'])}"
-    return f"-{with_unit(number(-value), row['unit'])}"
-
-
-def _p_value(value: float | None) -> str:
-    """Return a p value; of a small one the bound it is below."""
-    return "< 0.001" if value is not None and value < 0.001 else number(value)
-
-
-def _p_of(row: Mapping[str, Any]) -> str:
-    """Return p of a row, and that it is adjusted where it was tested with others."""
-    return f"p (adjusted) {_p_value(row['p_holm'])}" if _is_adjusted(row) else _p_plain(row)
-
-
-def _p_plain(row: Mapping[str, Any]) -> str:
-    return f"p {_p_value(row['p_holm'])}"
-
-
-def _is_adjusted(row: Mapping[str, Any]) -> bool:
-    return bool(row.get("tests", 1) > 1)
-
-
-def _end(value: float) -> str:
-    """Return an end of an interval, which shows on which side of 0 it is."""
-    return f"{value:.1g}" if 0 < abs(value) < 0.0005 else end(value)
-
-
-def _ends(value: list[float] | None) -> str:
-    """Return the ends of an interval."""
-    return "no interval" if value is None else f"{_end(value[0])} to {_end(value[1])}"
-
-
-def _interval(interval: Mapping[str, Any]) -> str:
-    """Return the ends of an interval, or why there is none."""
-    if interval["ends"] is None:
-        return str(interval["reason"] or "no interval")
-    return _ends(interval["ends"])
-
-
-def _end_points(ends: list[float]) -> str:
-    """Return the ends of an interval of shares in points."""
-    low, high = (f"{100 * value:.1f}" for value in ends)
-    if abs(ends[0]) < 0.0005 and ends[0]:
-        low = f"{100 * ends[0]:.1g}"
-    if abs(ends[1]) < 0.0005 and ends[1]:
-        high = f"{100 * ends[1]:.1g}"
-    return f"{low} to {high} points"
-
-
-FILTERS: Mapping[str, Any] = {
-    "signed": _signed,
-    "ends": _ends,
-    "end_points": _end_points,
-    "change": _change,
-    "interval": _interval,
-    "p_of": _p_of,
-    "verdict_text": verdict_text,
-    "unit": with_unit,
-    "counted": counted,
-}
-"""Of templates that show a comparison."""
 
 
 @click.command(epilog="Example: gradestack compare before after -o comparison")

@@ -522,14 +522,17 @@ _DIRECTIONS = {"higher": ("worse", "better"), "lower": ("better", "worse")}
 
 
 def _draw_paired(block: blocks.PairedDifference) -> Shape:
-    """Return a difference on an axis around zero that holds its interval."""
+    """Return a difference on an axis that holds zero and its interval."""
     ends = block.interval or ()
-    known = [abs(value) for value in (block.difference, *ends) if value]
-    widest = 1.15 * max(known, default=1.0)
+    known = [value for value in (block.difference, *ends) if value]
+    low, high = min([0.0, *known]), max([0.0, *known])
+    margin = 0.2 * (high - low) or 1.0
+    low, high = low - margin, high + margin
     is_share = block.unit == "share"
     unit = "points" if is_share else block.unit
     figure = blocks.Figure(block.label, block.difference, block.interval, unit=unit)
-    shape = draw_figure(figure, -widest, widest)
+    shape = draw_figure(figure, low, high)
+    shape.ticks, shape.zero = _ticks_of(low, high, unit), place_on(0.0, high, low)
     shape.kind, shape.text, shape.unit = "paired", shape.value, "points" if is_share else ""
     shape.verdict, shape.p = brief(block.verdict, 40), block.p
     shape.sides = [draw_figure(side) for side in (block.a, block.b)]
@@ -537,6 +540,39 @@ def _draw_paired(block: blocks.PairedDifference) -> Shape:
     shape.confidence = f"{100 * block.confidence:.3g}%"
     shape.directions = _DIRECTIONS.get(block.better_is, ("lower", "higher"))
     return shape
+
+
+def _draw_differences(block: blocks.Differences) -> Shape:
+    """Return differences on one axis around zero that holds all their intervals."""
+    values = [each for line in block.lines for each in (line.difference, *(line.ends or ()))]
+    widest = 1.08 * max((abs(value) for value in values if value), default=1 / 1.08)
+    lines = []
+    for line in block.lines:
+        shape = _draw_field(line)
+        figure = blocks.Figure(line.label, line.difference, line.ends, unit="points")
+        drawn_figure = draw_figure(figure, -widest, widest)
+        shape.at, shape.low, shape.high = drawn_figure.at, drawn_figure.low, drawn_figure.high
+        lines.append(shape)
+    ticks = _ticks_of(-widest, widest, "points") if any(values) else []
+    notes = [brief(note, _LONGEST) for note in block.notes]
+    return make_shape(
+        block, "differences", lines=lines, ticks=ticks, directions=block.directions, notes=notes
+    )
+
+
+def _ticks_of(low: float, high: float, unit: str) -> list[Shape]:
+    """Return some five round numbers on an axis, zero among them where it holds that."""
+    scale = 100 if unit == "points" else 1
+    rough = scale * (high - low) / 6
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(power * size for size in (1, 2, 5, 10) if power * size >= rough)
+    first, last = math.ceil(scale * low / step), math.floor(scale * high / step)
+    ticks = []
+    for number_of_steps in range(first, last + 1):
+        value = number_of_steps * step
+        label = f"{value:+g}" if value else "0"
+        ticks.append(Shape(at=place_on(value / scale, high, low), label=label))
+    return ticks
 
 
 def _draw_graph(block: blocks.Graph) -> Shape:
@@ -564,6 +600,7 @@ _KINDS: Mapping[type, str] = {
 _DRAWERS: Mapping[type, Callable[[Any], Shape | Iterable[Shape]]] = {
     blocks.Counts: _draw_counts,
     blocks.Curve: _draw_curve,
+    blocks.Differences: _draw_differences,
     blocks.Distribution: _draw_distribution,
     blocks.Figures: _draw_figures,
     blocks.Graph: _draw_graph,

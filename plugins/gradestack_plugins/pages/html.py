@@ -15,7 +15,7 @@ from typing_extensions import override
 from gradestack import Comparison, Registry, Report, Reporter, Row
 from gradestack_plugins.pages.chunks import BESIDE, PLACES, Chunks, island, listing
 from gradestack_plugins.pages.compare_page import ComparisonPage
-from gradestack_plugins.pages.comparison import FILTERS, compared_models, shown_of
+from gradestack_plugins.pages.comparison import compared_models, overview_of
 from gradestack_plugins.pages.draw import Shape, draw_all, quoted
 from gradestack_plugins.pages.environment import (
     asset,
@@ -129,7 +129,7 @@ class HtmlReporter(Reporter):
         report = with_first_models(report)
         page, is_comparison = page_of(report), name != "report"
         env = environment(self.templates)
-        env.filters.update(FILTERS, quoted=quoted)
+        env.filters.update(quoted=quoted)
         sheets = Sheets(env, panels(report), rows=report.has_rows)
         chunks = Chunks(out / f"{name}_data", self.max_bytes, served=served)
         lines = self._rows(report, page.index, sheets, chunks)
@@ -143,7 +143,7 @@ class HtmlReporter(Reporter):
             "lines": lines,
             "apart": is_comparison,
             "served": served,
-            "compared": None if compared is None else shown_of(compared),
+            "compared": None if compared is None else overview_of(compared),
             "listing": self._listing(page, chunks, is_comparison=is_comparison),
         }
         if compared is not None:

@@ -5,6 +5,7 @@ Hidden characters made visible, long texts cut, numbers in one format.
 
 from __future__ import annotations
 
+import math
 import re
 from typing import Any
 
@@ -19,6 +20,7 @@ _HIDDEN = re.compile(
 )
 _PICTURES = 0x2400
 _LONGEST_INTEGER = 24
+_MOST_DECIMALS = 8
 
 
 def _visible(match: re.Match[str]) -> str:
@@ -87,6 +89,17 @@ def _fraction(value: float) -> str:
 def end(value: float) -> str:
     """Return an end of an interval: below 1 with three decimals, however near to 0 it is."""
     return f"{value:.3f}" if abs(value) <= 1 else number(value)
+
+
+def three_digits(value: float) -> str:
+    """Return an amount with three significant digits or its whole part: 0.0100, 12.5, 7,180."""
+    if not value or not math.isfinite(value):
+        return f"{value:g}"
+    decimals = 2 - math.floor(math.log10(abs(value)))
+    if decimals > _MOST_DECIMALS:
+        return f"{value:.3g}"
+    rounded = round(value, decimals)
+    return f"{rounded:,.{max(0, decimals)}f}"
 
 
 def percent(part: float, total: float) -> str:

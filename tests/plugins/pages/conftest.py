@@ -75,7 +75,7 @@ class Page(HTMLParser):
         links = [
             link
             for link in self.values("href")
-            if not re.match(r"#q=|#sample=|data:,|#s\d+$", link)
+            if not re.match(r"#q=|#sample=|#view=|data:,|#s\d+$", link)
         ]
         assert [link for link in links if link[1:] not in ids] == []
         labels = [name for value in self.values("aria-labelledby") for name in value.split()]

@@ -5,7 +5,9 @@ import json
 import math
 import random
 import re
+import statistics
 from collections import Counter
+from decimal import Decimal
 
 import pytest
 
@@ -15,6 +17,8 @@ from gradestack_plugins.pages.compare_page import ComparisonPage
 from gradestack_plugins.pages.joined import joined
 
 TASKS, TRIALS = 24, 3
+SHOWN = 10
+"""Tasks that are listed, of those that got better."""
 CALL = "book"
 
 
@@ -136,7 +140,8 @@ def test_the_tasks_that_changed_and_those_that_did_not(compared):
         noun = "task" if len(tasks) == 1 else "tasks"
         for text in (shown, head):
             assert (f"{len(tasks)} {noun} got {word}" in text) is bool(tasks)
-        for task in tasks:
+        tasks.sort(key=lambda task: (-abs(rises[task]), task))
+        for task in tasks[:SHOWN]:
             change = f"{sum(a[task])} → {sum(b[task])} of {TRIALS}"
             part = page[page.index(f'id="task-{task}"') :].partition("</li>")[0]
             assert change in part
@@ -184,6 +189,12 @@ def test_new_causes_are_in_failed_trials_of_the_second_run_alone(compared):
             assert code in {*only, *new}
 
 
+def three_digits(value):
+    """Return a positive number with three significant digits, in decimal notation."""
+    rounded = f"{Decimal(value):.2e}"
+    return f"{Decimal(rounded):f}"
+
+
 def test_what_a_run_takes(compared):
     before, after, page, _ = compared
 
@@ -194,20 +205,92 @@ def test_what_a_run_takes(compared):
         return [math.fsum(trials) / len(trials) for trials in tasks.values()]
 
     shown = text_of(page, "takes")
-    for name, form in (("cost_usd", "${:.3f}"), ("seconds", "{:,.1f}")):
+    for name, label, form in (
+        ("cost_usd", "Cost", "${}"),
+        ("seconds", "Seconds", "{}"),
+    ):
         a, b = means(before, name), means(after, name)
-        values = [form.format(math.fsum(side) / len(side)) for side in (a, b)]
-        assert f"{values[0]} → {values[1]}" in shown
+        values = [form.format(three_digits(math.fsum(side) / len(side))) for side in (a, b)]
         mean, low, high = paired(a, b)
+        sign, size = "+" if mean > 0 else "-", form.format(three_digits(abs(mean)))
+        ends = " to ".join(("-" if end < 0 else "") + three_digits(abs(end)) for end in (low, high))
         is_clear = low > 0 or high < 0
-        row = next(
-            part
-            for part in shown.split("Seconds" if name == "cost_usd" else "Cost of a run")
-            if values[1] in part
-        )
-        assert f"{abs(mean):.3f}" in row
-        if is_clear and name == "cost_usd":
-            assert "worse" in row
+        row = f"{label} of a run {values[0]} → {values[1]} {sign}{size} ({ends})"
+        word = "worse" if mean > 0 else "better"
+        assert f"{row} {word if is_clear else 'not clear'}" in shown
+        medians = [
+            statistics.median(row["usage"][name] for row in side) for side in (before, after)
+        ]
+        shown_medians = [form.format(three_digits(median)) for median in medians]
+        change = f"{100 * (medians[1] / medians[0] - 1):+.0f} %"
+        line = f"{label} of a run, median {shown_medians[0]} → {shown_medians[1]} {change} –"
+        assert line in shown
+    per_passed = [
+        math.fsum(row["usage"]["cost_usd"] for row in side) / sum(row["passed"] for row in side)
+        for side in (before, after)
+    ]
+    texts = [f"${three_digits(cost)}" for cost in per_passed]
+    change = f"{100 * (per_passed[1] / per_passed[0] - 1):+.0f} %"
+    assert f"Cost per passed run {texts[0]} → {texts[1]} {change} –" in shown
+    head = text_of(page, "overview")
+    assert f"{texts[1]} per passed run instead of {texts[0]}." in head
+
+
+def test_every_figure_before_and_after(compared):
+    """Each is computed anew from calls; its difference stands beside its interval and verdict."""
+    before, after, page, _ = compared
+    shown = text_of(page, "differences")
+    a, b = shares(passes(before)), shares(passes(after))
+    mean, low, high = paired(a, b)
+    rate_a, rate_b = (100 * math.fsum(side) / len(side) for side in (a, b))
+    assert f"All calls right {rate_a:.1f}% → {rate_b:.1f}% {100 * mean:+.1f}" in shown
+    assert f"{100 * low:.1f} to {100 * high:.1f} points" in shown
+    up = sum(y > x for x, y in zip(a, b, strict=True))
+    down = sum(y < x for x, y in zip(a, b, strict=True))
+    assert f"{up} better, {down} worse, {TASKS - up - down} the same of {TASKS} tasks" in shown
+    for label, figure in (("Precision", precision), ("Recall", recall)):
+        values = [100 * figure(side) for side in (before, after)]
+        before_after = f"{label} {values[0]:.1f}% → {values[1]:.1f}% "
+        assert before_after in shown
+        gap = shown.partition(before_after)[2].partition(" ")[0]
+        assert float(gap) == pytest.approx(values[1] - values[0], abs=0.051)
+
+
+def count_calls(rows):
+    """Return the credit of all calls, a half for each right argument, calls made, calls expected."""
+    credit = made = 0
+    for row in rows:
+        (expected,) = row["expected"]["calls"]
+        for call in row["predicted"]["calls"]:
+            made += 1
+            wanted = expected["arguments"].items()
+            credit += sum(call["arguments"][name] == value for name, value in wanted) / 2
+    return credit, made, len(rows)
+
+
+def precision(rows):
+    credit, made, _ = count_calls(rows)
+    return credit / made
+
+
+def recall(rows):
+    credit, _, expected = count_calls(rows)
+    return credit / expected
+
+
+def test_the_four_answers(compared):
+    before, after, page, _ = compared
+    a, b = passes(before), passes(after)
+    _, low, high = paired(shares(a), shares(b))
+    head = text_of(page, "overview")
+    decision = "Yes" if low > 0 else "No" if high < 0 else "Not decided"
+    assert f"Ship? {decision} " in head
+    ends = [f"{100 * abs(end):.1f} points {'more' if end > 0 else 'less'}" for end in (low, high)]
+    assert f"95 % interval of the difference: {ends[0]} to {ends[1]} (p " in head
+    falls = {task: sum(a[task]) - sum(b[task]) for task in a}
+    worse = sorted((task for task in falls if falls[task] > 0), key=lambda t: (-falls[t], t))
+    for task in worse[:3]:
+        assert f"{task} ({sum(a[task])} → {sum(b[task])} of {TRIALS})" in head.replace("  ", " ")
 
 
 def test_reasons_before_and_after(compared):
@@ -235,6 +318,8 @@ def test_side_by_side_are_the_first_that_passed_and_the_first_that_failed(compar
     with joined(comparison, None) as report:
         sections = ComparisonPage(comparison.data, report).below()
         blocks = [block for section in sections for block in section.blocks]
+        folded = [block.blocks for block in blocks if type(block).__name__ == "Section"]
+        blocks += [block for inside in folded for block in inside]
     a, b = passes(before), passes(after)
     diffs = [block for block in blocks if type(block).__name__ == "CallDiff"]
     worse = [task["task"] for task in comparison.data["flips"]["worse"]["tasks"]]
@@ -243,9 +328,10 @@ def test_side_by_side_are_the_first_that_passed_and_the_first_that_failed(compar
     for task, diff in zip(usable, diffs, strict=False):
         first = [row for row in before if row["sample"]["id"] == task][a[task].index(True)]
         failed = [row for row in after if row["sample"]["id"] == task][b[task].index(False)]
-        facts = {fact.quantity: fact.values for fact in diff.facts}
-        costs = [f"${row['usage']['cost_usd']:.3f}" for row in (first, failed)]
-        assert facts["cost"] == costs
+        (took,) = diff.facts
+        for row, text in zip((first, failed), took.values, strict=True):
+            cost, seconds = row["usage"]["cost_usd"], row["usage"]["seconds"]
+            assert text.endswith(f"${three_digits(cost)}, {seconds:.2f} s")
         (pair,) = diff.pairs
         assert pair.marks[0] == "equal"
         made = failed["predicted"]["calls"]

@@ -89,8 +89,8 @@ def test_what_a_run_took_is_never_zero_where_it_was_not_recorded(fake):
     for row, (cost, seconds) in zip(rows, ((0.01, 1.0), (0.03, None), (None, 3.0)), strict=True):
         row["usage"] = {"cost_usd": cost, "seconds": seconds, "input_tokens": 5}
     (took,) = amounts_of(index_of(fake.make_report(rows)), {})
-    assert (took.cost, took.cost_passed, took.tokens) == ("$0.02", "$0.04", "")
-    assert (took.seconds, took.seconds_95) == ("2", "2.9")
+    assert (took.cost, took.cost_passed, took.tokens) == ("$0.0200", "$0.0400", "")
+    assert (took.seconds, took.seconds_95) == ("2.00", "2.90")
 
 
 def test_models_on_the_frontier_of_quality_and_cost_are_marked(fake):

@@ -42,7 +42,13 @@ def _marks():
         Of(model=HOSTILE, value="0.5", at=at, low=low, high=90.0)
         for at, low in ((50.0, 10.0), (None, None))
     ]
-    differing = Of(text="+0.1", interval="0 to 0.2", at=60.0, low=50.0, high=70.0)
+    lines = [
+        blocks.DifferenceLine(
+            HOSTILE, "1% → 2%", "+1.0", "0.5 to 1.5 points", "", "", 0.01, (0.005, 0.015)
+        ),
+        blocks.DifferenceLine("none", "n/a", "n/a", "one task"),
+    ]
+    differences = _one(blocks.Differences(lines))
     shares = {k: blocks.Figure("", 1 / k, (0.5 / k, 1.0), unit="share") for k in (1, 2, 4)}
     curve = _one(blocks.Curve({HOSTILE: shares, "none": {1: blocks.Figure("", None)}}, HOSTILE))
     sides = (blocks.Figure("a", 0.42), blocks.Figure(HOSTILE, 0.51))
@@ -70,7 +76,8 @@ def _marks():
                 ),
             )
         ],
-        "difference": [(differing,), (Of(text="0", interval="", at=None, low=None, high=None),)],
+        "difference": [(line, differences.ticks) for line in differences.lines],
+        "scale_of": [(differences.ticks,)],
     }
 
 

@@ -1,0 +1,147 @@
+"""Answers to four questions about a comparison: whether to ship, how sure, what broke, what it costs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from gradestack_plugins.pages.blocks import Answered, Link, Part, Text
+from gradestack_plugins.pages.compare_text import (
+    BY_CHANCE,
+    is_certain,
+    p_text,
+    passed_text,
+    points_text,
+    question_of,
+    value_text,
+)
+from gradestack_plugins.pages.text import brief, capital, counted, number
+
+Fields = Mapping[str, Any]
+_MOST_BROKEN = 3
+_LONGEST_NAME = 60
+
+
+def answers_of(data: Fields) -> list[Answered]:
+    """Return what a reader wants to know first, each question with its answer."""
+    answers = [
+        Answered("Ship?", _decision(data)),
+        Answered("How sure?", _certainty(data)),
+        Answered("What broke?", _broken(data["flips"])),
+    ]
+    cost = _cost(data)
+    return [*answers, Answered("What does it cost?", cost)]
+
+
+def _names(data: Fields) -> list[str]:
+    return [brief(run["name"], _LONGEST_NAME) for run in data["runs"][:2]]
+
+
+def _decision(data: Fields) -> Text:
+    """Say whether the question's figure speaks for the second side."""
+    row = question_of(data)
+    a, b = _names(data)
+    label, verdict = row["label"], row["verdict"]
+    if verdict == "better":
+        return [
+            Part("Yes", "strong"),
+            f", as far as “{label}” goes: {b} is clearly better than {a}.",
+        ]
+    if verdict == "worse":
+        return [Part("No", "strong"), f": {b} is clearly worse than {a} in “{label}”."]
+    if verdict == "same":
+        return f"No difference: {b} and {a} are the same in every task."
+    if verdict in ("higher", "lower"):
+        return f"“{label}” is {verdict} with {b}; it does not say whether higher is better."
+    if verdict == "no test":
+        return f"Not decided: “{label}” has no test."
+    undecided = f": the difference between {b} and {a} may be chance."
+    return [Part("Not decided", "strong"), undecided]
+
+
+def _certainty(data: Fields) -> str:
+    """Say between which ends the difference lies, and what so many tasks can show."""
+    row = question_of(data)
+    trials = {run["trials"] for run in data["runs"][:2]}
+    each = f" with {counted(max(trials), 'trials')} each" if len(trials) == 1 else ""
+    basis = f"{counted(row['tasks'], 'tasks')}{each}"
+    ends = row["interval"]["ends"]
+    if ends is None:
+        reason = row["interval"]["reason"] or "no interval"
+        return f"{capital(str(reason))}; {basis}."
+    low, high = (_side_of_zero(end, row) for end in ends)
+    confidence = f"{100 * row['interval']['confidence']:.3g} %"
+    text = f"{confidence} interval of the difference: {low} to {high} ({p_text(row)}), {basis}."
+    if is_certain(row):
+        return text
+    if row.get("mde80") is not None:
+        size = points_text(row["mde80"], row)
+        text += f" A true difference of {size} would be found in four of five such comparisons."
+    return text
+
+
+def _side_of_zero(value: float, row: Fields) -> str:
+    """Return an end of an interval as how much more or less."""
+    if not value:
+        return points_text(0.0, row)
+    word = "more" if value > 0 else "less"
+    return f"{points_text(abs(value), row)} {word}"
+
+
+def _broken(flips: Fields) -> Text:
+    """Name the tasks that got worse, and count those that got better."""
+    worse, better = flips["worse"], flips["better"]
+    rest = f"{counted(better['count'], 'tasks')} got better"
+    unchanged = sum(flips["unchanged"].values())
+    if unchanged:
+        rest += f", {number(unchanged)} did not change"
+    if not worse["count"]:
+        return f"No task got worse; {rest}."
+    text: list[str | Part | Link] = [
+        Part(f"{counted(worse['count'], 'tasks')} got worse", "strong"),
+        ": ",
+    ]
+    named = worse["tasks"][:_MOST_BROKEN]
+    for task in named:
+        name = brief(task["task"], _LONGEST_NAME)
+        text += [Link(name, href="#worse"), f" ({passed_text(task)})", ", "]
+    more = worse["count"] - len(named)
+    if more:
+        text[-1] = f" and {number(more)} more"
+    else:
+        text.pop()
+    return [*text, f"; {BY_CHANCE}. {rest}."]
+
+
+def _cost(data: Fields) -> str:
+    """Say what a run costs and takes on both sides, as far as recorded."""
+    usage = data.get("usage", {})
+    cost, seconds = usage.get("cost_usd"), usage.get("seconds")
+    texts = []
+    if cost is None:
+        texts.append("Cost is not recorded.")
+    else:
+        texts.append(f"{_before_after(cost, ' per run')}{_relative(cost)}.")
+        before_passed, after_passed = cost.get("per_passed") or (None, None)
+        if before_passed is not None and after_passed is not None:
+            before, after = value_text(before_passed, cost), value_text(after_passed, cost)
+            texts.append(f"{after} per passed run instead of {before}.")
+    if seconds is not None:
+        texts.append(f"A run takes {_before_after(seconds)}{_relative(seconds)}.")
+    return " ".join(texts)
+
+
+def _before_after(row: Fields, noun: str = "") -> str:
+    """Return the second side's amount, and the first's where it is another."""
+    before, after = value_text(row["a"], row), value_text(row["b"], row)
+    return f"{after}{noun}, as before" if before == after else f"{after}{noun} instead of {before}"
+
+
+def _relative(row: Fields) -> str:
+    """Say how much more or less an amount is, and whether that may be chance."""
+    share = row["b"] / row["a"] - 1 if row["a"] else 0.0
+    percent = round(100 * share)
+    if not percent or value_text(row["a"], row) == value_text(row["b"], row):
+        return ""
+    chance = "" if is_certain(row) else ", which may be chance"
+    return f": {abs(percent)} % {'more' if percent > 0 else 'less'}{chance}"

@@ -97,6 +97,52 @@ def test_two_ticked_runs_are_a_command(tab, page):
     assert len(tab.run(SHOWN)) == 1
 
 
+def test_two_ticked_runs_show_the_differences_of_their_figures(tab, page):
+    """Beside them stands what a comparison says, or that they are not tested."""
+    tab.visit(page.as_uri())
+    cells = "[...document.querySelectorAll('#apart tr')].map(one => [...one.cells].map(each => each.textContent))"
+    which = "document.getElementById('which').textContent"
+    tab.run(PICK.format(0))
+    tab.run(PICK.format(2))
+    head, first, *_ = tab.run(cells)
+    assert head == ["Figure", "first", "third", "Difference"]
+    shares = [1 - 3 / 12, 1 - 6 / 12]
+    texts = [f"{100 * share:.1f}%" for share in shares]
+    assert first == ["Exact match", *texts, f"{100 * (shares[1] - shares[0]):+.1f} points"]
+    assert "Exact match: third is worse than first" in tab.run(which) or "may be chance" in tab.run(
+        which
+    )
+    tab.run(PICK.format(0))
+    tab.run(PICK.format(1))
+    assert tab.run(which) == "These runs have no figure in common."
+
+
+def test_the_run_before_has_a_verdict_beside_its_difference(tab, tmp_path):
+    for number, (name, right) in enumerate((("one", 2), ("two", 11), ("three", 11))):
+        samples = [
+            {"id": str(task), "expected": "a", "predicted": "a" if task < right else "b"}
+            for task in range(12)
+        ]
+        gradestack.grade(samples, graders={"e": "exact_match"}, output=tmp_path / name, name="s")
+        header = json.loads((tmp_path / name / "header.json").read_text())
+        header["timestamp"] = f"2026-01-0{number + 1}T00:00:00+00:00"
+        (tmp_path / name / "header.json").write_text(json.dumps(header))
+    tab.visit(write_index(folder_of(tmp_path), tmp_path).as_uri())
+    tab.run(PICK.format(2))
+    tab.run(PICK.format(1))
+    row = tab.run(
+        "[...document.querySelectorAll('#apart tbody tr')[0].cells].map(one => one.textContent)"
+    )
+    assert row[1:4] == ["16.7%", "91.7%", "+75.0 points"]
+    assert row[4].startswith("+75.0 points (")
+    assert row[4].endswith("), better")
+    which = "document.getElementById('which').textContent"
+    assert tab.run(which) == ""
+    tab.run(PICK.format(1))
+    tab.run(PICK.format(0))
+    assert tab.run(which).startswith("These differences are not tested")
+
+
 def test_without_scripts_the_runs_are_there(tab, page):
     tab.visit(page.as_uri(), scripts=False)
     tab.emulate()

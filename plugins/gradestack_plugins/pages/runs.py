@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import os
 import shlex
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path, PurePosixPath
+from typing import Any
 from urllib.parse import quote
 
 import click
@@ -24,7 +26,16 @@ from gradestack import (
     publish,
     terminal_line,
 )
-from gradestack.jsonio import JsonProblem, as_count, as_list, as_map, as_text, loads, read_regular
+from gradestack.jsonio import (
+    JsonProblem,
+    as_count,
+    as_list,
+    as_map,
+    as_number,
+    as_text,
+    loads,
+    read_regular,
+)
 from gradestack_plugins.pages.compare_text import (
     change_text,
     ends_text,
@@ -160,6 +171,7 @@ def _row_of(result: Result) -> Shape:
     """Return a figure of a run as it is drawn, with its path and direction."""
     shape = draw_figure(result.figure)
     shape.path, shape.better, shape.unit = result.path, result.better, result.figure.unit
+    shape.number = as_number(result.figure.value)
     return shape
 
 
@@ -199,6 +211,7 @@ def runs_page(folder: Folder) -> str:
     known = [[_known(name, folder.runs) for name in each.names] for each in folder.comparisons]
     return env.get_template(TEMPLATE).render(
         suites=[_suite(name, runs) for name, runs in suites.items()],
+        figures=[_figures_of(run) for run in folder.runs],
         folder=folder,
         comparisons=[
             (each, *(words if len(words) == 2 else ("", "")))
@@ -209,6 +222,24 @@ def runs_page(folder: Folder) -> str:
         script=script,
         policy=policy(styles, [early, script]),
     )
+
+
+def _figures_of(run: Shape) -> list[dict[str, Any]]:
+    """Return the figures of each line of a run, which the page subtracts from another's."""
+    lines = []
+    for line in run.lines:
+        figures = []
+        for row in line.figures.values():
+            if row.number is not None and math.isfinite(row.number):
+                figures.append([row.title, row.value, row.number, row.unit, row.path])
+        described: dict[str, Any] = {"model": line.model, "figures": figures}
+        if line.change is not None:
+            described["against"] = line.change.before
+            ends = f" ({line.change.ends})" if line.change.ends else ""
+            verdict = f"{line.change.text}{ends}, {line.change.verdict}"
+            described["paired"] = [line.change.label, verdict]
+        lines.append(described)
+    return lines
 
 
 def _known(name: str, runs: Sequence[Shape]) -> str:
@@ -308,13 +339,13 @@ def add_changes(folder: Folder, root: Path) -> None:
         for before, run in pairs:
             sizes = [line.samples for each in (before, run) for line in each.lines]
             if sum(sizes) <= _MOST_SAMPLES:
-                _add_change(root / before.path, root / run.path, run)
+                _add_change(root, before, run)
 
 
-def _add_change(before: Path, after: Path, run: Shape) -> None:
+def _add_change(root: Path, before: Shape, run: Shape) -> None:
     """Add the question's difference to each line of a run; none where the two cannot be compared."""
     try:
-        comparison = gradestack.compare(before, after, figures=())
+        comparison = gradestack.compare(root / before.path, root / run.path, figures=())
     except GradestackError:
         return
     models = {side.name: brief(side.model or "", 40) for side in comparison.sides}
@@ -324,7 +355,7 @@ def _add_change(before: Path, after: Path, run: Shape) -> None:
         tone = {"better": "good", "worse": "bad"}.get(verdict, "")
         points = " points" if row["share"] and row["difference"] is not None else ""
         change = Shape(text=f"{change_text(row)}{points}", ends=ends_text(row), verdict=verdict)
-        change.tone = tone
+        change.tone, change.before, change.label = tone, before.path, row["label"]
         for line in run.lines:
             if len(run.lines) == 1 or line.model == models.get(pair["b"]):
                 line.change = change

@@ -21,6 +21,8 @@ _BY_CLASS = {
 }
 _MOST_SHOWN, _MOST_READ = 12, 5_000
 """Questions that are shown; runs up to which they are read."""
+_MOST_MARKS = 100
+"""Marks of a question, up to which missing runs have one each."""
 
 
 class _Question(msgspec.Struct):
@@ -109,7 +111,8 @@ def _strip(name: str, question: _Question, k: int) -> blocks.RunStrip:
             right = label == question.expected
         text = label or "no run"
         marks.append(blocks.RunMark(text, text, right, blocks.Link(text, position=position)))
-    marks += [blocks.RunMark("no run", "no run")] * (k - len(marks))
+    missing = min(k, _MOST_MARKS) - len(marks)
+    marks += [blocks.RunMark("no run", "no run")] * missing
     mode, times = question.mode
     recorded = len(question.labels) - question.labels.count(None)
     verdict, tone = _verdict(question, k - recorded)

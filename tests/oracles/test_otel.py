@@ -118,6 +118,17 @@ class Export:
         (read_sample,) = read("otel", path)
         return read_sample
 
+    def console_sample(self, tmp_path):
+        """Return the sample of what the console exporter writes: documents of several lines."""
+        path = tmp_path / "console.json"
+        path.write_text("".join(f"{span.to_json()}\n" for span in self.spans.get_finished_spans()))
+        (read_sample,) = read("otel", path)
+        return read_sample
+
+
+def made(sample):
+    return [(call.name, call.arguments, call.result, call.status) for call in sample.calls]
+
 
 @pytest.mark.parametrize(("module", "captured"), CASES)
 def test_what_an_api_was_asked_and_answered(tmp_path, address, module, captured, monkeypatch):
@@ -139,8 +150,10 @@ def test_what_an_api_was_asked_and_answered(tmp_path, address, module, captured,
     finally:
         instrumentor.uninstrument()
     sample = export.sample(tmp_path)
-    assert [(call.name, call.arguments, call.result, call.status) for call in sample.calls] == MADE
+    assert made(sample) == MADE
     assert (sample.input, sample.text, sample.model) == ("Move A1.", "Done.", "m-1")
+    if module in WRITERS:  # the others write logs beside the spans
+        assert made(export.console_sample(tmp_path)) == MADE
     assert (sample.usage.input_tokens, sample.usage.output_tokens, sample.usage.requests) == (
         60,
         14,

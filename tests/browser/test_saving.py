@@ -84,8 +84,8 @@ def test_samples_are_those_the_list_shows(saved, opened, report):
     assert line[1] == f"'{FORMULA}"
     assert line[2:4] == [entry.model, entry.run]
     kinds, options = (
-        list(index_of(report).given.kinds),
-        list(index_of(report).given.given)[entry.position],
+        list(index_of(report).reasons.kinds),
+        list(index_of(report).reasons.by_run)[entry.position],
     )
     reasons = [
         [sample[key] or "" for key in ("grader", "code", "subject", "argument")]

@@ -32,8 +32,13 @@ _OF_REPORT = {
     "report.held": "report.row_buffer",
     "report.apart": "report.copy",
     "report.only": "report.filter",
+    "index.given": "index.reasons",
+    "index.quiet": "index.without_calls",
+    "index.place": "index.first_byte",
 }
-"""Names that a ``Report`` had -> those it has, where it is called ``report``."""
+"""Names that a ``Report``, or the index of one, had -> those it has, where it is called ``report``
+or ``index``.
+"""
 
 
 class Edit(NamedTuple):

@@ -140,7 +140,7 @@ def facets_of(index: RowIndex, words: Mapping[str, str]) -> list[Facet]:
         if 1 < len(models) <= _MOST_COMPARED:
             block: Table | Matrix = _model_matrix(name, ranked, models)
         else:
-            sums = {value: sum(own.values(), Counter()) for value, own in ranked.items()}
+            sums = {value: sum(by_model.values(), Counter()) for value, by_model in ranked.items()}
             block = _facet_table(name, sums, words)
         facets.append(Facet(block, len(ranked) <= _FEW))
     return facets

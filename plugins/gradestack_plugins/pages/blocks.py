@@ -119,7 +119,7 @@ class Link(msgspec.Struct, frozen=True):
     """Only samples with this reason.
 
     Grader key, code, subject and argument, the last two "" where it has none, as
-    ``index_of(report).given.kinds`` has them.
+    ``index_of(report).reasons.kinds`` has them.
     """
     position: int | None = None
     """The sample to open, by its ``position`` in ``index_of(report)``.

@@ -39,7 +39,7 @@ class Chunks:
     def __init__(self, folder: Path, room: int, *, served: bool = False) -> None:
         self._folder, self._room, self._most, self.served = folder, room, room, served
         self.texts: dict[int | str, Markup] = {}
-        self.beside = ""
+        self.file_folder = ""
         self.sums: list[str] = []
         self.first: list[int] = []
         self.panelled: list[list[int]] = []
@@ -53,11 +53,13 @@ class Chunks:
     def add_rows(self, report: Report, index: RowIndex) -> None:
         """Add all rows of a report, as they stand in results.jsonl."""
         entries = range(len(index.entries))
-        if entries and (index.place(entries[-1]) - index.place(0)) // _RATIO > self._room:
+        if entries and (index.first_byte(entries[-1]) - index.first_byte(0)) // _RATIO > self._room:
             self._move()
         start = 0
         while start < len(entries):
-            stop = bisect_left(entries, index.place(start) + _CHUNK, start + 1, key=index.place)
+            stop = bisect_left(
+                entries, index.first_byte(start) + _CHUNK, start + 1, key=index.first_byte
+            )
             self.first.append(start)
             self._add(pieces_of(report, start, stop))
             start = stop
@@ -117,14 +119,14 @@ class Chunks:
         """Pack a chunk, of which no more is in memory than the page has room for."""
         number, digest, parts = name or len(self.sums) + 1, hashlib.sha256(), list[str]()
         texts = _texts(pieces if packed else _pack(pieces), digest.update)
-        if here or not self.beside:
+        if here or not self.file_folder:
             for text in texts:
                 parts.append(text)
                 self._room -= len(text)
                 if self._room < 0 and not here:
                     self._move()
                     break
-        if here or not self.beside:
+        if here or not self.file_folder:
             self.texts[number] = Markup("".join(parts))  # noqa: S704 - base64
         else:
             self.write(f"chunk-{number}", chain(parts, texts))
@@ -138,18 +140,18 @@ class Chunks:
 
     def _move(self) -> None:
         """Write what is here, and all that comes, into files."""
-        if not self.beside:
-            self.beside = self._folder.name
+        if not self.file_folder:
+            self.file_folder = self._folder.name
             for number, text in self.texts.items():
                 self.write(f"chunk-{number}", [text])
             self.texts.clear()
 
     def listed(self) -> dict[str, Any]:
         """Return the part of the list of runs that describes the chunks."""
-        sums = self.sums if self.beside else []
-        found: dict[str, Any] = {"first": self.first, "picked": self.picked, "sums": sums}
-        found |= {"panels": self.panelled, "without": self.without, "text": self.text}
-        return found | ({"served": True} if self.served else {})
+        sums = self.sums if self.file_folder else []
+        chunks: dict[str, Any] = {"first": self.first, "picked": self.picked, "sums": sums}
+        chunks |= {"panels": self.panelled, "without": self.without, "text": self.text}
+        return chunks | ({"served": True} if self.served else {})
 
 
 def _assigned(texts: Iterable[str]) -> Iterator[str]:
@@ -185,7 +187,7 @@ def _texts(packed: Iterable[bytes], hashed: Callable[[bytes], object]) -> Iterat
 
 VERDICTS = ("error", "lost", "graded", "missing", "skipped", "passed")
 """Worst first; a row says which by its place here."""
-PLACES = {name: place for place, name in enumerate(VERDICTS)}
+PLACES = {name: number for number, name in enumerate(VERDICTS)}
 """Outcome of a sample -> its number on the page."""
 _LONGEST = 80
 
@@ -211,21 +213,22 @@ def listing(
         if numbers[task] < 0:
             numbers[task] = len(ids)
             ids.append(names[task])
-    place = {name: str(number) for number, name in enumerate(VERDICTS)}
+    code_of = {name: str(number) for number, name in enumerate(VERDICTS)}
     entries = index.entries
     fields = (
         {"cost": "cost_usd", "seconds": "seconds", "tokens": "tokens"} if any(index.usage) else {}
     )
     took = {
-        name: [getattr(each, field, None) for each in index.usage] for name, field in fields.items()
+        name: [getattr(usage, field, None) for usage in index.usage]
+        for name, field in fields.items()
     }
     columns = {
         "i": [numbers[task] for task in index.tasks],
         "m": [models[entry.model] for entry in entries],
         "r": [runs[entry.run] for entry in entries],
-        "v": "".join([place[verdict(entry)] for entry in entries]),
+        "v": "".join([code_of[verdict(entry)] for entry in entries]),
         "s": [None if entry.score is None else round(entry.score, 3) for entry in entries],
-        "k": [sets.setdefault(kinds, len(sets)) for kinds in index.given.given],
+        "k": [sets.setdefault(kinds, len(sets)) for kinds in index.reasons.by_run],
         "ids": ids,
         "models": [name_of(name) for name in models],
         "runs": [name_of(name) for name in runs],
@@ -233,9 +236,9 @@ def listing(
         "main": [main.get(kinds, -1) for kinds in sets],
         "no_reason": NO_REASON,
         "took": {
-            name: each for name, each in took.items() if any(value is not None for value in each)
+            name: usage for name, usage in took.items() if any(value is not None for value in usage)
         },
-        "kinds": [[brief(part, _LONGEST) for part in kind] for kind in index.given.kinds],
+        "kinds": [[brief(part, _LONGEST) for part in kind] for kind in index.reasons.kinds],
         "words": [words[name] for name in VERDICTS],
     }
     return _packed_text(msgspec.json.encode({**columns, **more}))

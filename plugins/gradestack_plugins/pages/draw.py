@@ -348,7 +348,7 @@ def _draw_curve(block: blocks.Curve) -> Shape:
     if not numbers:
         return make_shape(block, "words", text=draw_text("none"))
     figures = [figure for points in block.lines.values() for figure in points.values()]
-    is_share = block.is_ideal or all(each.unit == "share" for each in figures if each.value)
+    is_share = block.is_ideal or all(figure.unit == "share" for figure in figures if figure.value)
     bottom, top = (0.0, 1.0) if is_share else _range_of(figures)
     first, last = (0.0, 1.0) if block.is_ideal else (numbers[0], numbers[-1])
     lines = []
@@ -376,8 +376,8 @@ def _draw_curve(block: blocks.Curve) -> Shape:
 
 def _draw_tick(mark: float, first: float, last: float, *, is_share: bool) -> Shape:
     """Return a number on the axis below."""
-    place = place_on(mark, last, first) if last > first else 50.0
-    return Shape(x=place, label=_tick_text(mark, is_share=is_share))
+    x = place_on(mark, last, first) if last > first else 50.0
+    return Shape(x=x, label=_tick_text(mark, is_share=is_share))
 
 
 def _tick_text(mark: float, *, is_share: bool) -> str:

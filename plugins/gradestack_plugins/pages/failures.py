@@ -93,12 +93,12 @@ def failures_of(index: RowIndex, aside: Collection[str] = (), passed_word: str =
         aside: Keys of graders whose reasons stand behind those of others.
         passed_word: The word for samples that are a success.
     """
-    kinds = list(index.given.kinds)
+    kinds = list(index.reasons.kinds)
     failed: Counter[ReasonSet] = Counter()
     passed: Counter[CausePath] = Counter()
     states: Counter[str] = Counter()
     skipped: Counter[str] = Counter()
-    outcomes = Counter(zip(index.given.given, map(_outcome_of, index.entries), strict=True))
+    outcomes = Counter(zip(index.reasons.by_run, map(_outcome_of, index.entries), strict=True))
     for (numbers, outcome), count in outcomes.items():
         if outcome == "skipped":
             skipped[brief(kinds[numbers[0]][1], _LONGEST) if numbers else ""] += count
@@ -108,7 +108,7 @@ def failures_of(index: RowIndex, aside: Collection[str] = (), passed_word: str =
         else:
             failed[numbers] += count
             states[outcome] += count
-    causes = find_causes(kinds, failed, aside, index.given.skipped)
+    causes = find_causes(kinds, failed, aside, index.reasons.skipped)
     by_model = _count_by_model(index, kinds, causes.main)
     tools = {*index.calls.tools, *index.searched.tools}
     lines = _Lines(passed, tools, passed_word)
@@ -132,7 +132,7 @@ def _count_by_model(
     counts: Counter[tuple[str, str]] = Counter()
     if len({entry.model for entry in index.entries}) != 2:
         return counts
-    for entry, numbers in zip(index.entries, index.given.given, strict=True):
+    for entry, numbers in zip(index.entries, index.reasons.by_run, strict=True):
         if is_failed(entry.state, entry.score, passed=entry.passed):
             cause = kinds[main[numbers]][1] if numbers in main else NO_REASON
             counts[cause, entry.model] += 1

@@ -205,7 +205,7 @@ class HtmlReporter(Reporter):
             chunks.add_texts(index.searched)
         drawings = [(position, html) for position, html in sorted(shown.items()) if html]
         chunks.add_panels((position, json.dumps(html)) for position, html in drawings)
-        if chunks.beside and not chunks.served:
+        if chunks.file_folder and not chunks.served:
             chunks.keep((at, pieces_of(report, at, at + 1)) for at in chosen[:_KEPT])
         return [(shown_entry(index.entries[position]), reasons[position]) for position in chosen]
 
@@ -244,12 +244,12 @@ class HtmlReporter(Reporter):
             "called": list(chunks.called.get("tools", ())),
             "most_chips": _MOST_CHIPS,
             "tables": Markup(island(run_tables(report))),  # noqa: S704 - base64
-            "beside": chunks.beside,
+            "beside": chunks.file_folder,
             "chunks": chunks.texts,
             "style": style,
             "script": script,
             "early": early,
-            "policy": policy([style], [early, script], loading=bool(chunks.beside)),
+            "policy": policy([style], [early, script], loading=bool(chunks.file_folder)),
         }
 
     def _listing(self, page: Page, chunks: Chunks, *, is_comparison: bool) -> Markup:
@@ -261,7 +261,7 @@ class HtmlReporter(Reporter):
             **chunks.called,
         }
         text = listing(page.index, page.words, page.failures.main, more)
-        if chunks.beside and len(text) > _LONGEST_LIST:
+        if chunks.file_folder and len(text) > _LONGEST_LIST:
             chunks.write("index", [text])
             return Markup()
         return Markup(text)  # noqa: S704 - base64

@@ -132,15 +132,15 @@ class RowIndex:
         self.scores: defaultdict[str, ScoreBins] = defaultdict(ScoreBins)
         self.by_outcome: defaultdict[tuple[str, bool], ScoreBins] = defaultdict(ScoreBins)
         self.calls = CallTally()
-        self.quiet = array("q")
+        self.without_calls = array("q")
         self.files: set[str | None] = set()
-        self.given = ReasonTally()
+        self.reasons = ReasonTally()
         self.facets = FacetTally()
         self.usage: list[Usage | None] = []
         self.searched = SearchTally(count)
         self.verdicts = verdicts or Verdicts((), outcome)
-        self.whole, self.short = True, False
-        self._held: defaultdict[str, tuple[array[float], ...]] = defaultdict(
+        self.has_only_rows, self.short = True, False
+        self._uncounted: defaultdict[str, tuple[array[float], ...]] = defaultdict(
             lambda: (array("d"), array("d"), array("d"))
         )
         """Scores not counted yet: of samples that are no success, are one, and of others."""
@@ -168,17 +168,17 @@ class RowIndex:
         index.short, add = short, index._enter if short else index._add
         number = size = 0
         rows: list[IndexedRow] = []
-        for number, place, line in lines:
+        for number, first_byte, line in lines:
             try:
                 check_utf8(line)  # what is left out below is not looked at
-                found = _decode(line)
+                row = _decode(line)
             except (ValueError, RecursionError):  # NaN, and numbers that msgspec does not know
                 try:
-                    found = _converted(loads(number, line))
+                    row = _converted(loads(number, line))
                 except (ValueError, RecursionError) as error:
                     raise DataError(f"{where}:{number}: {error}") from error
-            index._places.append(place)
-            rows.append(found)
+            index._places.append(first_byte)
+            rows.append(row)
             size += len(line)
             if size >= _BLOCK:
                 add(rows)
@@ -191,10 +191,10 @@ class RowIndex:
             Names(),
             Numbers(),
         )  # of very many tasks they take as much as the rest
-        index.whole = number == len(index.entries)
+        index.has_only_rows = number == len(index.entries)
         return index
 
-    def place(self, position: int) -> int:
+    def first_byte(self, position: int) -> int:
         """Return where the row of a position begins, in bytes."""
         return self._places[position]
 
@@ -208,8 +208,8 @@ class RowIndex:
             if row.source is not None and entry.state == "graded"
         }
         grades = [row.grades for row in rows]
-        quiet = [row.expected is not None and row.expected.calls == [] for row in rows]
-        self.quiet.extend(compress(count(first), quiet))
+        expects_nothing = [row.expected is not None and row.expected.calls == [] for row in rows]
+        self.without_calls.extend(compress(count(first), expects_nothing))
         self.calls.add(grades)
         self.usage.extend(row.usage for row in rows)
         self.searched.add(rows)
@@ -226,10 +226,10 @@ class RowIndex:
         clusters = self.verdicts.tasks if self.verdicts.by_grader else None
         passes = []
         for position, row in enumerate(rows, len(self.entries)):
-            own, judged = row.grade, None if outcome is None else row.grades.get(outcome)
-            held = own.state or own.outcome()
-            state = row.state or held
-            score = own.score if state == held == "graded" else None
+            own_grade, judged = row.grade, None if outcome is None else row.grades.get(outcome)
+            own_state = own_grade.state or own_grade.outcome()
+            state = row.state or own_state
+            score = own_grade.score if state == own_state == "graded" else None
             if judged is not None:
                 state = judged.state or judged.outcome()
             passed = row.passed if state == "graded" else None
@@ -245,7 +245,7 @@ class RowIndex:
 
     def _lose(self, rows: Iterable[Mapping[str, Grade]], passes: Iterable[bool | None]) -> None:
         """Take up scores, and why points were lost."""
-        scores, given = self._held, self.given
+        scores, reason_tally = self._uncounted, self.reasons
         for grades, passed in zip(rows, passes, strict=True):
             slot = 2 if passed is None else int(passed)
             kinds: list[CauseKind] = []
@@ -262,13 +262,13 @@ class RowIndex:
                 if reasons or grade.fault or grade.state == "missing":
                     more = cause_kinds(key, reasons, grade.fault, grade.swapped(), grade.state)
                     if grade.outcome() != "skipped":
-                        given.blamed.update(more)
+                        reason_tally.blamed.update(more)
                     kinds += more
-            given.add(tuple(kinds))
+            reason_tally.add(tuple(kinds))
 
     def _fold(self) -> None:
         """Count the scores held back."""
-        for key, sides in self._held.items():
+        for key, sides in self._uncounted.items():
             for scores, success in zip(sides, (False, True, None), strict=True):
                 if scores:
                     self.scores[key].add(scores)
@@ -279,30 +279,30 @@ class RowIndex:
 
 def _converted(row: dict[str, Any]) -> IndexedRow:
     """Pick the fields of the index from a row that was decoded whole."""
-    kept = {key: _readable(row[key]) for key in IndexedRow.__struct_fields__ if key in row}
-    kept |= {
+    fields = {key: _readable(row[key]) for key in IndexedRow.__struct_fields__ if key in row}
+    fields |= {
         key: Raw(dumps(row.get(key)).encode(errors="surrogatepass"))
         for key in ("facets", "submission")
     }
-    if isinstance(sample := kept.get("sample"), dict):
+    if isinstance(sample := fields.get("sample"), dict):
         sample.pop("input", None)
-    kept.pop("predicted", None)
+    fields.pop("predicted", None)
     if isinstance(expected := row.get("expected"), dict):
         calls = expected.get("calls")
-        names = [{"name": as_map(each).get("name")} for each in as_list(calls)]
-        kept["expected"] = {"calls": None if calls is None else names}
-    found = msgspec.convert(kept, IndexedRow)
-    found.grades = dict(
-        zip(row.get("grades", ()), found.grades.values(), strict=False)
+        names = [{"name": as_map(value).get("name")} for value in as_list(calls)]
+        fields["expected"] = {"calls": None if calls is None else names}
+    indexed = msgspec.convert(fields, IndexedRow)
+    indexed.grades = dict(
+        zip(row.get("grades", ()), indexed.grades.values(), strict=False)
     )  # graders are found by name
-    return found
+    return indexed
 
 
 def _readable(value: Any) -> Any:
     """Return a value with keys of valid Unicode, without which msgspec reads no object."""
     if isinstance(value, dict):
         return {
-            key.encode(errors="replace").decode(): _readable(each) for key, each in value.items()
+            key.encode(errors="replace").decode(): _readable(part) for key, part in value.items()
         }
     return list(map(_readable, value)) if isinstance(value, list) else value
 
@@ -320,17 +320,26 @@ def index_of(report: Report, *, short: bool = False) -> RowIndex:
     if not report.has_rows:
         return RowIndex()
     grader = outcome_of(report)
-    found = report.shared.get("index", (None, None, None, None))
-    kept: RowIndex | None = (
-        found[3] if found[0] is report.row_buffer and found[1:3] == (report.path, grader) else None
+    cached = report.shared.get("index", (None, None, None, None))
+    index: RowIndex | None = (
+        cached[3]
+        if cached[0] is report.row_buffer and cached[1:3] == (report.path, grader)
+        else None
     )
-    if kept is None or (kept.short and not short):
+    if index is None or (index.short and not short):
         many = as_count(as_map(report.summary.get("metrics")).get("total"))
         keys, ordered = compared(report.header), len(declared_presets(report.header)) > 1
-        given = (report.lines(), report.row, grader, () if short else keys, report.rows_name, many)
-        kept = RowIndex.of(*given, ordered=ordered, short=short)
-        report.shared["index"] = (report.row_buffer, report.path, grader, kept)
-    return kept
+        arguments = (
+            report.lines(),
+            report.row,
+            grader,
+            () if short else keys,
+            report.rows_name,
+            many,
+        )
+        index = RowIndex.of(*arguments, ordered=ordered, short=short)
+        report.shared["index"] = (report.row_buffer, report.path, grader, index)
+    return index
 
 
 _TENTHS = tuple(step / 10 for step in range(1, 11))
@@ -349,19 +358,19 @@ def shown_entry(entry: RowEntry) -> SimpleNamespace:
     from 1.
     """
     id_, run, model = map(name_of, (entry.id, entry.run, entry.model))
-    found = verdict(entry)
+    outcome_name = verdict(entry)
     shown = (
         number(entry.score)
         if entry.score is not None
         else "–"
         if entry.state == "graded"
-        else found
+        else outcome_name
     )
     return SimpleNamespace(
         id=id_,
         run=run,
         model=model,
-        verdict=found,
+        verdict=outcome_name,
         score=entry.score,
         shown=shown,
         line=entry.position + 1,
@@ -416,8 +425,8 @@ def name_of(name: str) -> str:
 def names_of(names: Sequence[str]) -> list[str]:
     """Return names, each on one line; ids as they usually are take one look at all of them."""
     text = "".join(names)
-    usual = text.isascii() and text.isprintable() and " " not in text
-    if usual and max(map(len, names), default=0) <= _LONGEST_SHOWN:
+    is_plain = text.isascii() and text.isprintable() and " " not in text
+    if is_plain and max(map(len, names), default=0) <= _LONGEST_SHOWN:
         return list(names)
     return [name_of(name) for name in names]
 

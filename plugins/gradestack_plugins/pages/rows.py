@@ -15,7 +15,7 @@ _PIECE = 1 << 21
 def rows_at(report: Report, positions: Iterable[int]) -> Iterator[Row]:
     """Yield the rows at these positions, which entries of the index have; no other row is read."""
     index = index_of(report, short=True)
-    lines = report.lines((position, index.place(position)) for position in positions)
+    lines = report.lines((position, index.first_byte(position)) for position in positions)
     return (report.row(number, line) for number, _, line in lines)
 
 
@@ -31,16 +31,16 @@ def pieces_of(report: Report, start: int, stop: int) -> Iterator[bytes]:
     if not 0 <= start < min(stop, count):
         return
     with report.open_rows() as file:
-        if not index.whole:  # with blank lines, or lines that are no row, between them
+        if not index.has_only_rows:  # with blank lines, or lines that are no row, between them
             for position in range(start, min(stop, count)):
-                file.seek(index.place(position))
+                file.seek(index.first_byte(position))
                 yield b"\n" * (position > start)
                 while (piece := file.readline(_PIECE)) and not piece.endswith(b"\n"):
                     yield piece
                 yield piece.rstrip(b"\n")
             return
-        file.seek(index.place(start))
-        left = index.place(stop) - index.place(start) if stop < count else sys.maxsize
+        file.seek(index.first_byte(start))
+        left = index.first_byte(stop) - index.first_byte(start) if stop < count else sys.maxsize
         ends = b""
         while piece := file.read(min(left, _PIECE)):
             left -= len(piece)

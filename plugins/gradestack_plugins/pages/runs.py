@@ -87,44 +87,44 @@ def folder_of(path: str | Path) -> Folder:
     root = Path(path)
     if not root.is_dir():
         raise DataError(f"{root}: {'not a directory' if root.exists() else 'no such directory'}")
-    found = Folder([], [], [], [])
+    content = Folder([], [], [], [])
 
-    def fail(place: Path, error: Exception) -> None:
-        said = str(error.strerror or error) if isinstance(error, OSError) else str(error)
+    def fail(folder: Path, error: Exception) -> None:
+        message = str(error.strerror or error) if isinstance(error, OSError) else str(error)
         reason = (
-            said.removeprefix(f"{place}: ")
-            .replace(f"{place}{os.sep}", "")
-            .replace(str(place), place.name)
+            message.removeprefix(f"{folder}: ")
+            .replace(f"{folder}{os.sep}", "")
+            .replace(str(folder), folder.name)
         )
-        found.unreadable.append((place.relative_to(root).as_posix(), reason))
+        content.unreadable.append((folder.relative_to(root).as_posix(), reason))
 
     for directory, folders, files in os.walk(
         root, onerror=lambda error: fail(Path(error.filename or root), error)
     ):
-        place = Path(directory)
-        name = place.relative_to(root).as_posix()
-        hidden = [each for each in folders if each.startswith(".")]
+        folder = Path(directory)
+        name = folder.relative_to(root).as_posix()
+        hidden = [subfolder for subfolder in folders if subfolder.startswith(".")]
         going = [
-            place / each[1:].removesuffix(UNFINISHED)
-            for each in hidden
-            if each.endswith(UNFINISHED)
+            folder / subfolder[1:].removesuffix(UNFINISHED)
+            for subfolder in hidden
+            if subfolder.endswith(UNFINISHED)
         ]
-        found.unfinished.extend(each.relative_to(root).as_posix() for each in going)
+        content.unfinished.extend(subfolder.relative_to(root).as_posix() for subfolder in going)
         folders[:] = sorted({*folders} - {*hidden})
         if COMPARISON in files:
-            found.comparisons.extend(_comparison(place, name))
+            content.comparisons.extend(_comparison(folder, name))
         if HEADER in files:
-            if is_run(place):
+            if is_run(folder):
                 folders.clear()
             try:
-                found.runs.append(_run(load_report(place), name, page="report.html" in files))
+                content.runs.append(_run(load_report(folder), name, page="report.html" in files))
             except (DataError, OSError) as error:
-                fail(place, error)
-    found.runs.sort(key=lambda run: (run.begun, run.path))
-    found.comparisons.sort(key=lambda each: each.path)
-    found.unfinished.sort()
-    found.unreadable.sort()
-    return found
+                fail(folder, error)
+    content.runs.sort(key=lambda run: (run.begun, run.path))
+    content.comparisons.sort(key=lambda comparison: comparison.path)
+    content.unfinished.sort()
+    content.unreadable.sort()
+    return content
 
 
 def _run(report: Report, path: str, *, page: bool) -> Shape:
@@ -132,8 +132,8 @@ def _run(report: Report, path: str, *, page: bool) -> Shape:
     summary = as_map(report.summary)
     metrics, passed = as_map(summary.get("metrics")), summary.get("gates_passed")
     totals = {
-        as_text(each.get("model_name")): each
-        for each in map(as_map, as_list(metrics.get("per_model")))
+        as_text(entry.get("model_name")): entry
+        for entry in map(as_map, as_list(metrics.get("per_model")))
     }
     rows = [_row_of(result) for result in results_of(summary, Declarations(report.header))]
     lines = [("", metrics, tuple(rows))]
@@ -158,11 +158,11 @@ def _run(report: Report, path: str, *, page: bool) -> Shape:
         lines=[
             Shape(
                 model=model,
-                samples=as_count(held.get("total")),
-                figures={(row.title, row.path): row for row in found},
+                samples=as_count(totals_of_line.get("total")),
+                figures={(row.title, row.path): row for row in figures},
                 change=None,
             )
-            for model, held, found in lines
+            for model, totals_of_line, figures in lines
         ],
     )
 
@@ -175,13 +175,13 @@ def _row_of(result: Result) -> Shape:
     return shape
 
 
-def _comparison(place: Path, path: str) -> list[Shape]:
+def _comparison(folder: Path, path: str) -> list[Shape]:
     try:
-        data = as_map(loads(read_regular(place / COMPARISON)))
+        data = as_map(loads(read_regular(folder / COMPARISON)))
     except (OSError, JsonProblem):
         return []
-    names = [as_text(as_map(each).get("name")) for each in as_list(data.get("runs"))]
-    href = _link(path, "comparison.html") if (place / "comparison.html").is_file() else ""
+    names = [as_text(as_map(run).get("name")) for run in as_list(data.get("runs"))]
+    href = _link(path, "comparison.html") if (folder / "comparison.html").is_file() else ""
     return (
         [Shape(path=path, names=names, sentence=as_text(data.get("sentence")), href=href)]
         if len(names) > 1
@@ -208,14 +208,14 @@ def runs_page(folder: Folder) -> str:
     suites: dict[str, list[Shape]] = {}
     for number, run in reversed(list(enumerate(folder.runs))):
         suites.setdefault(run.suite, []).append(Shape(**vars(run), number=number))
-    known = [[_known(name, folder.runs) for name in each.names] for each in folder.comparisons]
+    known = [[_known(name, folder.runs) for name in entry.names] for entry in folder.comparisons]
     return env.get_template(TEMPLATE).render(
         suites=[_suite(name, runs) for name, runs in suites.items()],
         figures=[_figures_of(run) for run in folder.runs],
         folder=folder,
         comparisons=[
-            (each, *(words if len(words) == 2 else ("", "")))
-            for each, words in zip(folder.comparisons, known, strict=True)
+            (entry, *(words if len(words) == 2 else ("", "")))
+            for entry, words in zip(folder.comparisons, known, strict=True)
         ],
         styles=styles,
         early=early,
@@ -247,8 +247,8 @@ def _known(name: str, runs: Sequence[Shape]) -> str:
 
     "" where there is none.
     """
-    found = [run for run in runs if name in {run.path, PurePosixPath(run.path).name}]
-    return str(found[0].word) if len(found) == 1 else ""
+    matching = [run for run in runs if name in {run.path, PurePosixPath(run.path).name}]
+    return str(matching[0].word) if len(matching) == 1 else ""
 
 
 def _suite(name: str, runs: Sequence[Shape]) -> Shape:
@@ -265,7 +265,7 @@ def _suite(name: str, runs: Sequence[Shape]) -> Shape:
         for line in run.lines:
             for row in line.figures.values():
                 row.run = brief(run.path, 60)
-    found = {
+    by_line = {
         (key, model): [
             line.figures[key] for line in lines if line.model == model and key in line.figures
         ]
@@ -280,7 +280,7 @@ def _suite(name: str, runs: Sequence[Shape]) -> Shape:
         better=better,
         trends=[
             _trend(title, model, rows[_MOST_POINTS - 1 :: -1])
-            for ((title, _), model), rows in found.items()
+            for ((title, _), model), rows in by_line.items()
             if len(rows) > 1 and all(row.at is not None for row in rows[:_MOST_POINTS])
         ],
         models=any(models),
@@ -311,12 +311,12 @@ def _trend(title: str, model: str, rows: Sequence[Shape]) -> Shape:
         names=[_name_point(row) for row in rows],
         points=[
             (
-                round(100 * place / (len(rows) - 1), 2),
+                round(100 * number / (len(rows) - 1), 2),
                 height(row.at),
                 height(row.low),
                 height(row.high),
             )
-            for place, row in enumerate(rows)
+            for number, row in enumerate(rows)
         ],
         ends=[end_text(value / 100, rows[-1].unit) for value in (low, high)],
         about=f"{title} over {len(rows)} runs: {values}",
@@ -337,7 +337,7 @@ def add_changes(folder: Folder, root: Path) -> None:
     for runs in by_suite.values():
         pairs = [*pairwise(runs)][-_MOST_COMPARED:]
         for before, run in pairs:
-            sizes = [line.samples for each in (before, run) for line in each.lines]
+            sizes = [line.samples for run_of_pair in (before, run) for line in run_of_pair.lines]
             if sum(sizes) <= _MOST_SAMPLES:
                 _add_change(root, before, run)
 
@@ -388,9 +388,9 @@ def index(directory: str) -> None:
     Report directories that are unfinished or cannot be read are named. The exit code is 3 if there
     is none.
     """
-    found = folder_of(directory)
-    page = write_index(found, directory)
-    stopped = [f"{run.path}: {run.incomplete}" for run in found.runs if run.incomplete]
-    for line in (*found.problems, *stopped):
+    content = folder_of(directory)
+    page = write_index(content, directory)
+    stopped = [f"{run.path}: {run.incomplete}" for run in content.runs if run.incomplete]
+    for line in (*content.problems, *stopped):
         click.echo(terminal_line(f"warning: {line}"), err=True)
-    click.echo(terminal_line(f"Index: {page} ({counted(len(found.runs), 'runs')})"))
+    click.echo(terminal_line(f"Index: {page} ({counted(len(content.runs), 'runs')})"))

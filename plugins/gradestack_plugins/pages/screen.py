@@ -363,7 +363,7 @@ def _unrelated_scores(
 
 def _quiet_runs(index: RowIndex, words: Mapping[str, str]) -> Text:
     """Explain it by runs that expect no call; "" where they do not."""
-    entries = [index.entries[position] for position in index.quiet]
+    entries = [index.entries[position] for position in index.without_calls]
     called = [entry for entry in entries if entry.score == 0]
     passed = sum(entry.passed is True for entry in called)
     if not passed:

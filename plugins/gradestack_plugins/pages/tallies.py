@@ -142,7 +142,7 @@ class ReasonTally:
 
     def __init__(self) -> None:
         self.kinds: dict[CauseKind, int] = {}
-        self.given: list[tuple[int, ...]] = []
+        self.by_run: list[tuple[int, ...]] = []
         self.blamed: set[CauseKind] = set()
         self._known: dict[tuple[CauseKind, ...], tuple[int, ...]] = {}
 
@@ -157,7 +157,7 @@ class ReasonTally:
                 self._known.clear()
             places = [numbers_of.setdefault(kind, len(numbers_of)) for kind in kinds]
             numbers = self._known[kinds] = tuple(dict.fromkeys(places))
-        self.given.append(numbers)
+        self.by_run.append(numbers)
 
     @property
     def skipped(self) -> set[CauseKind]:
@@ -168,7 +168,7 @@ class ReasonTally:
     def samples(self) -> list[int]:
         """The number of runs of each kind of reason."""
         counts = [0] * len(self.kinds)
-        for numbers, times in Counter(self.given).items():
+        for numbers, times in Counter(self.by_run).items():
             for number in numbers:
                 counts[number] += times
         return counts

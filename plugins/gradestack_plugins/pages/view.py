@@ -105,7 +105,7 @@ class ServedRun:
             return served_sample(row, map(str, self._sheets.of_sample(row))).encode()
 
     def _row(self, position: int) -> bytes:
-        ((number, _, line),) = self._report.lines([(position, self._index.place(position))])
+        ((number, _, line),) = self._report.lines([(position, self._index.first_byte(position))])
         self._report.row(number, line)  # of a file that changed it is none
         return line
 

@@ -146,7 +146,7 @@ def _counted_tables(report: Report, *names: str) -> Iterator[tuple[str, Table]]:
     if not report.has_rows:
         return
     index = index_of(report)
-    counted = zip(index.given.kinds, index.given.samples, strict=True)
+    counted = zip(index.reasons.kinds, index.reasons.samples, strict=True)
     lines: dict[str, Iterable[Line]] = {
         "tasks": task_lines(index.entries),
         "failures": ((*(part or None for part in kind), times) for kind, times in counted),

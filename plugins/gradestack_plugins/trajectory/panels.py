@@ -66,11 +66,11 @@ def _quote(about: Report, index: RowIndex, cause: Cause) -> blocks.Quote:
 
 
 def _positions(index: RowIndex, cause: Cause) -> Iterable[int]:
-    kinds_of_reasons = list(index.given.kinds)
+    kinds_of_reasons = list(index.reasons.kinds)
     numbers_of_cause = {
         number for number, (_, name, *_) in enumerate(kinds_of_reasons) if name == cause.name
     }
-    for position, numbers in enumerate(index.given.given):
+    for position, numbers in enumerate(index.reasons.by_run):
         if index.entries[position].passed is False and numbers_of_cause.intersection(numbers):
             yield position
 

@@ -42,7 +42,7 @@ def content(index):
         key: (score.counts, score.below, score.above, score.fractional)
         for key, score in index.scores.items()
     }
-    return index.entries, bins, index.given.kinds, index.given.given
+    return index.entries, bins, index.reasons.kinds, index.reasons.by_run
 
 
 @pytest.mark.parametrize(
@@ -83,16 +83,16 @@ def test_names_are_text_and_bounded():
     assert [len(entry.id) for entry in index.entries[3:]] == [800, 800]
     assert list(index.tasks[3:]) == [1, 2]  # though they begin alike
     reasons = [{"code": long, "subject": long}]
-    (kind,) = index_of(report_of(row(grades={"g": {"reasons": reasons}}))).given.kinds
+    (kind,) = index_of(report_of(row(grades={"g": {"reasons": reasons}}))).reasons.kinds
     assert kind == ("g", long[:240], long[:240], "")
 
 
 def test_a_short_index_has_the_same_entries_and_makes_room_for_a_whole_one():
     report = report_of(row(grades={"g": FAULT}), row(sample={"id": 7}, run=2, passed=True))
     short = index_of(report, short=True)
-    assert (short.given.kinds, index_of(report, short=True) is short) == ({}, True)
+    assert (short.reasons.kinds, index_of(report, short=True) is short) == ({}, True)
     whole_index = index_of(report)
-    assert (whole_index.entries, len(whole_index.given.kinds) > 0) == (short.entries, True)
+    assert (whole_index.entries, len(whole_index.reasons.kinds) > 0) == (short.entries, True)
     assert index_of(report, short=True) is whole_index
 
 
@@ -114,7 +114,12 @@ def test_blocks_do_not_show(monkeypatch):
     def all_content():
         lines = ((number, 0, line) for number, line in enumerate(rows, start=1))
         index = RowIndex.of(lines, lambda _, line: json.loads(line), "a", ("a", "b"), ordered=True)
-        index_content = index.given.kinds, index.given.samples, index.given.given, index.calls.tools
+        index_content = (
+            index.reasons.kinds,
+            index.reasons.samples,
+            index.reasons.by_run,
+            index.calls.tools,
+        )
         verdicts = (
             index.verdicts.marks,
             index.verdicts.by_grader,
@@ -127,7 +132,7 @@ def test_blocks_do_not_show(monkeypatch):
             verdicts,
             index.facets.counts(),
             index.by_outcome,
-            index.quiet,
+            index.without_calls,
             index.tasks,
         )
 

@@ -114,9 +114,9 @@ def test_the_run_adds_up(run):
 def test_every_failed_sample_is_in_one_cause(run):
     report, number = run
     index, failures = index_of(report), page_of(report).failures
-    kinds = list(index.given.kinds)
+    kinds = list(index.reasons.kinds)
     samples_by_cause = Counter()
-    for entry, grades in zip(index.entries, index.given.given, strict=True):
+    for entry, grades in zip(index.entries, index.reasons.by_run, strict=True):
         if entry.passed is False or entry.state in ("failed", "missing"):
             main = failures.main.get(grades)
             samples_by_cause["no_reason" if main is None else kinds[main][1]] += 1

@@ -86,7 +86,7 @@ def measure(options: Options) -> Table:
         reach=[
             reached(
                 f"report of {options.records:,} samples, CPU microseconds each",
-                40,
+                30,
                 20,
                 alone,
                 again,

@@ -234,7 +234,10 @@ def _problems_of_entries(
     unknown = sorted(unknown, key=str)
     for number, key in enumerate(unknown):
         at = (*location, str(key))
-        if others is not False:
+        is_nested = len(location) > 1  # keys of an option itself become text
+        if is_nested and "additionalProperties" in schema and not isinstance(key, str):
+            yield at, f"a key must be text, got {_show(key)}; put it in quotes"
+        elif others is not False:
             yield from find_problems(mapping[key], others, at)
         else:
             hint = ""
@@ -326,7 +329,7 @@ def structure(data: Any, kind: type[T], base: Folder | None = None) -> T:
     raise Problems(problems, arguments)
 
 
-_PATH = re.compile(r" - at `(?:key in )?\$([^`]*)`$")
+_PATH = re.compile(r" - at (?:`key` in )?`\$([^`]*)`$")
 """Path of a value at the end of a message of msgspec."""
 _STEP = re.compile(r"\.(\w+)|\[(\d+)\]")
 

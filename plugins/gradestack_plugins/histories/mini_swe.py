@@ -11,10 +11,14 @@ from typing_extensions import override
 
 from gradestack import Input, Usage
 from gradestack.jsonio import as_list, as_map, as_number
-from gradestack_plugins.histories.shell import COMMAND_TOOL, RunInfo, answer_with_command
+from gradestack_plugins.histories.trajectories import (
+    COMMAND_TOOL,
+    answer_with_command,
+    name_of_file,
+    start_run,
+)
 from gradestack_plugins.readers.chat import text_of, word
 from gradestack_plugins.readers.chat.usage import count_of
-from gradestack_plugins.readers.declared import convert_record
 from gradestack_plugins.readers.runs import Record, Run, RunReader
 
 _SURE: Final = 0.97
@@ -28,8 +32,8 @@ class MiniSweAgent(RunReader):
     """Reads trajectories of mini-swe-agent, a JSON document each.
 
     A command in an answer's block is a call of ``bash``, and the message behind it its result, with
-    the exit code it begins with. The id is the instance's, else the file's name. End and cost of
-    the run are those of ``info``.
+    the exit code it begins with. The id is the instance's, else the file's name without its
+    extension. End and cost of the run are those of ``info``.
     """
 
     version = "1"
@@ -46,20 +50,16 @@ class MiniSweAgent(RunReader):
     @override
     def runs_of(self, records: Iterator[Record], file: Input, index: Any) -> Iterator[Run]:
         for document, source in records:
-            about, remarks = convert_record(as_map(document.get("info")), RunInfo)
-            name = word(document, "instance_id") or file.name.partition(".")[0]
-            run = Run(id=name, entries=[], source=source, first=document, remarks=remarks)
+            identifier = word(document, "instance_id") or name_of_file(file)
+            run, info = start_run(document, source, identifier)
             run.entries += _entries(as_list(document.get("messages")))
-            run.model = word(as_map(about.config).get("model"), "model_name") or None
-            amounts = as_map(about.model_stats)
+            run.model = word(as_map(info.config).get("model"), "model_name") or None
+            amounts = as_map(info.model_stats)
             requests, cost = count_of(amounts.get("api_calls")), amounts.get("instance_cost")
             run.usage = Usage(requests=requests, cost_usd=as_number(cost))
-            status = about.exit_status or ""
-            if status:
-                run.recorded = {"exit_status": status}
-            if status.startswith("Limits"):
-                run.ended = f"limit:{status}"
-            elif status == "Submitted":
+            if info.exit_status.startswith("Limits"):
+                run.ended = f"limit:{info.exit_status}"
+            elif info.exit_status == "Submitted":
                 run.ended = "completed"
             yield run
 

@@ -11,10 +11,14 @@ from typing_extensions import override
 
 from gradestack import Input, Usage
 from gradestack.jsonio import as_list, as_map, as_number
-from gradestack_plugins.histories.shell import COMMAND_TOOL, RunInfo, answer_with_command
+from gradestack_plugins.histories.trajectories import (
+    COMMAND_TOOL,
+    answer_with_command,
+    name_of_file,
+    start_run,
+)
 from gradestack_plugins.readers.chat import text_of, word
 from gradestack_plugins.readers.chat.usage import count_of
-from gradestack_plugins.readers.declared import convert_record
 from gradestack_plugins.readers.runs import Record, Run, RunReader
 
 _SURE: Final = 0.97
@@ -49,15 +53,11 @@ class SweAgent(RunReader):
     @override
     def runs_of(self, records: Iterator[Record], file: Input, index: Any) -> Iterator[Run]:
         for document, source in records:
-            name = file.name.removesuffix(".json").removesuffix(".traj")
-            about, remarks = convert_record(as_map(document.get("info")), RunInfo)
-            run = Run(id=name, entries=[], source=source, first=document, remarks=remarks)
+            run, info = start_run(document, source, name_of_file(file))
             run.entries += _read_history(as_list(document.get("history")))
             run.model = _find_model(document.get("replay_config"))
-            run.usage = _read_usage(as_map(about.model_stats))
-            if about.exit_status:
-                run.ended = _name_end(about.exit_status)
-                run.recorded = {"exit_status": about.exit_status}
+            run.usage = _read_usage(as_map(info.model_stats))
+            run.ended = _name_end(info.exit_status)
             yield run
 
 

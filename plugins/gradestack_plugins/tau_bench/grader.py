@@ -41,6 +41,7 @@ from gradestack_plugins.tau_bench.similarity import (
     TooMuchWork,
     differences,
     similarity,
+    with_one_nan,
 )
 
 _NOT_PLAIN = (
@@ -215,10 +216,11 @@ def _best_match(expected: ExpectedCall, made: Sequence[ToolCall], budget: Budget
     The weighted score rounds monotonically, so the highest similarity has the highest score.
     """
     best = Match(None, 0.0)
+    wanted = _arguments(expected)
     for position, call in enumerate(made):
         if call.name != expected.name:
             continue
-        close = similarity(_arguments(expected), _arguments(call), budget)
+        close = similarity(wanted, _arguments(call), budget)
         if best.position is None or close > best.similarity:
             best = Match(position, close)
         if close == 1.0:
@@ -229,7 +231,7 @@ def _best_match(expected: ExpectedCall, made: Sequence[ToolCall], budget: Budget
 def _arguments(call: ExpectedCall | ToolCall) -> Any:
     """Return the compared values: undecodable arguments read as ``{}``, odd values stay."""
     if call.arguments is not None:
-        return dict(call.arguments)
+        return with_one_nan(dict(call.arguments))
     try:
         return loads(call.raw_arguments or "{}")
     except JsonProblem:

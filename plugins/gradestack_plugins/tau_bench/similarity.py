@@ -4,6 +4,7 @@ it.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -48,12 +49,26 @@ class Budget(msgspec.Struct, gc=False):
             raise TooMuchWork(f"arguments differ below {MAX_DEPTH} levels of nesting")
 
 
+def with_one_nan(value: Any) -> Any:
+    """Return a JSON value in which all NaNs are one object, as in all that JSON's decoder returns.
+
+    So equality depends on values alone, whoever made them.
+    """
+    try:
+        json.dumps(value, allow_nan=False)
+    except ValueError:  # NaN, or infinity
+        return json.loads(json.dumps(value))
+    except RecursionError:  # too deep to be compared, too
+        return value
+    return value
+
+
 def similarity(expected: Any, actual: Any, budget: Budget, depth: int = 0) -> float:
     """Return the share of ``expected`` that is in ``actual``, in [0, 1].
 
     - Equal (``==``, so True = 1 = 1.0): 1. This is tried first, at every level. NaN equals nothing,
       but Python takes two objects or lists for equal that hold the same NaN, of which JSON's
-      decoder has one.
+      decoder has one; ``with_one_nan`` makes other values so.
     - Two objects: 0 if only the actual one is empty, 1 if only the expected one is; otherwise the
       mean over the expected keys of the similarity of their values, an absent key counting 0. Extra
       keys cost nothing.

@@ -26,6 +26,7 @@ MODULES = sorted(
     [*KERNEL.rglob("*.py"), *FAMILIES.rglob("*.py"), *(ROOT / "templates").rglob("*.py")]
 )
 SHARED = {
+    "gradestack_plugins.command_options",
     "gradestack_plugins.readers.bodies",
     "gradestack_plugins.readers.chat",
     "gradestack_plugins.readers.declared",
@@ -46,7 +47,7 @@ SHARED = {
 }
 """What a family may use of another package.
 
-Chat-shape parsing, rows of a shared data set, lines joined to a data set, the jsonl form, files of
+Options of commands, chat-shape parsing, rows of a shared data set, lines joined to a data set, the jsonl form, files of
 whole runs, what judges share, statistics, tables, and what shows a run.
 """
 

@@ -292,10 +292,14 @@ def test_readme_table_lists_every_reader_and_stack(registry):
     for kind in ("reader", "stack"):
         assert [name for name in registry.names(kind) if name not in words] == []
     rows = re.findall(
-        r"^\| [^|]+\|([^|]*)\|([^|]*)\|([^|]*)\|$", text[text.index("| you have |") :], re.MULTILINE
+        r"^\| [^|]+\|([^|]*)\|([^|]*)\|$", text[text.index("| you have |") :], re.MULTILINE
     )[2:]
+    assert len(rows) > 10
     for column, kind in enumerate(("reader", "stack")):
         assert set().union(*(_spans(row[column]) for row in rows)) <= set(registry.names(kind))
+    for readers, stacks in rows:
+        default_stacks = {registry.load("reader", name).stack for name in _spans(readers)} - {None}
+        assert default_stacks == _spans(stacks), readers
 
 
 @pytest.mark.parametrize("kind", KINDS)

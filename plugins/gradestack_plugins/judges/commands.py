@@ -11,6 +11,11 @@ import click
 
 from gradestack import ConfigError, csv_line, forward_termination, terminal_line
 from gradestack.jsonio import compact, dumps
+from gradestack_plugins.command_options import (
+    allow_code_option,
+    allow_outside_option,
+    set_option,
+)
 
 
 @click.command(epilog="Example: gradestack judge suite.yaml --estimate")
@@ -94,23 +99,9 @@ from gradestack.jsonio import compact, dumps
 @click.option("--records", metavar="PATH", help="Path to the list of records in one JSON document.")
 @click.option("--id", "ids", metavar="PLACE", help="Field or path of the task id.")
 @click.option("--dataset", metavar="FILE", help="File of expectations, matched to runs by id.")
-@click.option(
-    "--set",
-    "overrides",
-    multiple=True,
-    metavar="PATH=VALUE",
-    help="Set any option of the suite. VALUE is YAML.",
-)
-@click.option(
-    "--allow-code",
-    is_flag=True,
-    help="Import Python code that is named. Use it only if you trust the code.",
-)
-@click.option(
-    "--allow-outside",
-    is_flag=True,
-    help="Let the suite name files outside its folder. Use it only if you trust the suite.",
-)
+@set_option
+@allow_code_option
+@allow_outside_option
 def judge(files: tuple[str, ...], *, rubric: str | None, again: str, **options: Any) -> None:
     """Ask a model to judge the runs in FILES, or of a suite, that have no stored verdict.
 

@@ -26,6 +26,11 @@ from gradestack import (
     with_files,
 )
 from gradestack.jsonio import dumps
+from gradestack_plugins.command_options import (
+    allow_code_option,
+    allow_outside_option,
+    set_option,
+)
 from gradestack_plugins.reporters.describe import component_data, component_lines, describe_lines
 from gradestack_plugins.reporters.new_plugin import start
 
@@ -86,11 +91,7 @@ def plugins_describe(name: str) -> None:
 @click.argument("package")
 @click.option("--on", metavar="DATA", help="A result file that the package reads or grades.")
 @click.option("--reader", metavar="NAME", help="Format of DATA [default: recognised by content].")
-@click.option(
-    "--allow-code",
-    is_flag=True,
-    help="Import Python code that is named. Use it only if you trust the code.",
-)
+@allow_code_option
 def plugins_check(package: str, *, on: str | None, reader: str | None, allow_code: bool) -> None:
     """Check that the components of PACKAGE keep their contracts.
 
@@ -141,28 +142,14 @@ def plugins_upgrade(path: Path, *, dry_run: bool) -> None:
 
 @click.command(epilog="Example: gradestack validate suite.yaml")
 @click.argument("suite")
-@click.option(
-    "--set",
-    "overrides",
-    multiple=True,
-    metavar="PATH=VALUE",
-    help="Set any option of the suite. VALUE is YAML.",
-)
-@click.option(
-    "--allow-code",
-    is_flag=True,
-    help="Import Python code that is named. Use it only if you trust the code.",
-)
+@set_option
+@allow_code_option
 @click.option(
     "--allow-remote",
     is_flag=True,
     help="Open URLs that the suite names. Use it only if you trust the suite.",
 )
-@click.option(
-    "--allow-outside",
-    is_flag=True,
-    help="Let the suite name files outside its folder. Use it only if you trust the suite.",
-)
+@allow_outside_option
 def validate(suite: str, **given: Any) -> None:
     """Check the suite file SUITE without running it."""
     installed = _registry()

@@ -182,7 +182,7 @@ class Aggregator(Contract):
     counts needs neither: declare a ``Ratio``. ``task_contribution`` may make something else of a
     task's sums first (pass^k). What is no function of sums (quantiles, lists, agreement) is
     ``compute``, instead or beside. Two of its keys are read by console and pages: ``warnings``, and
-    ``statements``, sentences that stand below the headline.
+    ``statements``, sentences that are printed below the headline.
 
     Attributes:
         figures: What its figures mean; one that is not declared has no direction and no interval.

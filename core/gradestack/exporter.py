@@ -79,7 +79,7 @@ class ExportSummary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ProgramFigure(msgspec.Struct, frozen=True, kw_only=True):
-    """One figure of an original program, to stand beside ours on a page."""
+    """One figure of an original program, which a page shows beside ours."""
 
     label: str
     """What the program calls it."""

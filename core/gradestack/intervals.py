@@ -43,7 +43,7 @@ _EXPANSION = (
 
 
 class Interval(TypedDict, total=False):
-    """An interval as it stands beside its figure in summary.json.
+    """An interval of a figure, in the form of summary.json.
 
     Or only ``reason``, why there is none.
     """
@@ -179,8 +179,8 @@ def interval(
 ) -> Interval:
     """Compute the interval of a figure, for ``summary.json``; or the reason why there is none.
 
-    The forms and formulas stand in docs/figures.md: "logit_t" and "wilson" of shares,
-    "skewed_t" (Hall's) of amounts, else "t".
+    The forms and formulas are in docs/figures.md: "logit_t" and "wilson" of shares, "skewed_t"
+    (Hall's) of amounts, else "t".
 
     Args:
         of: The figure.

@@ -271,8 +271,8 @@ def is_amount(number: float) -> bool:
 def impossible_amounts(recorded: Any) -> int:
     """Count the numbers of recorded costs, times and counts that cannot be any.
 
-    They are infinite, or below 0; NaN says that nothing is known, as None
-    does. Lists and objects are looked through.
+    Amounts are unusable if they are infinite or below 0. NaN means "not recorded", as None does.
+    Lists and objects are looked through.
     """
     count, waiting = 0, [recorded]
     while waiting:

@@ -302,9 +302,9 @@ def grade_files(
 
     ``paths`` are files or directories, all of one format: ``reader``, by default recognised.
     ``graders`` are names of installed ones or ``FILE.py:NAME``; by default those of ``stack``, and
-    that is by default the format's own. ``columns`` says which column or path each field stands in,
-    and selects the reader ``records``. ``{"id": PLACE}`` alone is for any reader. ``ids`` is the
-    field or path of the task id, or ``input`` for ids made of the first question and the tools.
+    that is by default the format's own. ``columns`` maps each field to its column or path, and
+    selects the reader ``records``. ``{"id": PLACE}`` alone is for any reader. ``ids`` is the field
+    or path of the task id, or ``input`` for ids made of the first question and the tools.
     ``records`` is the path to the list of records in one JSON document. ``dataset`` is a file with
     expectations, joined by id; ``profile`` is ``documented`` (default) or ``upstream``. All other
     options are those of ``run``.
@@ -472,9 +472,9 @@ def grade(
             read as the reader ``records`` reads a table.
         graders: Names, objects, classes without options, functions of a sample, or
             ``FILE.py:NAME``; in a list, the key of each is its name. The first is the main one,
-            whose grade stands as the row's own. Default: those that a file of these samples would
-            have; where none of the first 1,000 expects anything, those of the stack ``trajectory``,
-            which need no reference.
+            whose grade is the row's own. Default: those that a file of these samples would have;
+            where none of the first 1,000 expects anything, those of the stack ``trajectory``, which
+            need no reference.
         columns: Field -> column or path, of a data frame or of mappings of any form; without it,
             columns of a data frame that are named like fields are taken.
         name: Name of the run.

@@ -76,8 +76,7 @@ def compare(
         report_url: Address at which ``comparison.html`` will stand; ``comparison.md`` links to it.
         previous: Compare a run with the one before of the same suite beside it whose gates passed;
             of a folder of runs the newest.
-        allow_code: Whether Python files that aggregators of the runs stand in may be imported
-            again.
+        allow_code: Whether Python files with aggregators of the runs may be imported again.
         registry: Plugins to use; default: all installed ones.
 
     Raises:

@@ -106,7 +106,7 @@ class RecordReader(Reader):
         keys: Keys every record has. A file is recognised by them, and a record without one of them
             is bad.
         sniffed: How many records at the beginning of a file are looked at to recognise it.
-        behind_others: How sure a record can make it at most that stands behind an object of another
+        behind_others: The highest confidence from a record that comes after an object of another
             format.
     """
 

@@ -374,7 +374,7 @@ class BaselineGate(_Rule, msgspec.Struct, frozen=True, kw_only=True):
         if (self.not_worse_than or 0) < 0 or (self.max_flips or 0) < 0:
             raise ValueError("not_worse_than and max_flips must not be negative")
         if self.figure is not None and (self.metric_key is not None or self.metric != "avg_score"):
-            raise ValueError("figure stands in place of metric_key and metric")
+            raise ValueError("figure replaces metric_key and metric")
 
     @property
     def compares_values(self) -> bool:

@@ -140,7 +140,7 @@ class _Compiler:
         if name in _NAMES:
             return operator.attrgetter(name)
         near = suggest(name, [*Fields._fields, *_WORDS])
-        known = f"fields are {', '.join(_NAMES)} and facet.NAME; texts stand in quotes"
+        known = f"fields are {', '.join(_NAMES)} and facet.NAME; put texts in quotes"
         raise self._refusal(f"no field is called {name!r}{near}; {known}")
 
     def _compile_comparison(self, node: ast.Compare) -> Value:

@@ -288,7 +288,7 @@ def _unread(walk: Walk, row: int, problem: str | None) -> Iterator[Element]:
     """
     line, key = walk.line, None
     yield Element(row, line, problem=problem, fatal=True)
-    problem = f"not read: it stands behind what is broken in line {line}"
+    problem = f"not read: it follows what is broken in line {line}"
     while not walk.is_cut_off:
         while (opening := _opening.search(walk.text, walk.at)) is not None:
             walk.at = opening.end()

@@ -188,7 +188,7 @@ def is_failed(state: str | None, score: float | None, *, passed: bool | None) ->
 
 
 def set_aside(presets: Collection[str], outcome: str | None) -> set[str]:
-    """Return graders whose reasons stand behind those of others.
+    """Return graders whose reasons come after those of others.
 
     Where several graders declare a preset, these are all of them but the outcome grader.
     """
@@ -211,9 +211,9 @@ def find_causes(
 ) -> Causes:
     """Return the causes of failed samples; each sample is counted under its main reason.
 
-    Reasons of graders that are only compared (``aside``) stand behind others, and those that name
-    no tool behind those that do. Of the rest it is that with the most frequent cause, then tool,
-    then argument. Samples without a reason are counted under ``NO_REASON``.
+    Reasons of graders that are only compared (``aside``) come last. Reasons that name a tool come
+    before others. Of the rest it is that with the most frequent cause, then tool, then argument.
+    Samples without a reason are counted under ``NO_REASON``.
 
     Args:
         kinds: All kinds of reasons.

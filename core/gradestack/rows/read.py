@@ -20,7 +20,7 @@ from gradestack.table import Columns, Table, Wanted
 
 
 class GradeRow(TypedDict):
-    """A grade as it stands in a row, and as ``gradestack.grade_to_json`` returns it."""
+    """A grade in the form of a row, as ``gradestack.grade_to_json`` returns it."""
 
     state: str
     score: float
@@ -88,7 +88,7 @@ def check_count(path: Path, rows: int, summary: Mapping[str, Any]) -> None:
 
 
 class _Grade(Grade, frozen=True, kw_only=True, gc=False):
-    """A grade as it stands in a row, where 0.0 is the score of what is not graded."""
+    """A grade in the form of a row, where 0.0 is the score of what is not graded."""
 
     outcome: Outcome = field(name="state")
 

@@ -331,7 +331,7 @@ def _grade(grade: Grade, values: list[Any], rule: Success | None = None) -> Any:
 
 
 def grade_to_json(grade: Grade) -> GradeRow:
-    """Return a grade as it stands in a row.
+    """Return a grade in the form of a row.
 
     ``score`` is 0.0 for an ungraded one, as letta-evals writes it; read ``state``. Failures carry
     ``metadata.error`` and ``metadata.error_type``.

@@ -321,6 +321,6 @@ def repeated_keys(beginning: Beginning) -> Iterator[str]:
             for key in counts:
                 if counts[key] > 1:
                     where = "" if beginning.is_list else f":{element.line}"
-                    what = f"the key {key[:_CHARACTERS]!r} stands twice in one object"
+                    what = f"the key {key[:_CHARACTERS]!r} occurs twice in one object"
                     yield f"{where}: {what}; the last one counts"
                     return

@@ -121,7 +121,7 @@ def load_file(path: Path) -> ModuleType:
 
     It runs again only where code it consists of has changed.
 
-    While it runs its folder stands on ``sys.path``, as a script's does.
+    While it runs its folder is on ``sys.path``, as a script's is.
     """
     shown, path = path, path.resolve()
     modules = _code_of(path)

@@ -333,7 +333,7 @@ class Resolver:
         """Refuse the option ``profile`` of components, and name its replacement."""
         program = "`profile: upstream` runs the original program of the format"
         component = "a component computes what the family's document defines"
-        why = f"stands at the top of a suite: {program}; {component}"
+        why = f"belongs at the top of a suite: {program}; {component}"
         self.add_problem((*location, "profile"), why)
 
 

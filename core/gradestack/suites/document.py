@@ -67,7 +67,7 @@ class _Survey(msgspec.Struct):
         """Count the nodes at and below one; an alias counts as the nodes it stands for."""
         size = self._sizes.get(id(node))
         if size == 0:
-            raise _mistake("an alias stands inside of what it stands for", node)
+            raise _mistake("an alias is inside of what it stands for", node)
         if size is not None:  # an alias, whose lines are known under its anchor
             return size
         self._sizes[id(node)] = 0
@@ -78,7 +78,7 @@ class _Survey(msgspec.Struct):
                 if isinstance(key.value, str):  # else it is refused when its mapping is made
                     at = (*location, key.value)
                     if at in self.lines and self.repeated_key is None:
-                        what = f"stands on line {self.lines[at]} already; write it once"
+                        what = f"is on line {self.lines[at]} already; write it once"
                         self.repeated_key = _mistake(f"{show_location(at)} {what}", key)
                     self.lines[at] = key.start_mark.line + 1
                     size += self.size(value, at)
@@ -103,7 +103,7 @@ def _parsed(text: str) -> tuple[Any, _Survey]:
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position)
         mark = yaml.Mark("", error.position, line, 0, None, 0)
-        what = f"the character {chr(error.character)!r} may not stand in it"
+        what = f"the character {chr(error.character)!r} is not allowed in it"
         raise yaml.MarkedYAMLError(problem=what, problem_mark=mark) from error
     except (ValueError, OverflowError) as error:  # digits that are no character, or no version
         raise yaml.MarkedYAMLError(problem=str(error), problem_mark=loader.get_mark()) from error

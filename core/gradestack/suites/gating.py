@@ -268,7 +268,7 @@ class GateReader:
             if spec.over is not None and is_of_runs:
                 condition.setdefault("over", spec.over)
             if "per" in written:
-                why = "stands beside `conditions`, for the gate as a whole"
+                why = "belongs beside `conditions`, for the gate as a whole"
                 self.resolver.add_problem((*at, "per"), why)
             parts.append(self.read(condition, at, _CONDITIONS, "simple"))
         if None in parts:

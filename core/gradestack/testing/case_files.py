@@ -57,8 +57,8 @@ def cases(folder: str | Path) -> list[Case]:
     - ``bad_records``: how many records no sample could be made of, or a list: their ``reason``,
       ``line``, ``file``.
 
-    With ``graders`` or a stack in the place of ``grader``, ``grades`` and ``figures`` stand below
-    the graders' keys.
+    With ``graders`` or a stack in the place of ``grader``, ``grades`` and ``figures`` are below the
+    graders' keys.
 
     Raises:
         ConfigError: A file holds something else, or a case that expects nothing.
@@ -112,7 +112,7 @@ def _flaw_of(data: Mapping[str, Any]) -> str:
     has_lists = isinstance(data.get("grades"), list)
     has_lists |= isinstance(data.get("figures"), list)
     if "grader" not in data and has_lists:
-        return "without grader, what is expected stands below the graders' keys"
+        return "without grader, what is expected belongs below the graders' keys"
     return ""
 
 

@@ -149,10 +149,10 @@ class Adk(DocumentReader):
     ``final_session_state`` is the expected state, the last final response the expected text.
 
     A result (``eval_case_results``) has a sample per case and run: calls, results and answers of
-    each ``actual_invocation``, and as expected what stands in ``expected_invocation``.
+    each ``actual_invocation``, and the content of ``expected_invocation`` as expected.
     ``overall_eval_metric_results`` are recorded scores, ``final_eval_status`` is recorded as
-    ``passed`` unless the case was not evaluated. The id is ``eval_id``. The file may be the
-    text of that JSON, as ADK writes it.
+    ``passed`` unless the case was not evaluated. The id is ``eval_id``. The file may be the text of
+    that JSON, as ADK writes it.
 
     The legacy list ``[{query, expected_tool_use, reference}]`` is one conversation, as ADK reads
     it, of the name of its file; ``[{name, data: [turns]}]`` is a case per entry.

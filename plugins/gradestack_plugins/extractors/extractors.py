@@ -191,7 +191,7 @@ class AfterMarker(Extractor):
 
     def __attrs_post_init__(self) -> None:
         if not self.marker:
-            raise ValueError("marker is empty: name the text that stands before the answer")
+            raise ValueError("marker is empty: name the text before the answer")
 
     @override
     def extract(self, sample: Sample) -> str:

@@ -293,7 +293,7 @@ class PartlyJudged(Judged):
     """Which model is asked, as `judge` of a rubric."""
 
     def request(self, system: str, data: Mapping[str, JSON], schema: Mapping[str, JSON]) -> Request:
-        """Return a request about data, which stand between their marks.
+        """Return a request about data, which it puts between marks.
 
         ``system`` has ``{nonce}`` for these.
         """

@@ -476,7 +476,7 @@ class LettaJudge(LabelledJudge):
         model: Which model is asked.
         temperature: Sent with it; 0.0 as 1.0 to o1, o3 and gpt-5, which refuse it.
         rubric_vars: Names of variables in the rubric.
-        system_prompt: Stands before the words that say what form the reply has.
+        system_prompt: Comes before the text that describes the form of the reply.
         base_url: Counts as far as the command line confirms it.
         provider: As ``max_retries`` and ``timeout``, of letta-evals alone: `gradestack judge` has
             options for these.

@@ -59,12 +59,12 @@ class OrchestrationBench(PartlyJudged):
     any. Undecodable arguments are one wrong value. Trial: mean over the steps, name and key rounded
     to 4 digits.
 
-    Values only a judge could tell equal count as not matching, and ``value_upper_bound`` has the
-    best a judge could give. With ``judgements`` the model ``judge`` is asked about them, a request
-    for each step, in words of our own. It sees the gold turns before the step, the tools, and what
-    is left over on both sides. A reply counts whole, in one fence or none, if it has every argument
-    and adds up. What has no verdict stays undecided, with a reason: ``not_judged`` or another code
-    of ``judged``.
+    Values that only a judge could call equal count as different. ``value_upper_bound`` is the best
+    result that a judge could give. With ``judgements`` the model ``judge`` is asked about them, a
+    request for each step, in words of our own. It sees the gold turns before the step, the tools,
+    and what is left over on both sides. A reply counts whole, in one fence or none, if it has every
+    argument and adds up. What has no verdict stays undecided, with a reason: ``not_judged`` or
+    another code of ``judged``.
 
     plan = sum of step scores / gold plans; a plan that is absent or cannot be read is one zero. Per
     graph similarity = 1 - distance / (nodes + edges of both), step score = 0.5 structural + 0.5

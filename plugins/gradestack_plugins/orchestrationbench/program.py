@@ -34,7 +34,7 @@ WHY = {
 class OrchestrationBenchProgram(Program):
     """The result file of OrchestrationBench's evaluator, with its entries sorted by path.
 
-    Agent cards, weights, the judge's section and verdicts are those the reader is given.
+    It uses the reader's agent cards, weights, judge section and verdicts.
     """
 
     reader = FAMILY

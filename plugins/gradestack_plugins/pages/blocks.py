@@ -167,7 +167,7 @@ class Figure(msgspec.Struct, frozen=True):
 def figure_of(
     label: str, metrics: Mapping[str, Any], key: str, note: str = "", unit: str = ""
 ) -> Figure:
-    """Return a figure of an aggregator's metrics with the interval that stands beside it as
+    """Return a figure of an aggregator's metrics with its interval, which is recorded as
     ``KEY_interval``.
 
     Args:
@@ -209,7 +209,7 @@ class Interval(msgspec.Struct, frozen=True):
 class Matrix(msgspec.Struct, frozen=True):
     """Numbers in rows and columns, shaded by size.
 
-    A confusion matrix, or agreement of each with each.
+    A confusion matrix, or the agreement of each pair.
     """
 
     rows: Sequence[str]
@@ -316,7 +316,7 @@ class Answered(msgspec.Struct, frozen=True):
 
 
 class Head(msgspec.Struct, frozen=True):
-    """The head of a page: what was graded, what came of it, and of how much.
+    """The head of a page: the name of what was graded, the result, and how many runs it is from.
 
     A panel of the place ``lead`` may begin with one; its sentence replaces the page's own.
     """

@@ -209,7 +209,7 @@ def own_style(templates: Path | None) -> str:
         raise ValueError(f"{file} is a link that leads out of its folder")
     text = read_text(file)
     if "<" in text:
-        raise ValueError(f"{file} must hold no <: it stands inside a page")
+        raise ValueError(f"{file} must hold no <: it is part of a page")
     return text
 
 

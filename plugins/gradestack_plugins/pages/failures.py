@@ -90,7 +90,7 @@ def failures_of(index: RowIndex, aside: Collection[str] = (), passed_word: str =
 
     Args:
         index: The samples.
-        aside: Keys of graders whose reasons stand behind those of others.
+        aside: Keys of graders whose reasons come after those of others.
         passed_word: The word for samples that are a success.
     """
     kinds = list(index.reasons.kinds)

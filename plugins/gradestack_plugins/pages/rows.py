@@ -20,7 +20,7 @@ def rows_at(report: Report, positions: Iterable[int]) -> Iterator[Row]:
 
 
 def pieces_of(report: Report, start: int, stop: int) -> Iterator[bytes]:
-    """Yield the rows from position ``start`` to before ``stop`` as they stand in results.jsonl, a
+    """Yield the rows from position ``start`` to before ``stop``, as in results.jsonl, a
     line each.
 
     A row may be longer than what memory should hold: pieces end anywhere. No end of a line comes

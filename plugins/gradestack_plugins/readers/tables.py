@@ -127,7 +127,7 @@ def checked_columns(columns: Iterable[Any], where: str) -> list[str]:
     repeated = [name for name, times in Counter(names).items() if times > 1 and name]
     if repeated:
         numbers = [str(number) for number, name in enumerate(names, 1) if name == repeated[0]]
-        what = f"the column {repeated[0]!r} stands twice (as number {' and '.join(numbers)})"
+        what = f"the column {repeated[0]!r} occurs twice (as number {' and '.join(numbers)})"
         raise DataError(f"{where}: {what}; rename or remove one")
     return names
 

@@ -133,11 +133,10 @@ class Records(StepReader):
     """Reads CSV, Parquet, JSON Lines, a JSON list or one JSON document, whatever its columns are
     called.
 
-    ``columns`` says for each field of a sample the column it stands in, or a path such as
-    ``$.log.messages``. Without it columns are recognised by usual names (``own_data@1``); with
-    ``guess`` as well. JSON in a cell is decoded. An empty cell is not recorded; of calls it says
-    that there are none. Columns that are not used are counted. A record without an id has one made
-    up.
+    ``columns`` maps each field of a sample to its column, or to a path such as ``$.log.messages``.
+    Without it columns are recognised by usual names (``own_data@1``); with ``guess`` as well. JSON
+    in a cell is decoded. An empty cell is not recorded; of calls it says that there are none.
+    Columns that are not used are counted. A record without an id has one made up.
 
     Rows that Langfuse or Phoenix exported are grouped: those of one trace are one run. With
     ``columns``, or without ``merge``, each of their model calls is a record by itself.

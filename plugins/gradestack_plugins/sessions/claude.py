@@ -106,7 +106,7 @@ class Copies(msgspec.Struct, frozen=True):
     """Session files that repeat the history of others.
 
     Attributes:
-        contained: File whose messages all stand in another one -> that other one.
+        contained: File whose messages are all in another file -> that other file.
         counted: File -> ids of answers whose usage is counted in an earlier file.
     """
 
@@ -124,8 +124,8 @@ class ClaudeCode(RunReader):
     and among the children of its run. Lines that the program wrote by itself (summaries, meta
     lines, errors of the API) are left out. The ``result`` lines of stream-json give cost and time.
     A document of a session in the web lists its lines under ``loglines``.
-    A session resumed in a new file may stand there with its history. The file whose messages all
-    stand in the other is then left out, and an answer's usage counts once.
+    A new file of a resumed session may repeat its history. A file whose messages are all in the new
+    one is then left out, and an answer's usage counts once.
     """
 
     example_file = "~/.claude/projects/PROJECT/SESSION.jsonl"
@@ -176,7 +176,7 @@ class ClaudeCode(RunReader):
     def remarks(self, inputs: Inputs) -> Iterator[str]:
         """Yield the files that are left out, and why."""
         for name, other in self.index(inputs).contained.items():
-            yield f"{name}: left out: all its messages stand in {other}, too, which resumed it"
+            yield f"{name}: left out: all its messages are also in {other}, which resumed it"
 
     @override
     def files(self, inputs: Inputs, index: Copies) -> Iterator[RecordFile]:

@@ -208,10 +208,10 @@ class Stability(IntervalAggregator):
     Every metric is the arithmetic mean over the tasks processed, those with runs and a gold label.
     They are ``stability_at_k``, ``mean_consistency_at_k``, ``stable_and_correct_rate``,
     ``stable_but_wrong_rate``, ``mode_correct_rate``, ``mean_accuracy_across_runs``,
-    ``mean_entropy``, ``mean_normalized_entropy`` and ``mean_flip_rate``. Some stand again per gold
+    ``mean_entropy``, ``mean_normalized_entropy`` and ``mean_flip_rate``. Some are repeated per gold
     label, as ``..._gold_LABEL``. ``coverage = n_items_processed / n_items_total``, the tasks of the
-    dataset; those outside it are left out. An interval that leaves out one task at a time stands
-    beside each mean. Of several models ``models`` has the figures of each.
+    dataset; those outside it are left out. Each mean has an interval that leaves out one task at a
+    time. Of several models ``models`` has the figures of each.
 
     ``k`` is the number of runs of a task where all have as many; else ``warnings`` says them.
 

@@ -294,7 +294,7 @@ class Classification(IntervalAggregator):
     - ``macro_f1_no_X`` = mean of F1 over the labels outside ``exclude``, from the same matrix: a
       prediction of an excluded label stays a miss
 
-    N counts grades that have a score: missing, skipped and failed ones stand beside it.
+    N counts grades that have a score. Missing, skipped and failed grades are counted separately.
 
     The label set is, in this order: the option ``labels``; what the grades declare
     (``metadata.label_set.labels``); else every label seen, sorted. A prediction outside it, or

@@ -39,8 +39,8 @@ class Flakiness(IntervalAggregator):
       independent samples
 
     All null with one run a task. All but ``worth``, which grows with the number of tasks, have
-    intervals. Of several models ``models`` has these for each, and the tasks that every model
-    always or never passes stand under ``saturated``: they tell models apart no more.
+    intervals. With several models, ``models`` has these figures for each. ``saturated`` counts the
+    tasks that every model always or never passes: they cannot tell models apart.
     """
 
     figures = (

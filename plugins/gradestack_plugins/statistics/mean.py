@@ -49,8 +49,8 @@ class Mean(IntervalAggregator):
     that of ``gradestack.interval``, whose standard error leaves out one task at a time; for equally
     many runs a task that is ``stderr``.
 
-    Of several models ``models`` holds the same for each; what stands beside it is over all of them,
-    clustered by task.
+    Of several models ``models`` holds the same for each; the figures beside ``models`` are over all
+    of them, clustered by task.
 
     Source: cluster-robust standard error of a mean with the C / (C - 1) correction.
     """

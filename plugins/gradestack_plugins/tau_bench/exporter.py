@@ -24,8 +24,8 @@ class TauBenchExporter(Exporter):
 
     The first holds the records of the input with ``partial_score`` added, byte for byte as
     ``json.dump(records, indent=2)`` writes them. A record without a score (failed, or skipped by
-    ``no_expected: skip``) has null there. A record that is no result record stands unchanged; one
-    that could not be parsed is left out. The second holds the statistics block
+    ``no_expected: skip``) has null there. A record that is no result record is written unchanged;
+    one that could not be parsed is left out. The second holds the statistics block
     (``gradestack_plugins.tau_bench.program.statistics_block``).
     """
 

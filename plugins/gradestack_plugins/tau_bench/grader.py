@@ -76,8 +76,8 @@ class TauPartial(Grader):
 
     Each item of a grade is an expected call: ``id`` its index, ``gold`` its tool, ``label`` the
     same tool when it was called. ``parts.argument_similarity`` is there in that case only;
-    ``metadata.call`` is the index of the best call made or null. Its reasons stand in the item and,
-    with those of the others, in the grade.
+    ``metadata.call`` is the index of the best call made or null. The item has its own reasons, the
+    grade those of all items.
 
     Attributes:
         name_weight: Credit for calling the right tool.

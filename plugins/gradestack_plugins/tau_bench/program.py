@@ -289,8 +289,8 @@ class TauBenchProgram(Program):
     """``<input>_partial.json``, ``tau_statistics.txt`` and ``tau_metrics.json``.
 
     The first two are the partial scoring script's; the third holds its statistics, too, and the
-    figures that tau-bench's runner prints. A record that is no result stands unchanged in the first
-    and is in no figure; what is no JSON is left out.
+    figures that tau-bench's runner prints. A record that is no result is written unchanged into the
+    first and is in no figure; what is no JSON is left out.
     """
 
     reader = "tau_bench"

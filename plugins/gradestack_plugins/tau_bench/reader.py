@@ -123,10 +123,10 @@ class TauBench(RecordReader):
     no reference. ``calls`` are the tool calls of all messages with their results. In act/react runs
     they are the actions taken in the assistant's texts (``respond`` is speech, not a call).
     ``input`` is the task's instruction, ``text`` the last thing the agent said. A record whose
-    ``info`` holds an ``error`` becomes a failed sample. ``recorded`` holds ``reward`` as it stands
-    in the file and, where given, ``r_actions``, ``r_outputs``, ``outputs`` and ``judged`` (false
-    when ``reward_info`` is null: the conversation reached its step limit). The file is read range
-    by range and never held in memory.
+    ``info`` holds an ``error`` becomes a failed sample. ``recorded`` holds the file's ``reward``
+    and, where given, ``r_actions``, ``r_outputs``, ``outputs`` and ``judged`` (false when
+    ``reward_info`` is null: the conversation reached its step limit). The file is read range by
+    range and never held in memory.
 
     Attributes:
         model: Model name given to all samples. When several files are read and it is unset, each

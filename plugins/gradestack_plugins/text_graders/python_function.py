@@ -81,7 +81,7 @@ class PythonFunction(Function):
     need not carry a decorator.
 
     The code is imported when the suite is loaded, with all that it may do. So it is refused unless
-    ``--allow-code`` stands on the command line.
+    the command line has ``--allow-code``.
     """
 
     name: str

@@ -190,7 +190,7 @@ class JsonEqual(TextGrader):
     JSON is a broken dataset row: a failed grade. A sample without reference is skipped.
 
     Attributes:
-        allow_fence: Accept a submission whose JSON stands in a Markdown code block; the first one
+        allow_fence: Accept a submission whose JSON is in a Markdown code block; the first one
             counts.
     """
 

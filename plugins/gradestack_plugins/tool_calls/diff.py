@@ -150,7 +150,7 @@ class ToolTerms:
             raise ValueError(f"{problem}; arguments: ignore says that, or leave it out")
         for key in map(_dotted, self.keys or ()):
             if any(fnmatchcase(key, _dotted(pattern)) for pattern in self.ignore):
-                problem = f"{key} stands both in keys and in ignore"
+                problem = f"{key} is both in keys and in ignore"
                 raise ValueError(f"{problem}; leave it out of one of them")
 
 

@@ -76,7 +76,7 @@ class When2Call(PartlyJudged):
     Behaviours are ``direct``, ``tool_call``, ``request_for_info`` and ``cannot_answer``. Labels are
     compared as recorded, without any normalisation but ``aliases``. A prediction that is none of
     the four is *invalid*, a class of its own that is wrong everywhere. A dataset row without a
-    prediction is *missing* and stands outside N. The aggregators make of the labels, over the N
+    prediction is *missing* and not counted in N. The aggregators make of the labels, over the N
     rows that are graded:
 
     - accuracy = #(predicted = gold) / N; per class P, R, F1; macro_f1 = (sum of the four F1) / 4;
@@ -281,11 +281,11 @@ class Hallucination(IntervalAggregator):
     - ``parameter_hallucination_rate`` = #(gold request_for_info, predicted tool_call) / #(gold
       request_for_info)
 
-    Whether there were no tools comes from the grade (``counts.no_tools``); graded rows with gold
-    ``cannot_answer`` of which that is unknown stand outside the first rate and are counted in
+    Whether there were no tools comes from the grade (``counts.no_tools``). Graded rows with gold
+    ``cannot_answer`` of which that is unknown are left out of the first rate and counted in
     ``n_tools_unknown``. Labelled items of a grade are prediction sets of their own when it declares
     them so, as for the classification aggregator. Of several models ``models`` has the rates of
-    each; what stands beside it is over all of them, clustered by task.
+    each; the figures beside ``models`` are over all of them, clustered by task.
     """
 
     figures = (
@@ -392,9 +392,9 @@ def metrics_block(classes: Mapping[str, Any], rates: Mapping[str, Any]) -> dict[
 class When2CallExporter(Exporter):
     """Writes ``{header: {method}, metrics, ..., gradestack}``.
 
-    For log-probability scoring ``metrics`` is keyed by the variants. The method's own counters
-    stand where the evaluation suite has them. The last key holds what it does not have:
-    ``n_relabelled``, ``n_relabel_differs``, ``n_predictions_not_in_dataset``.
+    For log-probability scoring ``metrics`` is keyed by the variants. The method's own counters are
+    where the evaluation suite has them. The last key holds what it does not have: ``n_relabelled``,
+    ``n_relabel_differs``, ``n_predictions_not_in_dataset``.
     """
 
     reader = "when2call"

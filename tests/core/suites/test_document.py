@@ -105,7 +105,7 @@ def test_a_key_given_twice_is_refused():
     """YAML would keep the last one silently."""
     with pytest.raises(ConfigError) as caught:
         parse_yaml("a: 1\nb: {c: 1, c: 2}\na: 2\n", "s.yaml")
-    message = "s.yaml:2: not valid YAML: b.c stands on line 2 already; write it once"
+    message = "s.yaml:2: not valid YAML: b.c is on line 2 already; write it once"
     assert str(caught.value) == message
 
 

@@ -104,10 +104,10 @@ def test_a_key_that_stands_twice_is_said_once(file, tmp_path, layout):
         record = GOOD.strip()[:-1] + b', "id": "b"}'
     path = file(start + between.join([record] * 3) + (b"]" if start else b""))
     report = gradestack.grade_files(path, output=tmp_path / "out")
-    warnings = [warning for warning in report.summary["warnings"] if "stands twice" in warning]
+    warnings = [warning for warning in report.summary["warnings"] if "occurs twice" in warning]
     key, position = ("role", "") if start else ("id", ":1")
     assert warnings == [
-        f"x.jsonl{position}: the key '{key}' stands twice in one object; the last one counts"
+        f"x.jsonl{position}: the key '{key}' occurs twice in one object; the last one counts"
     ]
 
 

@@ -62,7 +62,7 @@ def test_mappings_are_read_by_their_columns():
 @pytest.mark.parametrize(
     ("frame", "columns", "error", "message"),
     [
-        (Frame(["a", "a"], []), None, DataError, "the data frame: the column 'a' stands twice"),
+        (Frame(["a", "a"], []), None, DataError, "the data frame: the column 'a' occurs twice"),
         (Frame([], []), None, DataError, "the data frame: there are no columns"),
         (
             Frame(["a"], [(1,)]),

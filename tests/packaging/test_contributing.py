@@ -114,3 +114,11 @@ def test_targets_that_name_slow_folders_select_their_tests():
     ]
     assert of_slow_tests
     assert [command for command in of_slow_tests if " -m " not in command] == []
+
+
+def test_the_newest_section_of_the_changelog_is_short():
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    newest = re.split(r"^(?=## \[)", text, flags=re.MULTILINE)[1]
+    assert len(newest.splitlines()) <= 60
+    assert "\n### Removed\n" in newest
+    assert "\n| old name | new name |\n" in newest

@@ -21,7 +21,7 @@ PAGES = sorted(
     [ROOT / "README.md", ROOT / "SECURITY.md", *DOCS.glob("*.md"), *DOCS.glob("tutorials/*.md")]
 )
 OPTIONS_OF_OTHERS = {"--memory-limit": "dask worker", "--no-build-isolation": "pip"}
-OTHER_PROGRAMS = re.compile(r"(?:claude|gemini|goose|pip|python) ")
+OTHER_PROGRAMS = re.compile(r"(?:claude|copilot|cursor-agent|gemini|goose|pip|python) ")
 FILE_ENDINGS = {"html", "json", "md"}
 """What follows ``report.`` in names of files."""
 

@@ -185,9 +185,9 @@ def _read_model_calls(
     has_replies = any(model_call.replies for model_call in model_calls)
     keys: list[str] = []
     for model_call, agent in zip(model_calls, agents, strict=True):
-        asked_keys = [message_key(message) for message in model_call.history]
+        request_keys = [message_key(message) for message in model_call.history]
         entries: list[Any] = []
-        for message in add_request(keys, model_call.history, asked_keys):
+        for message in add_request(keys, model_call.history, request_keys):
             is_echo = has_replies and as_map(message).get("role") == "assistant"
             entries += [] if is_echo else [message]
         for message in model_call.replies:

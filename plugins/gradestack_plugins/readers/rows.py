@@ -34,9 +34,9 @@ class Row(msgspec.Struct, kw_only=True):
             which rows continue others.
         own: The id of the row, by which others name it as their parent.
         group: The id that several traces share.
-        asked: The messages of the request, in any form; ``runs_of_rows`` reads them.
-        answer: The messages and items of the answer, in the forms of the APIs.
-        asked_keys: The keys by which the messages of the request are equal; so for the answer.
+        request: The messages of the request, in any form; ``runs_of_rows`` reads them.
+        response: The messages and items of the answer, in the forms of the APIs.
+        request_keys: The keys by which the messages of the request are equal; so for the answer.
         name: The name of a tool.
         text: The answer of a root.
         task: The id of a root's task; "" where that is the trace.
@@ -48,10 +48,10 @@ class Row(msgspec.Struct, kw_only=True):
     parent: str = ""
     group: str = ""
     started: str = ""
-    asked: list[Any] = []
-    answer: list[Any] = []
-    asked_keys: list[str] = []
-    answer_keys: list[str] = []
+    request: list[Any] = []
+    response: list[Any] = []
+    request_keys: list[str] = []
+    response_keys: list[str] = []
     model: str | None = None
     usage: Usage | None = None
     tools: list[Any] | None = None
@@ -80,13 +80,13 @@ def runs_of_rows(rows: Iterable[Row], stem: str) -> Iterator[Run]:
     open_ends: dict[str, str] = {}
     messages = _Messages()
     for row in _latest_rows(rows):
-        row.asked, row.asked_keys = messages.read(row.asked)
-        row.answer_keys = [message_key(entry) for entry in row.answer]
+        row.request, row.request_keys = messages.read(row.request)
+        row.response_keys = [message_key(entry) for entry in row.response]
         trace = row.trace
         if not trace:
-            trace = _continued_trace(row.asked_keys, open_ends) or f"{stem}:{len(made_ids)}"
+            trace = _continued_trace(row.request_keys, open_ends) or f"{stem}:{len(made_ids)}"
             made_ids.add(trace)
-            open_ends["".join([*row.asked_keys, *row.answer_keys])] = trace
+            open_ends["".join([*row.request_keys, *row.response_keys])] = trace
         traces.setdefault(trace, []).append(row)
     for trace, own_rows in traces.items():
         for run in _runs_of_trace(trace, own_rows):
@@ -261,7 +261,7 @@ def _add_root(run: Run, root: Row) -> None:
     run.id = root.task or run.id
     run.expected = Expectation(text=root.expected)
     if not any(word(entry, "role") == "user" for entry in run.entries):
-        run.entries[:0] = root.asked
+        run.entries[:0] = root.request
     if root.text is not None and not any(map(_is_answer, run.entries[-1:])):
         run.entries.append({"role": "assistant", "content": root.text})
     if root.error is not None:
@@ -279,9 +279,9 @@ def _conversation(models: list[Row]) -> list[Any]:
     entries: list[Any] = []
     keys: list[str] = []
     for row in models:
-        entries += add_request(keys, row.asked, row.asked_keys)
-        entries += row.answer
-        keys += row.answer_keys
+        entries += add_request(keys, row.request, row.request_keys)
+        entries += row.response
+        keys += row.response_keys
     return entries
 
 

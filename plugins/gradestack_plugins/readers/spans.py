@@ -94,7 +94,7 @@ def read_row(
         _add_answer(row, span)
     elif row.kind == "root":
         row.task = _id_text(span.task)
-        row.asked, row.text = _question(span.input), _root_text(span.output)
+        row.request, row.text = _question(span.input), _root_text(span.output)
         row.expected, row.recorded = _root_text(span.expected), scores_by_name(span.scores)
     else:
         row.name = span.name or ""
@@ -132,11 +132,11 @@ def _sortable(moment: Any) -> str:
 def _add_answer(row: Row, span: Span) -> None:
     """Add the request and the answer of a model, its model, usage and tools."""
     request, response = decoded(span.input), decoded(span.output)
-    row.asked = asked_in(request)
-    row.answer = answers_in(response)
+    row.request = asked_in(request)
+    row.response = answers_in(response)
     row.model = span.model or model_in(response, request)
     row.tools = span.tools
-    used = usage_of(span.usage or usage_in(response, *row.answer))
+    used = usage_of(span.usage or usage_in(response, *row.response))
     if used is None:
         counts = ("prompt_tokens", "completion_tokens")
         used = usage_of({name: getattr(span, name) for name in counts})

@@ -10,8 +10,9 @@ import msgspec
 from typing_extensions import override
 
 from gradestack import Input, Usage
-from gradestack.jsonio import as_list, as_map
+from gradestack.jsonio import as_map
 from gradestack_plugins.readers.chat import word
+from gradestack_plugins.readers.chat.libraries import call_block, result_message, text_block
 from gradestack_plugins.readers.chat.usage import added, usage_of
 from gradestack_plugins.readers.declared import Flag, Object, Text, convert_record
 from gradestack_plugins.readers.runs import Record, Run, RunReader
@@ -35,7 +36,6 @@ class _Data(msgspec.Struct, rename="camel"):
     reasoning_text: Text = None
     model: Text = None
     tool_call_id: Text = None
-    parent_tool_call_id: Text = None
     success: Flag = None
     result: Any = None
     error: Any = None
@@ -60,7 +60,8 @@ class CopilotCli(RunReader):
         kind = word(record, "type")
         if not isinstance(as_map(record).get("data"), dict):
             return 0.0
-        if kind in _MESSAGES or (kind == "session.start" and "sessionId" in record["data"]):
+        is_start = kind == "session.start" and "sessionId" in record["data"]
+        if is_start or kind in _MESSAGES:
             return SURE
         return None if kind.partition(".")[0] in _OTHERS else 0.0
 
@@ -121,20 +122,18 @@ def _usage_of(metric: Any) -> Usage | None:
 
 def _answer(data: _Data) -> dict[str, Any]:
     """Return the answer that an event is, with its calls."""
-    calls = [
-        {"id": call.get("toolCallId"), "name": call.get("name"), "arguments": call.get("arguments")}
-        for call in data.tool_requests
-    ]
-    answer = {"role": "assistant", "content": data.content or None, "tool_calls": calls}
-    return {**answer, "model": data.model, "reasoning_content": data.reasoning_text}
+    blocks = [text_block(data.content)] if data.content else []
+    for call in data.tool_requests:
+        identifier, name = call.get("toolCallId"), call.get("name")
+        blocks.append(call_block(identifier, name, call.get("arguments")))
+    answer = {"role": "assistant", "content": blocks, "model": data.model}
+    return {**answer, "reasoning_content": data.reasoning_text}
 
 
 def _result(data: _Data) -> dict[str, Any]:
     """Return the result of a call, with its failure."""
-    message = {"role": "tool", "tool_call_id": data.tool_call_id}
     if data.success is False:
         error = as_map(data.error).get("message", data.error)
-        return {**message, "content": error, "status": "error"}
+        return result_message(data.tool_call_id, None, error, failed=True)
     content = as_map(data.result).get("content", data.result)
-    parts = as_list(content)
-    return {**message, "content": [*parts] if parts else content}
+    return result_message(data.tool_call_id, None, content)

@@ -12,6 +12,7 @@ from typing_extensions import override
 from gradestack import Input
 from gradestack.jsonio import as_list, as_map
 from gradestack_plugins.readers.chat import word
+from gradestack_plugins.readers.chat.libraries import call_block, result_message
 from gradestack_plugins.readers.runs import Record, Run, RunReader
 from gradestack_plugins.sessions.lines import SURE, add_facets, session_run
 
@@ -37,11 +38,14 @@ class Cursor(RunReader):
     @override
     def looks_like(cls, record: Any) -> float | None:
         line, kind = as_map(record), word(record, "type")
-        if line.keys() == _TRANSCRIPT and as_map(line["message"]).keys() == {"content"}:
+        message = as_map(line.get("message"))
+        if line.keys() == _TRANSCRIPT and message.keys() == {"content"}:
             return SURE
-        if kind == "tool_call" and "call_id" in line and isinstance(line.get("tool_call"), dict):
+        is_call = kind == "tool_call" and "call_id" in line
+        if is_call and isinstance(line.get("tool_call"), dict):
             return SURE
-        is_printed = kind in _PRINTED and "session_id" in line and "parent_tool_use_id" not in line
+        has_session = "session_id" in line and "parent_tool_use_id" not in line
+        is_printed = has_session and kind in _PRINTED
         return None if is_printed or kind == "turn_ended" else 0.0
 
     @override
@@ -94,13 +98,8 @@ def _call(line: Line) -> Iterator[Line]:
         name = word(about, "name") or key.removesuffix("ToolCall")
         if is_start:
             arguments = about.get("args", about.get("arguments"))
-            call = {"id": identifier, "name": name, "arguments": arguments}
-            yield {"role": "assistant", "content": None, "tool_calls": [call]}
+            yield {"role": "assistant", "content": [call_block(identifier, name, arguments)]}
         elif "result" in about:
             result = as_map(about["result"])
-            message = {"role": "tool", "tool_call_id": identifier, "name": name}
-            if "success" in result:
-                yield {**message, "content": result["success"]}
-            else:
-                problem = next(iter(result.values()), None)
-                yield {**message, "content": problem, "status": "error"}
+            content = next(iter(result.values()), None)
+            yield result_message(identifier, name, content, failed="success" not in result)

@@ -12,6 +12,7 @@ from typing_extensions import override
 from gradestack import Input, Usage
 from gradestack.jsonio import as_list, as_map, as_number
 from gradestack_plugins.readers.chat import word
+from gradestack_plugins.readers.chat.libraries import result_message
 from gradestack_plugins.readers.chat.usage import count_of
 from gradestack_plugins.readers.declared import Items, Object, Text, convert_record
 from gradestack_plugins.readers.runs import Record, Run, RunReader
@@ -132,28 +133,23 @@ def _entries_of(message: _Message) -> Iterator[Line]:
     calls = message.toolCalls
     thoughts = [word(thought, "description") for thought in message.thoughts or ()]
     tokens = message.tokens or {}
+    usage = {name: tokens[key] for key, name in _TOKENS.items() if key in tokens}
     yield {
         "role": "assistant",
         "content": content or None,
         "tool_calls": [_call(call.id, call.name, call.args) for call in calls],
         "reasoning_content": "\n".join(thoughts) or None,
         "model": message.model,
-        "usage": {name: tokens[key] for key, name in _TOKENS.items() if key in tokens} or None,
+        "usage": usage or None,
     }
     for call in calls:
         has_failed = call.status in {"error", "cancelled"}
         if has_failed or call.result is not None:
-            result = _result(call.id, _response(call), has_failed=has_failed)
-            yield {**result, "name": call.name}
+            yield result_message(call.id, call.name, _response(call), failed=has_failed)
 
 
 def _call(identifier: Any, name: Any, arguments: Any) -> Line:
     return {"id": identifier, "name": name, "arguments": arguments}
-
-
-def _result(identifier: Any, content: Any, *, has_failed: bool) -> Line:
-    result = {"role": "tool", "tool_call_id": identifier, "content": content}
-    return {**result, "status": "error"} if has_failed else result
 
 
 def _texts(content: Any) -> Any:
@@ -188,7 +184,8 @@ def _run_of_events(records: list[Record], stem: str) -> Run:
         elif kind == "tool_result":
             output = line.get("output") or as_map(line.get("error")).get("message")
             has_failed = line.get("status") == "error"
-            run.entries.append(_result(line.get("tool_id"), output, has_failed=has_failed))
+            identifier = line.get("tool_id")
+            run.entries.append(result_message(identifier, None, output, failed=has_failed))
         elif kind == "result":
             run.usage, run.error = _usage_of(line), line.get("error")
             run.ended = _ENDED.get(word(line, "status"))

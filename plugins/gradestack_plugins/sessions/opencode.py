@@ -12,6 +12,12 @@ from typing_extensions import override
 from gradestack import Input
 from gradestack.jsonio import as_list, as_map
 from gradestack_plugins.readers.chat import word
+from gradestack_plugins.readers.chat.libraries import (
+    call_block,
+    result_message,
+    text_block,
+    thought_block,
+)
 from gradestack_plugins.readers.declared import Object, Text, convert_record
 from gradestack_plugins.readers.runs import Record, Run, RunReader
 from gradestack_plugins.sessions.lines import (
@@ -106,11 +112,8 @@ def run_of_export(record: Record, stem: str) -> Run:
 
 
 def _question_part(part: Line) -> Line:
-    return _text(part.get("text")) if part.get("type") == "text" else part
-
-
-def _text(text: Any) -> Line:
-    return {"type": "text", "text": text}
+    is_text = part.get("type") == "text"
+    return text_block(part.get("text")) if is_text else part
 
 
 def _run_of_events(session: str, records: list[Record], stem: str) -> Run:
@@ -150,32 +153,28 @@ def _answers(parts: Iterable[Line], about_message: Line) -> Iterator[Line]:
             yield from results
             blocks, results = [], []
         elif part.type == "tool":
-            blocks.append(_call(part))
+            arguments = as_map(part.state).get("input")
+            blocks.append(call_block(part.call, part.tool, arguments))
             results += _results(part)
         elif part.type == "reasoning":
-            blocks.append({"type": "thinking", "thinking": part.text})
+            blocks.append(thought_block(part.text))
         elif part.type == "text":
-            blocks.append(_text(part.text))
+            blocks.append(text_block(part.text))
         elif part.type not in _SILENT:
             blocks.append(recorded)
-
-
-def _call(part: _Part) -> Line:
-    arguments = as_map(part.state).get("input")
-    return {"type": "tool_use", "id": part.call, "name": part.tool, "input": arguments}
 
 
 def _results(part: _Part) -> Iterator[Line]:
     """Yield the result of a tool's part; nothing where there is none yet."""
     state = part.state or {}
-    result = {"role": "tool", "tool_call_id": part.call, "name": part.tool}
-    if state.get("status") == "error":
-        yield {**result, "content": state.get("error"), "status": "error"}
-    elif state.get("status") == "completed":
+    status, output = state.get("status"), state.get("output")
+    if status == "error":
+        yield result_message(part.call, part.tool, state.get("error"), failed=True)
+    elif status == "completed":
         code = as_map(state.get("metadata")).get("exit")
-        output = state.get("output")
-        has_code = isinstance(code, int)
-        yield {**result, "content": {"output": output, "exit_code": code} if has_code else output}
+        if isinstance(code, int):
+            output = {"output": output, "exit_code": code}
+        yield result_message(part.call, part.tool, output)
 
 
 def _usage_of(counted: Line) -> Line:

@@ -304,7 +304,7 @@ class LiteLLM(RowReader):
             row.error = None
             return
         row.error = row.error or "the request failed"
-        row.answer, row.usage = [], None
+        row.response, row.usage = [], None
 
 
 @attrs.frozen(kw_only=True)
@@ -337,7 +337,7 @@ class LangSmith(RowReader):
         inputs = recorded.get("inputs")
         prompts = as_list(as_map(inputs).get("prompts"))
         if row.kind == "model" and prompts:
-            row.asked = _prompt_question(prompts, row.answer)
+            row.request = _prompt_question(prompts, row.response)
         elif row.kind == "tool":
             row.arguments = _tool_input(inputs)
             row.result, error = _tool_result(recorded.get("outputs"))

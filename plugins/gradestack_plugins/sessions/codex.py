@@ -227,8 +227,8 @@ def _with_exit_code(item: Line) -> Line:
 
 def _add_usage(run: Run, total: Any) -> None:
     tokens = dict(as_map(total))
-    run.usage = Usage(**{name: count_of(tokens.get(key)) for key, name in _TOKENS.items()})
-    run.agent_usage = tokens
+    counts = {name: count_of(tokens.get(key)) for key, name in _TOKENS.items()}
+    run.usage, run.agent_usage = Usage(**counts), tokens
 
 
 def _run_of_events(thread: str, records: list[Record], stem: str) -> Run:
@@ -250,7 +250,8 @@ def _run_of_events(thread: str, records: list[Record], stem: str) -> Run:
             _add_usage(run, line.get("usage"))
             run.ended, run.error = "completed", None
         elif kind in {"turn.failed", "error"}:
-            run.ended, run.error = "error", line.get("error") or line.get("message") or kind
+            run.ended = "error"
+            run.error = line.get("error") or line.get("message") or kind
     return run
 
 

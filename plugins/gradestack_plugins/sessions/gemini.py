@@ -198,7 +198,8 @@ def _add_message(entries: list[Line], line: Line) -> None:
     last = entries[-1] if entries else {}
     continues = last.get("role") == role and not last.get("tool_calls")
     texts = (last.get("content"), content)
-    if line.get("delta") is True and continues and all(isinstance(text, str) for text in texts):
+    are_texts = all(isinstance(text, str) for text in texts)
+    if continues and are_texts and line.get("delta") is True:
         last["content"] += content
     else:
         entries.append({"role": role, "content": content})

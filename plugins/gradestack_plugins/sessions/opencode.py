@@ -120,7 +120,8 @@ def _run_of_events(session: str, records: list[Record], stem: str) -> Run:
     """Return the run of the events that ``opencode run --format json`` prints."""
     run = session_run(records, session, stem)
     events = [record.value for record in records]
-    run.entries += _answers([dict(as_map(event.get("part"))) for event in events], {})
+    parts = [dict(as_map(event.get("part"))) for event in events]
+    run.entries += _answers(parts, {})
     for event in events:
         if word(event, "type") == "error":
             run.error = event.get("error")

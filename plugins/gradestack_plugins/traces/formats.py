@@ -45,8 +45,8 @@ class RowReader(RunReader):
     @override
     def looks_like(cls, record: Any) -> float | None:
         rows = cls.rows_in(record)
-        is_own = [cls.keys <= row.keys() and cls.is_row(row) for row in rows]
-        return _SURE if is_own and any(is_own) else 0.0
+        are_own = any(cls.keys <= row.keys() and cls.is_row(row) for row in rows)
+        return _SURE if are_own else 0.0
 
     @classmethod
     @override
@@ -236,9 +236,10 @@ class Braintrust(RowReader):
     @override
     def complete_row(self, row: Row, recorded: dict[str, Any]) -> None:
         if row.kind == "model":
-            metrics = as_map(recorded.get("metrics"))
-            names = _BRAINTRUST_TOKENS
-            row.usage = usage_of({names.get(key, key): value for key, value in metrics.items()})
+            usage: dict[str, Any] = {}
+            for key, value in as_map(recorded.get("metrics")).items():
+                usage[_BRAINTRUST_TOKENS.get(key, key)] = value
+            row.usage = usage_of(usage)
 
 
 @attrs.frozen(kw_only=True)
@@ -268,7 +269,8 @@ class Helicone(RowReader):
     @override
     def complete_row(self, row: Row, recorded: dict[str, Any]) -> None:
         status = recorded.get("response_status")
-        if isinstance(status, int) and (status >= _HTTP_ERROR or status < 0):
+        has_failed = isinstance(status, int) and not 0 <= status < _HTTP_ERROR
+        if has_failed:
             answered = as_map(decoded(recorded["response_body"]))
             row.error = answered.get("error") or f"the request ended with status {status}"
 
@@ -404,7 +406,8 @@ class BedrockLogs(RowReader):
 
     @override
     def complete_row(self, row: Row, recorded: dict[str, Any]) -> None:
-        row.tools = [_tool_spec(tool) for tool in row.tools or ()] or None
+        if row.tools:
+            row.tools = [_tool_spec(tool) for tool in row.tools]
 
 
 def _tool_spec(tool: Any) -> Any:

@@ -510,7 +510,7 @@ def explained(grade: Grade) -> Grade:
         )
     else:
         complete = replace(grade, items=returned)
-    flaw = _odd_member(complete)
+    flaw = _odd_list(complete)
     if flaw is not None:
         raise TypeError(flaw)
     return complete
@@ -604,7 +604,7 @@ def check_grade(grade: Any) -> str | None:
 
 
 def _odd_member(grade: Grade) -> str | None:
-    """Find what is wrong with the parts, counts or labels of a grade."""
+    """Find what is wrong with a grade's members beside its score and verdict."""
     for name, wanted in (("parts", "finite or None"), ("counts", "a finite number")):
         members: Any = getattr(grade, name)
         if type(members) is not dict and not isinstance(members, Mapping):  # which is slow
@@ -621,6 +621,11 @@ def _odd_member(grade: Grade) -> str | None:
         value: Any = getattr(grade, name)
         if value is not None and not isinstance(value, of_kind):
             return f"{name} must be {expected} or None, got {value!r:.80}"
+    return _odd_list(grade)
+
+
+def _odd_list(grade: Grade) -> str | None:
+    """Find what is wrong with the items or reasons of a grade."""
     for name, kind in (("items", Item), ("reasons", Reason)):
         listed: Any = getattr(grade, name)
         if name == "items" and callable(listed):

@@ -459,13 +459,18 @@ class Table:
         ids, models, runs = (self.keys[name] for name in ("id", "model", "run"))
         if len(ids.values) == len(self):
             return []
+        most_models, most_runs = len(models.values), len(runs.values)
+        columns = zip(ids.codes, models.codes, runs.codes, strict=True)
+        identities = [
+            (name * most_models + model) * most_runs + run for name, model, run in columns
+        ]
+        if len(set(identities)) == len(self):
+            return []
         unnamed = {code for code, run in enumerate(runs.values) if named and run is None}
         earlier, repeated = set[int](), list[int]()
-        columns = zip(ids.codes, models.codes, runs.codes, strict=True)
-        for row, (name, model, run) in enumerate(columns):
-            if self.is_missing[row] or run in unnamed:
+        for row, identity in enumerate(identities):
+            if self.is_missing[row] or runs.codes[row] in unnamed:
                 continue
-            identity = (name * len(models.values) + model) * len(runs.values) + run
             if identity in earlier:
                 repeated.append(row)
             earlier.add(identity)

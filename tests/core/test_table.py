@@ -99,7 +99,7 @@ def test_numbers_add_up_exactly(numbers, data):
     choices = data.draw(st.lists(st.integers(0, len(numbers) - 1), max_size=3 * len(numbers)))
     adding = ExactSums(numbers)
     sums = [adding.contributions[at] for at in choices]
-    (total,) = adding.add_by_cell([0] * len(sums), sums, 1)
+    (total,) = adding.add_by_cell([0] * len(sums), range(len(sums)), sums, 1)
     totals = adding.exact_totals(Counter(sums))
     assert adding.numbers_of("", [total]) == [len(choices)]
     for name in "abcd":

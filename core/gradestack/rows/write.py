@@ -246,7 +246,7 @@ def _recorded(sample: Sample, values: list[Any], encoder: RowEncoder) -> Any:
         "input": sample.input,
     }
     metadata = sample.recorded.get("metadata")
-    if isinstance(metadata, Mapping):
+    if metadata is not None and isinstance(metadata, Mapping):  # which is slow
         sample_fields["metadata"] = metadata
     calls = _calls(sample, values)
     return _Recorded(  # by position: with so many keywords, CPython builds a dict first

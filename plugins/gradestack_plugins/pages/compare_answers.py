@@ -8,11 +8,13 @@ from typing import Any
 from gradestack_plugins.pages.blocks import Answered, Link, Part, Text
 from gradestack_plugins.pages.compare_text import (
     BY_CHANCE,
+    cause_text,
     is_certain,
     p_text,
     passed_text,
     points_text,
     question_of,
+    trials_text,
     value_text,
 )
 from gradestack_plugins.pages.text import brief, capital, counted, number
@@ -24,13 +26,11 @@ _LONGEST_NAME = 60
 
 def answers_of(data: Fields) -> list[Answered]:
     """Return what a reader wants to know first, each question with its answer."""
-    answers = [
-        Answered("Ship?", _decision(data)),
-        Answered("How sure?", _certainty(data)),
-        Answered("What broke?", _broken(data["flips"])),
-    ]
-    cost = _cost(data)
-    return [*answers, Answered("What does it cost?", cost)]
+    decision = Answered("Ship?", _decision(data))
+    certainty = Answered("How sure?", _certainty(data))
+    broken = Answered("What broke?", _broken(data["flips"]))
+    cost = Answered("What does it cost?", _cost(data))
+    return [decision, certainty, broken, cost]
 
 
 def _names(data: Fields) -> list[str]:
@@ -38,7 +38,7 @@ def _names(data: Fields) -> list[str]:
 
 
 def _decision(data: Fields) -> Text:
-    """Say whether the question's figure speaks for the second side."""
+    """Answer whether the question's figure speaks for the second side."""
     row = question_of(data)
     a, b = _names(data)
     label, verdict = row["label"], row["verdict"]
@@ -60,11 +60,10 @@ def _decision(data: Fields) -> Text:
 
 
 def _certainty(data: Fields) -> str:
-    """Say between which ends the difference lies, and what so many tasks can show."""
+    """Write the interval of the difference, and the difference that so many tasks can show."""
     row = question_of(data)
-    trials = {run["trials"] for run in data["runs"][:2]}
-    each = f" with {counted(max(trials), 'trials')} each" if len(trials) == 1 else ""
-    basis = f"{counted(row['tasks'], 'tasks')}{each}"
+    tasks = counted(row["tasks"], "tasks")
+    basis = " with ".join(filter(None, (tasks, trials_text(data))))
     ends = row["interval"]["ends"]
     if ends is None:
         reason = row["interval"]["reason"] or "no interval"
@@ -104,7 +103,8 @@ def _broken(flips: Fields) -> Text:
     named = worse["tasks"][:_MOST_BROKEN]
     for task in named:
         name = brief(task["task"], _LONGEST_NAME)
-        text += [Link(name, href="#worse"), f" ({passed_text(task)})", ", "]
+        change = ": ".join(filter(None, (passed_text(task), _code_of(task["cause"]))))
+        text += [Link(name, href="#worse"), f" ({change})", ", "]
     more = worse["count"] - len(named)
     if more:
         text[-1] = f" and {number(more)} more"
@@ -113,8 +113,13 @@ def _broken(flips: Fields) -> Text:
     return [*text, f"; {BY_CHANCE}. {rest}."]
 
 
+def _code_of(cause: str | None) -> str:
+    """Return the code of a cause in words, without its tool."""
+    return cause_text(cause).partition(":")[0]
+
+
 def _cost(data: Fields) -> str:
-    """Say what a run costs and takes on both sides, as far as recorded."""
+    """Write the cost and time of a run on both sides, as far as recorded."""
     usage = data.get("usage", {})
     cost, seconds = usage.get("cost_usd"), usage.get("seconds")
     texts = []
@@ -138,10 +143,12 @@ def _before_after(row: Fields, noun: str = "") -> str:
 
 
 def _relative(row: Fields) -> str:
-    """Say how much more or less an amount is, and whether that may be chance."""
+    """Write by how much an amount rises or falls, and whether that may be chance."""
     share = row["b"] / row["a"] - 1 if row["a"] else 0.0
     percent = round(100 * share)
-    if not percent or value_text(row["a"], row) == value_text(row["b"], row):
+    before, after = value_text(row["a"], row), value_text(row["b"], row)
+    if not percent or before == after:
         return ""
+    word = "more" if percent > 0 else "less"
     chance = "" if is_certain(row) else ", which may be chance"
-    return f": {abs(percent)} % {'more' if percent > 0 else 'less'}{chance}"
+    return f": {abs(percent)} % {word}{chance}"

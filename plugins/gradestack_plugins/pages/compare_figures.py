@@ -47,11 +47,14 @@ def _difference_line(row: Fields) -> DifferenceLine:
     label, path = row["label"], row["path"]
     ends = row["interval"]["ends"] if is_share else None
     reason = row["interval"].get("reason") or "no interval"
+    title = label if label != path else f"Average score of {path}"
+    before, after = value_text(row["a"], row), value_text(row["b"], row)
+    ends_shown = ends_text(row)
     return DifferenceLine(
-        label=brief(label if label != path else f"Average score of {path}", _LONGEST_NAME),
-        values=f"{value_text(row['a'], row)} → {value_text(row['b'], row)}",
+        label=brief(title, _LONGEST_NAME),
+        values=f"{before} → {after}",
         change=change_text(row),
-        interval=f"{ends_text(row)}{points}" if ends_text(row) else str(reason),
+        interval=f"{ends_shown}{points}" if ends_shown else str(reason),
         verdict=verdict_text(row),
         note=_note_on(row),
         difference=row["difference"] if is_share else None,

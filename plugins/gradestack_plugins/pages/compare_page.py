@@ -43,6 +43,7 @@ from gradestack_plugins.pages.compare_text import (
     is_certain,
     points_text,
     question_of,
+    trials_text,
     unchanged_text,
     value_text,
     verdict_text,
@@ -64,13 +65,16 @@ _WHY_PAIRED = (
 _KINDS = {"tools": "Reasons by tool", "arguments": "Reasons by argument"}
 _FILTERS = {"broke": "worse", "fixed": "better", "both fail": "never"}
 """Filter of the table of tasks -> the count of the tasks it shows."""
-_WORDS_OF_FILTERS = {"broke": "broke", "fixed": "fixed", "both fail": "fail"}
+_LISTS = {"broke": "#worse", "fixed": "#better", "both fail": "#both-fail"}
+"""Filter -> the list of its tasks on the page."""
+_SAME_VALUE = 1e-9
 _SENTENCE_ENDS = (".", "!", "?", ":")
 
 
-def _amount(value: float, row: Fields) -> str:
-    """Return an amount of a run; the label names tokens and seconds."""
-    return value_text(value, row).removesuffix(" tokens").removesuffix(" s")
+def _amounts_text(before: float, after: float, row: Fields) -> str:
+    """Return an amount of a run on both sides; the label names tokens and seconds."""
+    texts = [value_text(value, row) for value in (before, after)]
+    return " → ".join(text.removesuffix(" tokens").removesuffix(" s") for text in texts)
 
 
 class Trials(NamedTuple):
@@ -112,11 +116,10 @@ class ComparisonPage:
         """Return the result in one sentence, what was compared, and the verdict."""
         data, row = self._data, self._question
         models = dict.fromkeys(run["model"] for run in data["runs"][:2] if run["model"])
-        trials = {run["trials"] for run in data["runs"][:2]}
-        each = f", {counted(max(trials), 'trials')} each" if len(trials) == 1 else ""
+        tasks = counted(row["tasks"], "tasks")
+        basis = ", ".join(filter(None, (tasks, trials_text(data))))
         about = [Part(brief(model, _LONGEST_NAME), tone="strong") for model in models]
-        about += [Part(f"{self._b} against {self._a}")]
-        about += [Part(f"{counted(row['tasks'], 'tasks')}{each}")]
+        about += [Part(f"{self._b} against {self._a}"), Part(basis)]
         verdict: Any = verdict_text(row)
         shown = verdict if verdict in ("better", "worse", "not clear") else None
         return Head(brief(claim_of(data), 400), about, verdict=shown, answers=answers_of(data))
@@ -228,8 +231,8 @@ class ComparisonPage:
             figure = result.figure
             is_side = figure.model == brief(self._models[side], 40)
             is_same = isinstance(figure.value, float) and value is not None
-            if is_side and is_same and abs(figure.value - value) < 1e-9 and interval is None:
-                interval = figure.interval
+            if is_side and is_same and abs(figure.value - value) < _SAME_VALUE:
+                interval = interval or figure.interval
         return Figure(name, value, interval, unit=unit)
 
     def _changed_tasks(self) -> Section:
@@ -252,9 +255,18 @@ class ComparisonPage:
         if is_worse:
             title = f"{title}; {BY_CHANCE}"
         left_out = count - len(tasks)
-        address = f"#view=compare&show={'broke' if is_worse else 'fixed'}"
+        address = self._address_of("broke" if is_worse else "fixed")
         more = Link(f"{number(left_out)} more", href=address) if self._is_first else None
         return TaskGroup(title, tasks, "bad" if is_worse else "good", left_out, more)
+
+    def _address_of(self, word: str) -> str:
+        """Return the address of the tasks of a filter.
+
+        It is that of the table, which filters two sides by their outcome; else of the list here.
+        """
+        if len(self._data["runs"]) == 2 and "outcome" in self._data:
+            return f"#view=compare&show={word.removeprefix('both ')}"
+        return _LISTS[word]
 
     def _filters(self) -> list[str | Part | Link]:
         """Return links that filter the table of tasks, each with its number of tasks."""
@@ -264,8 +276,8 @@ class ComparisonPage:
         links: list[str | Part | Link] = []
         for word, kind in _FILTERS.items():
             if counts[kind]:
-                address = f"#view=compare&show={_WORDS_OF_FILTERS[word]}"
-                links += [Link(f"{word} {number(counts[kind])}", href=address), " · "]
+                text = f"{word} {number(counts[kind])}"
+                links += [Link(text, href=self._address_of(word)), " · "]
         return links[:-1]
 
     def _task_change(self, task: Fields) -> TaskChange:
@@ -292,7 +304,7 @@ class ComparisonPage:
         """Return the means of runs with their verdicts; medians and quotients have none."""
         rows = []
         for row in usage:
-            values = [f"{_amount(row['a'], row)} → {_amount(row['b'], row)}"]
+            values = [_amounts_text(row["a"], row["b"], row)]
             values += [change_with_ends(row), verdict_text(row)]
             rows.append(Change(row["label"], values, clear=is_certain(row)))
             name = str(row["label"]).removesuffix(" of a run")
@@ -312,7 +324,8 @@ class ComparisonPage:
             name = brief(text, _LONGEST_NAME)
             before, after = row["trials"]
             change = change_with_ends(row) if row["ends"] is not None else change_text(row)
-            rows[name] = [f"{number(before)} → {number(after)}", change, verdict_text(row)]
+            runs = f"{number(before)} → {number(after)}"
+            rows[name] = [runs, change, verdict_text(row)]
             links[name] = Link(name, search=row["name"])
         columns = ["runs", "change in points", ""]
         corner = {"reasons": "Reason", "tools": "Tool", "arguments": "Argument"}[kind]
@@ -336,7 +349,8 @@ class ComparisonPage:
         """Yield A's first passed and B's first failed trial of tasks that got worse."""
         blocks: list[Block] = []
         for task in self._side_links:
-            title = f"{brief(task, 40)}: {self._texts.get(task, '')}".removesuffix(": ")
+            names = (brief(task, 40), self._texts.get(task))
+            title = ": ".join(name for name in names if name)
             block = Section(title, [self._side_by_side(task)], folded=bool(blocks))
             blocks.append(block)
         if blocks:
@@ -351,7 +365,8 @@ class ComparisonPage:
         pairs: dict[str, tuple[int, int]] = {}
         for task in self._data["flips"]["worse"]["tasks"][:_MOST_SIDE_BY_SIDE]:
             name = task["task"]
-            before, after = (self._trials.get((name, model)) for model in self._models)
+            before = self._trials.get((name, self._models[0]))
+            after = self._trials.get((name, self._models[-1]))
             first = None if before is None else before.first(passed=True)
             second = None if after is None else after.first(passed=False)
             if first is not None and second is not None:
@@ -446,5 +461,6 @@ def _untested_row(quantity: str, sides: Sequence[float | None], row: Fields) -> 
     before, after = sides
     if before is None or after is None:
         return
-    change = f"{100 * (after / before - 1):+.0f} %" if before else ""
-    yield Change(quantity, [f"{_amount(before, row)} → {_amount(after, row)}", change, ""])
+    rise = after / before - 1 if before else None
+    change = "" if rise is None else f"{100 * rise:+.0f} %"
+    yield Change(quantity, [_amounts_text(before, after, row), change, ""])

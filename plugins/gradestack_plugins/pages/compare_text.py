@@ -105,6 +105,12 @@ def change_with_ends(row: Fields) -> str:
     return f"{change_text(row)} ({ends})"
 
 
+def trials_text(data: Fields) -> str:
+    """Return how many trials each task of both sides has; "" where that differs."""
+    trials = {run["trials"] for run in data["runs"][:2]}
+    return f"{counted(max(trials), 'trials')} each" if len(trials) == 1 else ""
+
+
 def question_of(data: Fields) -> Fields:
     """Return the row of the question."""
     rows = [*compared_rows(data), *data["metrics"].values()]
@@ -322,9 +328,8 @@ def _context_line(data: Fields, url: str | None) -> str:
     models = dict.fromkeys(run["model"] for run in (after, before) if run["model"])
     named = [code(model, _LONGEST_NAME) for model in models if model not in names]
     tasks = counted(question_of(data)["tasks"], "tasks")
-    trials = {run["trials"] for run in (before, after)}
-    each = f", {counted(max(trials), 'trials')} each" if len(trials) == 1 else ""
-    parts = [*named[:2], f"{tasks}{each}", names]
+    basis = ", ".join(filter(None, (tasks, trials_text(data))))
+    parts = [*named[:2], basis, names]
     if url:
         parts.append(f"**[Full report]({_address(url)})**")
     return " · ".join(parts)

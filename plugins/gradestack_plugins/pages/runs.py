@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -87,84 +87,96 @@ def folder_of(path: str | Path) -> Folder:
     root = Path(path)
     if not root.is_dir():
         raise DataError(f"{root}: {'not a directory' if root.exists() else 'no such directory'}")
-    content = Folder([], [], [], [])
+    folder = Folder([], [], [], [])
 
-    def fail(folder: Path, error: Exception) -> None:
-        message = str(error.strerror or error) if isinstance(error, OSError) else str(error)
-        reason = (
-            message.removeprefix(f"{folder}: ")
-            .replace(f"{folder}{os.sep}", "")
-            .replace(str(folder), folder.name)
-        )
-        content.unreadable.append((folder.relative_to(root).as_posix(), reason))
+    def note_error(path: Path, error: Exception) -> None:
+        name = path.relative_to(root).as_posix()
+        folder.unreadable.append((name, _reason_of(error, path)))
 
-    for directory, folders, files in os.walk(
-        root, onerror=lambda error: fail(Path(error.filename or root), error)
-    ):
-        folder = Path(directory)
-        name = folder.relative_to(root).as_posix()
-        hidden = [subfolder for subfolder in folders if subfolder.startswith(".")]
-        going = [
-            folder / subfolder[1:].removesuffix(UNFINISHED)
-            for subfolder in hidden
-            if subfolder.endswith(UNFINISHED)
-        ]
-        content.unfinished.extend(subfolder.relative_to(root).as_posix() for subfolder in going)
+    def note_closed_folder(error: OSError) -> None:
+        note_error(Path(error.filename or root), error)
+
+    for path_of_directory, folders, files in os.walk(root, onerror=note_closed_folder):
+        directory = Path(path_of_directory)
+        name = directory.relative_to(root).as_posix()
+        hidden = [inner for inner in folders if inner.startswith(".")]
+        folder.unfinished.extend(_unfinished_in(directory, hidden, root))
         folders[:] = sorted({*folders} - {*hidden})
         if COMPARISON in files:
-            content.comparisons.extend(_comparison(folder, name))
+            folder.comparisons.extend(_comparison(directory, name))
         if HEADER in files:
-            if is_run(folder):
+            if is_run(directory):
                 folders.clear()
             try:
-                content.runs.append(_run(load_report(folder), name, page="report.html" in files))
+                report = load_report(directory)
+                folder.runs.append(_run(report, name, page="report.html" in files))
             except (DataError, OSError) as error:
-                fail(folder, error)
-    content.runs.sort(key=lambda run: (run.begun, run.path))
-    content.comparisons.sort(key=lambda comparison: comparison.path)
-    content.unfinished.sort()
-    content.unreadable.sort()
-    return content
+                note_error(directory, error)
+    folder.runs.sort(key=lambda run: (run.begun, run.path))
+    folder.comparisons.sort(key=lambda comparison: comparison.path)
+    folder.unfinished.sort()
+    folder.unreadable.sort()
+    return folder
+
+
+def _reason_of(error: Exception, path: Path) -> str:
+    """Return the text of an error without the place of a directory."""
+    text = str(error)
+    if isinstance(error, OSError):
+        text = str(error.strerror or error)
+    text = text.removeprefix(f"{path}: ").replace(f"{path}{os.sep}", "")
+    return text.replace(str(path), path.name)
+
+
+def _unfinished_in(directory: Path, hidden: Sequence[str], root: Path) -> Iterator[str]:
+    """Yield the paths that runs still in progress in a directory will have."""
+    for name in hidden:
+        if name.endswith(UNFINISHED):
+            final = directory / name[1:].removesuffix(UNFINISHED)
+            yield final.relative_to(root).as_posix()
 
 
 def _run(report: Report, path: str, *, page: bool) -> Shape:
     """Return a run with its lines: one, or one for each of its models."""
     summary = as_map(report.summary)
-    metrics, passed = as_map(summary.get("metrics")), summary.get("gates_passed")
-    totals = {
-        as_text(entry.get("model_name")): entry
-        for entry in map(as_map, as_list(metrics.get("per_model")))
-    }
-    rows = [_row_of(result) for result in results_of(summary, Declarations(report.header))]
-    lines = [("", metrics, tuple(rows))]
-    if len(totals) > 1:
-        named = {model: brief(model, 40) for model in totals}
-        lines = [
-            (name, totals[model], tuple(row for row in rows if row.model == (name or "(no name)")))
-            for model, name in named.items()
-        ]
+    gates = [as_text(as_map(gate).get("text")) for gate in as_list(summary.get("gates"))]
+    passed = summary.get("gates_passed")
+    folder_name = PurePosixPath(path).name
     return Shape(
         path=path,
         suite=brief(as_text(summary.get("suite")), _LONGEST),
         href=_link(path, "report.html") if page else "",
         word=_word(path),
-        name=token(PurePosixPath(path).name).strip("._-") or "run",
+        name=token(folder_name).strip("._-") or "run",
         begun=as_text(report.header.get("timestamp")),
         gate="none" if passed is None else "passed" if passed is True else "failed",
-        gates="; ".join(
-            as_text(as_map(gate).get("text")) for gate in as_list(summary.get("gates"))
-        ),
+        gates="; ".join(gates),
         incomplete=str(summary.get("incomplete") or ""),
-        lines=[
-            Shape(
-                model=model,
-                samples=as_count(totals_of_line.get("total")),
-                figures={(row.title, row.path): row for row in figures},
-                change=None,
-            )
-            for model, totals_of_line, figures in lines
-        ],
+        lines=_lines_of(report),
     )
+
+
+def _lines_of(report: Report) -> list[Shape]:
+    """Return the lines of a run: one, or one for each of its models."""
+    summary = as_map(report.summary)
+    metrics = as_map(summary.get("metrics"))
+    by_model = [as_map(entry) for entry in as_list(metrics.get("per_model"))]
+    totals = {as_text(entry.get("model_name")): entry for entry in by_model}
+    rows = [_row_of(result) for result in results_of(summary, Declarations(report.header))]
+    if len(totals) < 2:
+        return [_line("", metrics, rows)]
+    lines = []
+    for model, of_model in totals.items():
+        name = brief(model, 40)
+        shown_name = name or "(no name)"
+        lines.append(_line(name, of_model, [row for row in rows if row.model == shown_name]))
+    return lines
+
+
+def _line(model: str, metrics: Mapping[str, Any], rows: Sequence[Shape]) -> Shape:
+    figures = {(row.title, row.path): row for row in rows}
+    samples = as_count(metrics.get("total"))
+    return Shape(model=model, samples=samples, figures=figures, change=None)
 
 
 def _row_of(result: Result) -> Shape:
@@ -175,18 +187,18 @@ def _row_of(result: Result) -> Shape:
     return shape
 
 
-def _comparison(folder: Path, path: str) -> list[Shape]:
+def _comparison(directory: Path, path: str) -> list[Shape]:
     try:
-        data = as_map(loads(read_regular(folder / COMPARISON)))
+        data = as_map(loads(read_regular(directory / COMPARISON)))
     except (OSError, JsonProblem):
         return []
     names = [as_text(as_map(run).get("name")) for run in as_list(data.get("runs"))]
-    href = _link(path, "comparison.html") if (folder / "comparison.html").is_file() else ""
-    return (
-        [Shape(path=path, names=names, sentence=as_text(data.get("sentence")), href=href)]
-        if len(names) > 1
-        else []
-    )
+    if len(names) < 2:
+        return []
+    has_page = (directory / "comparison.html").is_file()
+    href = _link(path, "comparison.html") if has_page else ""
+    sentence = as_text(data.get("sentence"))
+    return [Shape(path=path, names=names, sentence=sentence, href=href)]
 
 
 def _link(path: str, page: str) -> str:
@@ -207,16 +219,18 @@ def runs_page(folder: Folder) -> str:
     early, script = asset(env, "theme.js"), asset(env, "runs.js")
     suites: dict[str, list[Shape]] = {}
     for number, run in reversed(list(enumerate(folder.runs))):
-        suites.setdefault(run.suite, []).append(Shape(**vars(run), number=number))
-    known = [[_known(name, folder.runs) for name in entry.names] for entry in folder.comparisons]
+        numbered_run = Shape(**vars(run), number=number)
+        suites.setdefault(run.suite, []).append(numbered_run)
+    comparisons = []
+    for comparison in folder.comparisons:
+        words = [_known(name, folder.runs) for name in comparison.names]
+        both = words if len(words) == 2 else ["", ""]
+        comparisons.append((comparison, *both))
     return env.get_template(TEMPLATE).render(
         suites=[_suite(name, runs) for name, runs in suites.items()],
         figures=[_figures_of(run) for run in folder.runs],
         folder=folder,
-        comparisons=[
-            (entry, *(words if len(words) == 2 else ("", "")))
-            for entry, words in zip(folder.comparisons, known, strict=True)
-        ],
+        comparisons=comparisons,
         styles=styles,
         early=early,
         script=script,
@@ -247,8 +261,12 @@ def _known(name: str, runs: Sequence[Shape]) -> str:
 
     "" where there is none.
     """
-    matching = [run for run in runs if name in {run.path, PurePosixPath(run.path).name}]
-    return str(matching[0].word) if len(matching) == 1 else ""
+    words = []
+    for run in runs:
+        folder_name = PurePosixPath(run.path).name
+        if name in {run.path, folder_name}:
+            words.append(run.word)
+    return str(words[0]) if len(words) == 1 else ""
 
 
 def _suite(name: str, runs: Sequence[Shape]) -> Shape:
@@ -257,35 +275,35 @@ def _suite(name: str, runs: Sequence[Shape]) -> Shape:
     """
     lines = [line for run in runs for line in run.lines]
     better = {key: row.better for line in lines for key, row in line.figures.items()}
-    columns, models = (
-        list(better)[:_MOST_COLUMNS],
-        list(dict.fromkeys(line.model for line in lines)),
-    )
+    columns = list(better)[:_MOST_COLUMNS]
+    models = list(dict.fromkeys(line.model for line in lines))
     for run in runs:
-        for line in run.lines:
-            for row in line.figures.values():
-                row.run = brief(run.path, 60)
-    by_line = {
-        (key, model): [
-            line.figures[key] for line in lines if line.model == model and key in line.figures
-        ]
-        for key in columns
-        for model in models
-    }
+        name_of_run = brief(run.path, 60)
+        for row in _rows_of_run(run):
+            row.run = name_of_run
+    trends = []
+    for key in columns:
+        for model in models:
+            of_model = [line for line in lines if line.model == model and key in line.figures]
+            rows = [line.figures[key] for line in of_model][:_MOST_POINTS]
+            if len(rows) > 1 and all(row.at is not None for row in rows):
+                trends.append(_trend(key[0], model, rows[::-1]))
     return Shape(
         name=name,
         runs=runs,
         columns=columns,
         left_out=len(better) - len(columns),
         better=better,
-        trends=[
-            _trend(title, model, rows[_MOST_POINTS - 1 :: -1])
-            for ((title, _), model), rows in by_line.items()
-            if len(rows) > 1 and all(row.at is not None for row in rows[:_MOST_POINTS])
-        ],
+        trends=trends,
         models=any(models),
         changed=any(line.change for line in lines),
     )
+
+
+def _rows_of_run(run: Shape) -> Iterator[Shape]:
+    """Yield the figures of all models of a run."""
+    for line in run.lines:
+        yield from line.figures.values()
 
 
 def _trend(title: str, model: str, rows: Sequence[Shape]) -> Shape:
@@ -302,6 +320,10 @@ def _trend(title: str, model: str, rows: Sequence[Shape]) -> Shape:
         return None if value is None else round(100 * (high - value) / (high - low), 2)
 
     values = ", ".join(row.value for row in rows)
+    points = []
+    for number, row in enumerate(rows):
+        across = round(100 * number / (len(rows) - 1), 2)
+        points.append((across, height(row.at), height(row.low), height(row.high)))
     return Shape(
         title=title,
         model=model,
@@ -309,15 +331,7 @@ def _trend(title: str, model: str, rows: Sequence[Shape]) -> Shape:
         gate=height(gate),
         gate_text=rows[-1].gate,
         names=[_name_point(row) for row in rows],
-        points=[
-            (
-                round(100 * number / (len(rows) - 1), 2),
-                height(row.at),
-                height(row.low),
-                height(row.high),
-            )
-            for number, row in enumerate(rows)
-        ],
+        points=points,
         ends=[end_text(value / 100, rows[-1].unit) for value in (low, high)],
         about=f"{title} over {len(rows)} runs: {values}",
     )
@@ -337,7 +351,7 @@ def add_changes(folder: Folder, root: Path) -> None:
     for runs in by_suite.values():
         pairs = [*pairwise(runs)][-_MOST_COMPARED:]
         for before, run in pairs:
-            sizes = [line.samples for run_of_pair in (before, run) for line in run_of_pair.lines]
+            sizes = [line.samples for each in (before, run) for line in each.lines]
             if sum(sizes) <= _MOST_SAMPLES:
                 _add_change(root, before, run)
 
@@ -388,9 +402,10 @@ def index(directory: str) -> None:
     Report directories that are unfinished or cannot be read are named. The exit code is 3 if there
     is none.
     """
-    content = folder_of(directory)
-    page = write_index(content, directory)
-    stopped = [f"{run.path}: {run.incomplete}" for run in content.runs if run.incomplete]
-    for line in (*content.problems, *stopped):
+    folder = folder_of(directory)
+    page = write_index(folder, directory)
+    stopped = [f"{run.path}: {run.incomplete}" for run in folder.runs if run.incomplete]
+    for line in (*folder.problems, *stopped):
         click.echo(terminal_line(f"warning: {line}"), err=True)
-    click.echo(terminal_line(f"Index: {page} ({counted(len(content.runs), 'runs')})"))
+    runs = counted(len(folder.runs), "runs")
+    click.echo(terminal_line(f"Index: {page} ({runs})"))

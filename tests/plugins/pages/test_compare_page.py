@@ -13,8 +13,10 @@ import pytest
 
 import gradestack
 from gradestack_plugins.pages import comparison as comparing
+from gradestack_plugins.pages.blocks import Link
 from gradestack_plugins.pages.compare_page import ComparisonPage
 from gradestack_plugins.pages.joined import joined
+from gradestack_plugins.pages.side_by_side import call_diff
 
 TASKS, TRIALS = 24, 3
 SHOWN = 10
@@ -290,7 +292,7 @@ def test_the_four_answers(compared):
     falls = {task: sum(a[task]) - sum(b[task]) for task in a}
     worse = sorted((task for task in falls if falls[task] > 0), key=lambda t: (-falls[t], t))
     for task in worse[:3]:
-        assert f"{task} ({sum(a[task])} → {sum(b[task])} of {TRIALS})" in head.replace("  ", " ")
+        assert f"{task} ({sum(a[task])} → {sum(b[task])} of {TRIALS}" in head.replace("  ", " ")
 
 
 def test_reasons_before_and_after(compared):
@@ -336,6 +338,41 @@ def test_side_by_side_are_the_first_that_passed_and_the_first_that_failed(compar
         assert pair.marks[0] == "equal"
         made = failed["predicted"]["calls"]
         assert pair.marks[1] == ("different" if made else "not called")
+
+
+def message(role, text="", **arguments):
+    calls = [{"function": {"name": CALL, "arguments": json.dumps(arguments)}}]
+    return {"role": role, "content": text} | ({"tool_calls": calls} if arguments else {})
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "folded", "note"),
+    [
+        ("book 1, done", "book 1, done", 4, "4 messages before, the same 1 call"),
+        ("book 1, book 2", "book 1, book 3", 3, "3 messages before, the same 1 call"),
+        ("sorry", "book 1", 1, "1 message before"),
+    ],
+)
+def test_conversations_open_where_they_part(one, other, folded, note):
+    """Words may differ before: what is called in the same order is the shared beginning."""
+
+    def trajectory(text):
+        messages = [message("user", "Please book.")]
+        for part in text.split(", "):
+            word, _, room = part.partition(" ")
+            messages.append(
+                message("assistant", "", room=room) if room else message("assistant", word)
+            )
+            messages += [message("tool", "ok")] if room else []
+        return {"trajectory": [messages], "predicted": {"calls": []}}
+
+    rows = [trajectory(one), trajectory(other)]
+    diff = call_diff([Link("a"), Link("b")], rows, "side-1")
+    for conversation in diff.conversations:
+        assert (len(conversation.folded), conversation.note) == (folded, note)
+        assert conversation.left_out == 0
+    shown = [list(conversation.messages)[:1] for conversation in diff.conversations]
+    assert shown[0] != shown[1] or one == other
 
 
 def test_runs_of_any_number_are_compared_on_the_page_of_their_evaluation(tmp_path, monkeypatch):

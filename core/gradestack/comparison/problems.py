@@ -58,21 +58,30 @@ def find_problems(a: Side, b: Side, only: str | None = None) -> Iterator[Problem
     known = [task for task in common if expected_a[task] and expected_b[task]]
     changed = [task for task in known if expected_a[task] != expected_b[task]]
     if changed:
-        tasks = counted(len(common), "task")
-        has = "has" if len(common) == 1 else "have"
-        other = f"{len(changed):,} of {tasks} {has} other expectations"
-        yield Problem(f"{other} in {a.name} than in {b.name}, the first: {changed[0]}")
+        verb = "has" if len(common) == 1 else "have"
+        share = _share_of(changed, common)
+        yield Problem(f"{share} {verb} other expectations {_where(a, b, changed[0])}")
     yield from _other_questions(a, b, expected_a)
+
+
+def _share_of(some: Sequence[str], tasks: Sequence[str]) -> str:
+    """Count some of all tasks: ``3 of 50 tasks``."""
+    of_tasks = counted(len(tasks), "task")
+    return f"{len(some):,} of {of_tasks}"
+
+
+def _where(a: Side, b: Side, first: str) -> str:
+    """Name both sides, and the first task in which they differ."""
+    return f"in {a.name} than in {b.name}, the first: {first}"
 
 
 def _unfinished_runs(a: Side, b: Side) -> Iterator[Problem]:
     """Yield a warning for each run that ended before all of it was graded."""
-    reports = [a.report] if a.report is b.report else [a.report, b.report]
-    for report in reports:
-        reason = report.summary.get("incomplete")
+    sides = [a] if a.report is b.report else [a, b]
+    for side in sides:
+        reason = side.report.summary.get("incomplete")
         if reason:
-            name = (a if report is a.report else b).name
-            yield Problem(f"{name} is not complete: {reason}", refuses=False)
+            yield Problem(f"{side.name} is not complete: {reason}", refuses=False)
 
 
 def _different_graders(a: Side, b: Side, only: str | None) -> Iterator[Problem]:
@@ -82,7 +91,8 @@ def _different_graders(a: Side, b: Side, only: str | None) -> Iterator[Problem]:
             continue
         parts = differing_parts(a.graders[key], entry)
         if parts:
-            verb = "differs" if len(parts) == 1 and parts != ["options"] else "differ"
+            is_plural = len(parts) > 1 or parts == ["options"]
+            verb = "differ" if is_plural else "differs"
             names = ", ".join(parts)
             yield Problem(f"grader {key}: {names} {verb} between {a.name} and {b.name}")
 
@@ -92,8 +102,14 @@ def differing_parts(one: Entry, other: Entry) -> list[str]:
 
     What only one of them records is not compared.
     """
-    both = [name for name in _SAME if name in one and name in other]
-    return [name for name in both if _decisive(one[name]) != _decisive(other[name])]
+    differing = []
+    for name in _SAME:
+        if name not in one or name not in other:
+            continue
+        part, other_part = _decisive(one[name]), _decisive(other[name])
+        if part != other_part:
+            differing.append(name)
+    return differing
 
 
 def _decisive(part: Any) -> Any:
@@ -111,11 +127,11 @@ def _mixed_places(side: Side) -> Iterator[Problem]:
     questions = _digests(side, "question")
     mixed = [task for task, digests in questions.items() if len(digests) > 1]
     if mixed:
-        number = len(side.tasks[mixed[0]])
-        ask = f"the {number:,} records of {side.name} in place {int(mixed[0]) + 1} of their files"
-        yield Problem(
-            f"{ask} were asked different things: they are no trials of one task", _BY_INPUT
-        )
+        first = mixed[0]
+        number, place_in_file = len(side.tasks[first]), int(first) + 1
+        records = f"the {number:,} records of {side.name} in place {place_in_file} of their files"
+        why = "were asked different things: they are no trials of one task"
+        yield Problem(f"{records} {why}", _BY_INPUT)
 
 
 def _digests(side: Side, name: str) -> dict[str, set[int]]:
@@ -137,16 +153,17 @@ def _other_questions(a: Side, b: Side, expected: Mapping[str, set[int]]) -> Iter
     shifted = _shifted(changed, inputs)
     first = (shifted or changed)[0]
     were = "was" if len(changed) == 1 else "were"
-    tasks = counted(len(inputs), "task")
-    other = f"{len(changed):,} of {tasks} {were} asked something else"
-    text = f"{other} in {a.name} than in {b.name}, the first: {first}"
+    share = _share_of(changed, [*inputs])
+    text = f"{share} {were} asked something else {_where(a, b, first)}"
     if shifted:
         name = "ordinal" if a.match == "ordinal" else "id"
-        moved = f"{len(shifted):,} of them what {a.name} has under another {name}"
+        number = len(shifted)
+        moved = f"{number:,} of them what {a.name} has under another {name}"
         yield Problem(f"{text}; {moved}: {name}s may have shifted", _BY_INPUT)
         return
     # what is expected does not tell the tasks apart
-    are_alike = all(expected[task] == expected[changed[0]] for task in changed)
+    expected_first = expected[changed[0]]
+    are_alike = all(expected[task] == expected_first for task in changed)
     if are_alike and len(changed) > _OTHER * len(inputs):
         yield Problem(f"{text}; they may be other tasks", _BY_INPUT)
     else:

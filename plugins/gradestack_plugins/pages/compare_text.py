@@ -234,8 +234,10 @@ def _figure_lines(rows: Sequence[Fields], tasks: int | None = None) -> list[str]
     """Return a line for each figure: before and after, difference, interval, verdict, p."""
     table = []
     for row in rows:
-        values = f"{value_text(row['a'], row)} -> {value_text(row['b'], row)}"
-        points = " points" if row.get("share", True) and row["difference"] is not None else ""
+        before, after = value_text(row["a"], row), value_text(row["b"], row)
+        values = f"{before} -> {after}"
+        is_share = row.get("share", True)
+        points = " points" if is_share and row["difference"] is not None else ""
         change = change_with_ends(row).replace(" (", f"{points} (", 1)
         label = _label_with_path(row)
         table.append((label, values, change, verdict_text(row), p_text(row), _tasks_of(row, tasks)))
@@ -272,10 +274,10 @@ def _pair_lines(pair: Fields) -> Iterator[str]:
 
 def _facet_lines(by: Fields) -> list[str]:
     groups = by["groups"]
-    table = [
-        (row["group"], change_text(row), ends_text(row), verdict_text(row), _tasks_of(row, 0))
-        for row in groups[:_MOST_CAUSES]
-    ]
+    table = []
+    for row in groups[:_MOST_CAUSES]:
+        cells = (row["group"], change_text(row), ends_text(row), verdict_text(row))
+        table.append((*cells, _tasks_of(row, 0)))
     more = len(groups) - _MOST_CAUSES
     rest = [f"  and {number(more)} more"] if more > 0 else []
     return [f"Difference by {by['facet']}:", *_align(table), *rest, ""]
@@ -300,8 +302,11 @@ def comment(data: Fields) -> str:
     """
     url = data.get("report_url")
     flips = data["flips"]
-    lines = [f"### {_mark(data)} {prose(claim_of(data))}", "", _context_line(data, url), ""]
-    lines += [f"⚠️ {prose(brief(text, 200))}" for text in _cautions(data)]
+    claim = prose(claim_of(data))
+    lines = [f"### {_mark(data)} {claim}", "", _context_line(data, url), ""]
+    for text in _cautions(data):
+        caution = prose(brief(text, 200))
+        lines.append(f"⚠️ {caution}")
     worse = _worse_lines(flips["worse"], url)
     better = _better_line(flips, url)
     tasks = [*worse, *([""] if worse and better else []), *([better] if better else [])]
@@ -355,9 +360,12 @@ def _worse_lines(worse: Fields, url: str | None) -> list[str]:
     for task in listed:
         cause = prose(brief(cause_text(task["cause"]), _LONGEST_NAME))
         why = f": {cause}" if cause else ""
-        lines.append(f"- {_task_link(task['task'], url)} {passed_text(task)}{why}")
-    if count > len(listed):
-        lines.append(f"- {_link(f'{number(count - len(listed))} more', url, 'worse')}")
+        link = _task_link(task["task"], url)
+        lines.append(f"- {link} {passed_text(task)}{why}")
+    rest = count - len(listed)
+    if rest > 0:
+        more = _link(f"{number(rest)} more", url, "worse")
+        lines.append(f"- {more}")
     return lines
 
 
@@ -389,20 +397,24 @@ def _table_rows(data: Fields, room: int) -> list[str]:
     usage = [*data.get("usage", {}).values()][:_MOST_OF_A_KIND]
     causes = [*data["changed"]["reasons"]][:_MOST_OF_A_KIND]
     others = _different_figures(question, figures)
-    others = others[: max(0, most - 1 - len(usage) - len(causes))]
+    left = most - 1 - len(usage) - len(causes)
+    others = others[: max(0, left)]
     rows = [question, *others, *usage, *causes][: max(1, most)]
     lines = ["| | before | after | change | |", "| :-- | --: | --: | --: | :-- |"]
     for row in rows:
         verdict = verdict_text(row)
-        cells = [
-            _row_label(row),
-            value_text(row["a"], row),
-            value_text(row["b"], row),
-            change_with_ends(row),
-            f"**{verdict}**" if is_certain(row) else verdict,
-        ]
-        lines.append(f"| {' | '.join(cells)} |")
+        if is_certain(row):
+            verdict = f"**{verdict}**"
+        values = [value_text(row[side], row) for side in "ab"]
+        cells = [_row_label(row), *values, change_with_ends(row), verdict]
+        lines.append(_table_line(cells))
     return lines
+
+
+def _table_line(cells: Sequence[str]) -> str:
+    """Return a line of a table in Markdown."""
+    inner = " | ".join(cells)
+    return f"| {inner} |"
 
 
 def _different_figures(question: Fields, rows: Sequence[Fields]) -> list[Fields]:
@@ -431,7 +443,7 @@ def _board_rows(data: Fields, room: int) -> list[str]:
         value = value_text(entry["mean"], row)
         ranks = "–".join(map(str, entry["ranks"]))
         name = code(entry["name"], _LONGEST_NAME)
-        lines.append(f"| {name} | {value} | {ranks} | {entry['groups']} |")
+        lines.append(_table_line([name, value, ranks, entry["groups"]]))
     return lines
 
 
@@ -442,8 +454,9 @@ def _facet_table(data: Fields) -> list[str]:
     lines = ["", f"| {prose(by['facet'])} | change | | tasks |", "| :-- | --: | :-- | --: |"]
     for row in by["groups"][:_MOST_CAUSES]:
         ends = ends_text(row) or "no interval"
-        cells = (prose(brief(row["group"], _LONGEST_NAME)), f"{change_text(row)} ({ends})")
-        lines.append(f"| {' | '.join(cells)} | {verdict_text(row)} | {number(row['tasks'])} |")
+        group = prose(brief(row["group"], _LONGEST_NAME))
+        change = f"{change_text(row)} ({ends})"
+        lines.append(_table_line([group, change, verdict_text(row), number(row["tasks"])]))
     return lines
 
 
@@ -451,7 +464,7 @@ def _footer(data: Fields) -> str:
     row = question_of(data)
     parts = ["Changes of shares in points, with the interval that decides"]
     if not is_certain(row) and row.get("mde80") is not None:
-        size = value_text(row["mde80"], row).replace("%", " points")
+        size = points_text(row["mde80"], row)
         parts.append(f"a true difference of {size} would be found in four of five such comparisons")
     if data.get("failed_count"):
         parts.append(prose(data["failed_count"]))

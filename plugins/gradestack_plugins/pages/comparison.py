@@ -57,7 +57,8 @@ def moved(data: Mapping[str, Any]) -> str:
 
     Of two models who fails them, else that they changed.
     """
-    trials, broken = counted(data["flips"]["fixed"], "trials"), number(data["flips"]["broken"])
+    flips = data["flips"]
+    trials, broken = counted(flips["fixed"], "trials"), number(flips["broken"])
     a, b = (brief(run.get("model") or "", 60) for run in data["runs"][:2])
     if not a or not b or a == b:
         return f"{trials} fixed, {broken} broken"

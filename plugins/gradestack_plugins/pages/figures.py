@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -52,8 +51,6 @@ OVER_K = {
     "pass_at_k": "{passed} in at least one of {k}",
 }
 """Figure over k -> its label."""
-_THRESHOLD = re.compile(r"(?<=[<>=] )\d*\.?\d+$")
-"""The number that ends the rule of a gate."""
 _SHORT = {"pass_hat_k": "pass^{k}", "pass_at_k": "pass@{k}"}
 Line = tuple[Any, ...]
 
@@ -410,24 +407,27 @@ def _gate_line(gate: Mapping[str, Any], unit: str) -> GateLine:
     on_axis = not isinstance(gate.get("actual"), int) and gate.get("kind") != "baseline"
     ends = ends_of(gate.get("interval"))
     actual, notes = gate_texts(gate, 3)
-    rule = as_text(gate.get("text")) or "gate"
+    asked_text = ""
     at = as_number(gate.get("actual")) if on_axis else None
     threshold = as_number(gate.get("value")) if on_axis else None
     if unit == "share" and not is_percent and at is not None and threshold is not None:
         shown = {"actual": 100 * at, "value": 100 * threshold, "metric": _PERCENT[-1]}
         actual, _ = gate_texts({**gate, **shown}, 3)
-        rule = _THRESHOLD.sub(gate_value(threshold, unit), rule)
+        sign = _SIGNS.get(as_text(gate.get("op")), "")
+        asked_text = f"{sign} {gate_value(threshold, unit)} is asked" if sign else ""
     has_data = gate.get("outcome") != "no_data"
     sure = "but the threshold lies within the interval" if gate.get("sure") is False else ""
     remarks = notes or ([] if has_data else ["nothing was graded"])
     return GateLine(
-        rule=brief(rule, 200),
+        rule=brief(gate.get("text") or "gate", 200),
         value=actual,
         passed=gate.get("passed") is True if has_data else None,
         interval=None if ends is None else (ends[0] / scale, ends[1] / scale),
         at=None if at is None else at / scale,
         threshold=None if threshold is None else threshold / scale,
-        note=", ".join(filter(None, (sure, *(brief(remark, 300) for remark in remarks)))),
+        note=", ".join(
+            filter(None, (asked_text, sure, *(brief(remark, 300) for remark in remarks)))
+        ),
         unit="share" if is_percent else unit,
     )
 

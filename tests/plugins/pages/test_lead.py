@@ -3,9 +3,10 @@
 import attrs
 
 import gradestack
+from gradestack import Declarations
 from gradestack.jsonio import dumps, loads
 from gradestack_plugins.pages.failures import calls_section
-from gradestack_plugins.pages.figures import Success
+from gradestack_plugins.pages.figures import Success, gate_lines, results_of
 from gradestack_plugins.pages.index import RowIndex
 from gradestack_plugins.pages.page import page_of
 from gradestack_plugins.pages.screen import caveats_of, main_key
@@ -140,3 +141,28 @@ def test_the_main_grader_is_the_gates(fake):
     assert main_key({**summary, "gates": []}, {"components": graders[::-1]}) == "partial"
     assert main_key({**summary, "gates": []}, {}) == "partial"
     assert main_key({}, {}) is None
+
+
+def test_a_gate_is_drawn_on_its_figure_in_percent():
+    """The figure that a gate compares is among the results, though no headline has it."""
+    component = {"kind": "grader", "key": "tools", "name": "t", "better": "higher", "unit": "score"}
+    declared = Declarations({"components": [{**component, "label": "Quality"}]})
+    gate = {"metric_key": "tools", "metric": "avg_score", "op": "gte", "value": 0.5}
+    gate |= {"actual": 0.625, "interval": {"low": 0.25, "high": 0.75}, "text": "tools >= 0.5"}
+    outcome = {"grader": "tools", "passed": 9, "failed": 9, "share": 0.5}
+    summary = {
+        "metrics": {"total": 22},
+        "outcome": outcome,
+        "gates": [{**gate, "passed": True, "outcome": "passed"}],
+    }
+    share, mean = results_of(summary, declared)
+    assert (share.figure.note, share.figure.gate) == ("9 of 18 graded runs", "")
+    assert (mean.figure.label, mean.figure.value, mean.figure.threshold) == (
+        "Quality (tools)",
+        0.625,
+        0.5,
+    )
+    assert mean.figure.gate == "gate: at least 50%"
+    (line,) = gate_lines(summary, [share, mean])
+    assert (line.rule, line.value, line.unit) == ("tools >= 0.5", "62.5%", "share")
+    assert line.note.startswith("at least 50% is asked")

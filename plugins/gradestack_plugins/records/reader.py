@@ -92,6 +92,8 @@ _EXPORT_NOTE: Final = "Recognised: rows of Langfuse or Phoenix; those of one tra
 _NO_RUN: Final = "no messages, calls or answer of an agent"
 _LONG: Final = 500
 """Characters from which on a text of several lines may be a conversation."""
+_LONGEST_NAME: Final = 60
+"""Characters of a column name that a command may name."""
 _COMPARED: Final = (
     "to grade answers, map them and what was expected: --map text=COLUMN --map expected.text=COLUMN"
 )
@@ -626,7 +628,8 @@ def _proposal(rows: Sequence[Mapping[str, Any]]) -> tuple[str, str, dict[str, st
     fields = [field for field in wanted if field not in columns.columns]
     if len(free) >= len(fields):
         return reason, _COMPARED, dict(zip(fields, free, strict=False))
-    scores = [name for name in columns.names if name not in known and _holds_scores(rows, name)]
+    unused = [name for name in columns.names if name not in known and len(name) <= _LONGEST_NAME]
+    scores = [name for name in unused if _holds_scores(rows, name)]
     if scores:
         mapping = shlex.join(["--map", f"recorded.{scores[0]}={scores[0]}"])
         return reason, f"to use a column of scores: {mapping}", None

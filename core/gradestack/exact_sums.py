@@ -52,31 +52,19 @@ class ExactSums:
             pairs.append((self._indexes[name], above * (self.unit(name) // below)))
         return tuple(sorted(pairs))
 
-    def add_by_cell(
-        self, cells: Iterable[int], codes: Iterable[int], sums: Sequence[Sums], size: int
-    ) -> list[Sums]:
-        """Add up the sums of each cell.
-
-        Args:
-            cells: The cell of each sample.
-            codes: The code of each sample's sums.
-            sums: The sums of each code.
-            size: Number of cells.
-
-        Returns:
-            The totals of cells 0 to ``size`` - 1.
-        """
+    def add_by_cell(self, cells: Iterable[int], sums: Iterable[Sums], size: int) -> list[Sums]:
+        """Add up the sums of each cell; return the totals of cells 0 to ``size`` - 1."""
         totals: list[Sums] = [()] * size
         several: dict[int, dict[int, int]] = {}
-        for (cell, code), times in Counter(zip(cells, codes, strict=True)).items():
-            if times == 1 and not totals[cell]:
-                totals[cell] = sums[code]  # shared by all to which nothing else is added
+        for cell, pairs in zip(cells, sums, strict=True):
+            if not totals[cell]:
+                totals[cell] = pairs  # shared by all to which nothing else is added
                 continue
             units = several.get(cell)
             if units is None:
                 units = several[cell] = dict(totals[cell])
-            for index, added in sums[code]:
-                units[index] = units.get(index, 0) + added * times
+            for index, added in pairs:
+                units[index] = units.get(index, 0) + added
         for cell, units in several.items():
             totals[cell] = tuple(sorted(units.items()))
         return totals

@@ -157,8 +157,8 @@ class Grades:
         codes = self._numbers[1]
         if not codes:
             return [()] * len(index.tasks)
-        cells, sums = self._select(index.codes), self._exact.contributions
-        return self._exact.add_by_cell(cells, self._select(codes), sums, len(index.tasks))
+        sums = map(self._exact.contributions.__getitem__, self._select(codes))
+        return self._exact.add_by_cell(self._select(index.codes), sums, len(index.tasks))
 
     @cached_property
     def _by_task(self) -> list[Sums]:
@@ -166,8 +166,7 @@ class Grades:
         index = self.table.cells()
         if len(index.models) == 1:
             return self._by_cell
-        cells = range(len(index.tasks))
-        return self._exact.add_by_cell(index.tasks, cells, self._by_cell, len(index.names))
+        return self._exact.add_by_cell(index.tasks, self._by_cell, len(index.names))
 
     @cached_property
     def _tasks(self) -> tuple[Counter[Sums], ByModel[Sums]]:

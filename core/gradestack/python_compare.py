@@ -23,7 +23,7 @@ from gradestack.outcome.pages import COMPARISON, COMPARISON_PARTS, keep_foreign_
 from gradestack.python_api import files_suite
 from gradestack.registry import Registry, discover
 from gradestack.report import Report, damage, is_run, load_report
-from gradestack.rundir.place import check_directory, filling, reserve
+from gradestack.rundir.place import check_directory, filling, list_folder, reserve
 from gradestack.runner import grade_suite
 from gradestack.suites.spec import RunOptions, Suite
 
@@ -212,6 +212,8 @@ def write_comparison(comparison: Comparison, out: Path, registry: Registry) -> l
                     pages += reporter.comparison(comparison, folder, registry)
             except PluginError as error:  # costs its page, not the comparison
                 broken.append(error)
+    if is_run(out.parent):
+        list_folder(out.parent, out.name)
     if broken:
         raise PluginError("; ".join(map(str, broken))) from broken[0]
     return [out / page.relative_to(folder) for page in pages]

@@ -288,8 +288,9 @@ def sides_of(
     samples = _read_samples(report, name, match, metrics, by)
     tasks_of = _tasks_by_model(samples.table)
     if model is not None and model not in tasks_of:
-        known = ", ".join(model_name or "(unnamed)" for model_name in tasks_of)
-        raise ConfigError(f"{name}: it has no model {model!r}; there are: {known}")
+        known = ", ".join(filter(None, tasks_of))
+        others = f"there are: {known}" if known else "its runs name no model"
+        raise ConfigError(f"{name}: it has no model {model!r}; {others}")
     is_alone = model is None and len(tasks_of) == 1
     by_path = {(metric.of, metric.stage.key): metric for metric in metrics}
     sides = []

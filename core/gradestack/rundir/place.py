@@ -101,10 +101,19 @@ def _foreign_files(path: Path) -> set[str]:
     return {name for name in _file_names(path) - known if PurePath(name).name not in _OF_DESKTOPS}
 
 
-def _list_files(run_folder: Path, staged: Path) -> None:
-    """Write a new header of a run that also lists the files about to be moved into it."""
+def list_folder(run_folder: Path, name: str) -> None:
+    """List the files of a folder in a run's header: a new run at the place may replace them."""
+    if _listed_files(run_folder) is None:
+        return
+    names = {f"{name}/{file}" for file in _file_names(run_folder / name)}
+    with filling(run_folder) as staged:
+        _list_files(run_folder, staged, names)
+
+
+def _list_files(run_folder: Path, staged: Path, names: Iterable[str]) -> None:
+    """Write a new header of a run, which also lists some files, to be moved into the run."""
     head = header_of(run_folder)
-    head["files"] = sorted({*(_listed_files(run_folder) or ()), *_file_names(staged), HEADER})
+    head["files"] = sorted({*(_listed_files(run_folder) or ()), *names, HEADER})
     text = dumps(head, indent=2) + "\n"
     (staged / HEADER).write_text(text, encoding="utf-8", newline="\n")
 
@@ -263,7 +272,7 @@ def filling(run_folder: Path, earlier: Iterable[str] = ()) -> Iterator[Path]:
         outdated = [path for pattern in earlier for path in _outdated(staged, run_folder, pattern)]
         listed = _listed_files(run_folder)
         if listed is not None and not _file_names(staged) <= listed:
-            _list_files(run_folder, staged)
+            _list_files(run_folder, staged, _file_names(staged))
         _move(staged, run_folder)
         for path in outdated:
             path.unlink()
@@ -454,7 +463,7 @@ class Staging:
         """
         run_folder, earlier = self.run_folder, self.base / _OLD
         for run in [path.parent for path in self.path.rglob(HEADER) if is_run(path.parent)]:
-            _list_files(run, run)
+            _list_files(run, run, _file_names(run))
         if durable:
             for path in [*self.path.rglob("*"), self.path]:
                 synchronise(path)

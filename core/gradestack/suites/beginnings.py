@@ -242,7 +242,7 @@ def _has_answer(record: Any) -> bool:
 
 def describe(beginning: Beginning) -> str:
     """Describe a file of no known format; a last line that is cut off comes first."""
-    looks = _text_problem(beginning.head) or _json_form(beginning)
+    looks = text_problem(beginning.head) or _json_form(beginning)
     if _ends_cut_off(beginning):
         return f"its last line is cut off; {looks}"
     return looks
@@ -256,7 +256,7 @@ def _ends_cut_off(beginning: Beginning) -> bool:
     return is_line and is_cut_off(last_line.strip())
 
 
-def _text_problem(head: bytes) -> str:
+def text_problem(head: bytes) -> str:
     """Return why the beginning of a file is no text; "" of text."""
     if problem := encoding_problem(head):
         return f"it {problem}"
@@ -300,7 +300,8 @@ def _json_form(beginning: Beginning) -> str:
     try:
         return f"it is one JSON object over several lines{_keys_of(loads(text))}"
     except JsonProblem as problem:
-        return f"it is not valid JSON ({problem})"
+        why = str(problem).removeprefix("not JSON: ")
+        return f"it is not valid JSON: {why}"
 
 
 def _keys_of(record: Any) -> str:

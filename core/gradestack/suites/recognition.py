@@ -42,6 +42,7 @@ from gradestack.suites.beginnings import (
     describe,
     recognise_file,
     repeated_keys,
+    text_problem,
 )
 from gradestack.suites.components import Resolver, Target, made_stage
 from gradestack.suites.options import Location
@@ -475,7 +476,7 @@ def _refusal(path: Path, recognition: Recognition, remedy: str) -> DataError:
     remedy = remedy or recognition.command
     if remedy:
         return DataError(f"{path}: {what}", remedy)
-    if not encoding:  # no form of JSON helps with a file that is no text
+    if not encoding and not text_problem(beginning.head):  # else no form of JSON helps
         what += f"; {OWN_FORM}"
     return DataError(f"{path}: {what}")
 

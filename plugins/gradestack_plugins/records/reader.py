@@ -537,6 +537,8 @@ def _unfolded(elements: Iterable[Element]) -> Iterator[Element]:
 
 def _require_runs(file: Input, columns: Guess) -> None:
     """Refuse records that are parts of runs, or that do not say what an agent did."""
+    if not columns.rows:
+        raise DataError(f"{file.shown}: there are no records; columns: {listed(columns.names)}")
     parts = parts_of_runs(columns.rows)
     if parts is not None:
         raise DataError(f"{file.shown}: {parts}", CONVERT)

@@ -76,5 +76,7 @@ def test_one_command_grades_and_compares(tmp_path, command, monkeypatch):
     second = command(*words, "-o", "all/b", "--report-url", url)
     assert "b and a are identical" in second.out
     assert url in (tmp_path / "all/b/comparison/comparison.md").read_text()
+    again = command(*words, "-o", "all/b")  # the comparison in it is gradestack's own
+    assert again.code == 0
     refused = command("grade", "r.jsonl", "--report-url", url)
     assert (refused.code, "goes with --compare-previous" in refused.err) == (2, True)

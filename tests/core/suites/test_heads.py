@@ -34,7 +34,7 @@ UNKNOWN |= {
             "status: unknown key (did you mean"
         ),
     ),
-    "binary": (b"ab\0c" * 20, "it is a binary file (NUL bytes); a record is"),
+    "binary": (b"ab\0c" * 20, "it is a binary file (NUL bytes)"),
     "nesting": (b"[" * 10_000, "it is "),
     "a long key": (b'{"%s": 1}\n' % (b"k" * 500), f"with the keys {'k' * 60}; the nearest"),
 }

@@ -358,6 +358,8 @@ def grader_stages(
     stages: dict[str, Stage] = {}
     for key, written in spec.graders.items():
         location = ("graders", key)
+        if not key.strip():
+            resolver.add_problem(location, "the key of a grader is empty; give it a name")
         stage: Stage | None
         if key in made:
             stage = made_stage("grader", key, made[key])

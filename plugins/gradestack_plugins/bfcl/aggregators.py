@@ -65,12 +65,10 @@ class BfclCategories(Aggregator):
 
     @override
     def compute(self, grades: Grades) -> Mapping[str, JSON]:
+        graded = [(key, grade.score) for key, grade in grades if grade.score is not None]
         models: dict[str, list[Pair]] = {}
-        graded: list[Pair] = []
-        for key, grade in grades:
-            if grade.score is not None:
-                graded.append((key, grade.score))
-                models.setdefault(key.model or "", []).append((key, grade.score))
+        for key, score in graded:
+            models.setdefault(key.model or "", []).append((key, score))
         figures = self._figures(graded)
         if len(models) > 1:
             figures["models"] = {model: self._figures(pairs) for model, pairs in models.items()}
@@ -90,10 +88,10 @@ class BfclCategories(Aggregator):
             scores = list(chain.from_iterable(tasks))
             entries[category] = len(scores)
             accuracy[category] = math.fsum(scores) / len(scores)
-            task_counts = Counter[tuple[float, ...]](
-                (float(len(task)), math.fsum(task)) for task in tasks
-            )
-            intervals[category] = {**ratio_interval(task_counts, confidence=self.confidence)}
+            task_sums = [(float(len(task)), math.fsum(task)) for task in tasks]
+            task_counts = Counter[tuple[float, ...]](task_sums)
+            interval = ratio_interval(task_counts, confidence=self.confidence)
+            intervals[category] = {**interval}
         return {
             "accuracy": {**accuracy},
             "accuracy_interval": intervals,
@@ -136,13 +134,14 @@ def _means_of_groups(
     known = {TODAY.get(name, name): value for name, value in accuracy.items()}
     counts = {TODAY.get(name, name): number for name, number in entries.items()}
     live = [name for name in _LIVE if name in known]
+    n_live = sum(counts[name] for name in live)
     passed = math.fsum(known[name] * counts[name] for name in live)
     simple = _mean(map(known.get, _SIMPLE))
     web_search = _mean(map(known.get, _WEB_SEARCH))
     memory = _mean(map(known.get, _MEMORY))
     means = {
         "non_live": _mean([simple, *map(known.get, _NON_LIVE)]),
-        "live": passed / sum(counts[name] for name in live) if live else None,
+        "live": passed / n_live if live else None,
         "irrelevance": _mean(map(known.get, _IRRELEVANCE)),
         "multi_turn": _mean(map(known.get, _MULTI_TURN)),
         "agentic": _mean([web_search, memory]),

@@ -17,26 +17,21 @@ _MOST_COMPARED = 10_000
 @blocks.panel("Accuracy by category", place="lead", replaces=["categories"])
 def categories(about: Report) -> Iterable[blocks.Block] | None:
     """Categories and the leaderboard's groups against models, with intervals; None without them."""
-    for aggregators in about.aggregates.values():
-        metrics = as_map(aggregators.get("categories"))
-        if "accuracy" not in metrics or "groups" not in metrics:
-            continue
-        by_model = as_map(metrics.get("models")) or {"accuracy": metrics}
-        models = {name or "(no name)": as_map(figures) for name, figures in by_model.items()}
-        names = _names(models, "accuracy")
-        if len(models) == 2:
-            differences = _differences(about, names)
-        else:
-            differences = []
-        shares = _matrix(models, "accuracy", "category", differences)
-        groups = _matrix(models, "groups", "group")
-        means = [
-            blocks.figure_of(name, figures, "unweighted", unit="share")
-            for name, figures in models.items()
-        ]
-        mean = blocks.Matrix(["mean of the categories"], list(models), [means], unit="share")
-        return [shares, blocks.Section("Groups and mean", [groups, mean], folded=True)]
-    return None
+    metrics = blocks.find_metrics(about, "categories", "groups")
+    if not metrics:
+        return None
+    by_model = as_map(metrics.get("models")) or {"accuracy": metrics}
+    models = {name or "(no name)": as_map(figures) for name, figures in by_model.items()}
+    differences: list[blocks.Figure] = []
+    if len(models) == 2:
+        differences = _differences(about, _names(models, "accuracy"))
+    shares = _matrix(models, "accuracy", "category", differences)
+    groups = _matrix(models, "groups", "group")
+    means: list[blocks.Figure] = []
+    for name, figures in models.items():
+        means.append(blocks.figure_of(name, figures, "unweighted", unit="share"))
+    mean = blocks.Matrix(["mean of the categories"], list(models), [means], unit="share")
+    return [shares, blocks.Section("Groups and mean", [groups, mean], folded=True)]
 
 
 def _matrix(

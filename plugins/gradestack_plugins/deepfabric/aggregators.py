@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 import attrs
@@ -77,6 +77,16 @@ def label_of(name: str) -> str:
     return name.replace("_", " ").capitalize()
 
 
+def _declare_figures(ending: str, unit: str, divisor: str, undefined: str) -> Iterator[Figure]:
+    """Yield the figures with an ending of their names; the unit is in the label of such figures."""
+    for name, part in _PARTS.items():
+        label = label_of(name)
+        if ending:
+            label += f", of {unit}"
+        about = f"{part} / {unit}"
+        yield Figure(f"{name}{ending}", label, about=about, divisor=divisor, undefined=undefined)
+
+
 @attrs.frozen(kw_only=True)
 class DeepFabricMetrics(IntervalAggregator):
     """DeepFabric's metrics over all samples, and over those that could be processed.
@@ -102,19 +112,9 @@ class DeepFabricMetrics(IntervalAggregator):
     """
 
     version = "4"
-    figures = tuple(
-        Figure(
-            f"{name}{ending}",
-            f"{label_of(name)}{of}",
-            about=f"{part} / {by}",
-            divisor=divisor,
-            undefined=undefined,
-        )
-        for ending, of, by, divisor, undefined in (
-            ("", "", "samples", "applicable", NOTHING_JUDGED),
-            ("_attempted", ", of processed samples", "processed samples", "processed", UNPROCESSED),
-        )
-        for name, part in _PARTS.items()
+    figures = (
+        *_declare_figures("", "samples", "applicable", NOTHING_JUDGED),
+        *_declare_figures("_attempted", "processed samples", "processed", UNPROCESSED),
     )
     keeps = frozenset({"fault"})
 
@@ -125,35 +125,37 @@ class DeepFabricMetrics(IntervalAggregator):
         if grade.outcome is Outcome.MISSING:
             return {**_NOTHING, "applicable": 1, "missing": 1}
         counts = grade.counts
+        right = {name: counts.get(name, 0) for name in RATES.values()}
         return {
             "applicable": 1,
             "missing": 0,
             "processed": counts.get("processed", 0),
-            "errors": int(bool(counts.get("errors")) and grade.fault is not None),
-            **{name: counts.get(name, 0) for name in RATES.values()},
+            "errors": int(_is_processing_error(grade)),
+            **right,
             "response_quality": grade.parts.get("response_quality") or 0.0,
             "overall_score": grade.score or 0.0,
         }
 
     @override
     def figures_of(self, totals: Mapping[str, float]) -> Mapping[str, Any]:
-        judged = totals["applicable"] if totals["applicable"] > totals["missing"] else 0
-        return {
-            f"{name}{ending}": ratio(totals[part], divisor)
-            for ending, divisor in (("", judged), ("_attempted", totals["processed"]))
-            for name, part in _PARTS.items()
-        }
+        applicable, processed = totals["applicable"], totals["processed"]
+        judged = applicable if applicable > totals["missing"] else 0
+        shares: dict[str, Any] = {}
+        for ending, divisor in (("", judged), ("_attempted", processed)):
+            for name, part in _PARTS.items():
+                shares[f"{name}{ending}"] = ratio(totals[part], divisor)
+        return shares
 
     @override
     def compute(self, grades: Grades) -> Mapping[str, JSON]:
         sums = defaultdict[str, Any](int, grades.totals)
         counts = ("applicable", "processed", "errors", "missing", *RATES.values())
         total, processed, errors, missing, *right = [int(sums[name]) for name in counts]
-        metrics: dict[str, Any] = {
-            name: None if value is None else float(value)
-            for name, value in self.figures_of(sums).items()
-        }
-        metrics |= zip([f"{name}_correct" for name in RATES.values()], right, strict=True)
+        metrics: dict[str, Any] = {}
+        for name, value in self.figures_of(sums).items():
+            metrics[name] = None if value is None else float(value)
+        for name, count in zip(RATES.values(), right, strict=True):
+            metrics[f"{name}_correct"] = count
         metrics |= {
             "samples_evaluated": total,
             "samples_processed": processed,
@@ -165,12 +167,12 @@ class DeepFabricMetrics(IntervalAggregator):
         score = metrics["overall_score"]
         if score is not None:
             _, name, words = band(score)
-            metrics["statements"] = [f"Band: {name} ({words}), overall score {100 * score:.1f}%"]
+            percent = f"{100 * score:.1f}%"
+            metrics["statements"] = [f"Band: {name} ({words}), overall score {percent}"]
         if errors:
             first = _first_error(grades)
-            metrics["warnings"] = [
-                f"{errors} of {total} records are processing errors, first: {first}"
-            ]
+            warning = f"{errors} of {total} records are processing errors, first: {first}"
+            metrics["warnings"] = [warning]
         if processed and not sums["response_quality"]:
             metrics |= CONSTANT
             models = grades.sums("processed")[1]
@@ -180,12 +182,14 @@ class DeepFabricMetrics(IntervalAggregator):
         return metrics
 
 
+def _is_processing_error(grade: Grade) -> bool:
+    return bool(grade.counts.get("errors")) and grade.fault is not None
+
+
 def _first_error(grades: Grades) -> str:
-    return next(
-        f"{key.id}: {grade.fault.message[:LONGEST]}"
-        for key, grade in grades
-        if grade.counts.get("errors") and grade.fault
-    )
+    key, grade = next(pair for pair in grades if _is_processing_error(pair[1]))
+    message = "" if grade.fault is None else grade.fault.message
+    return f"{key.id}: {message[:LONGEST]}"
 
 
 def band(score: float) -> tuple[float, str, str]:
@@ -199,12 +203,12 @@ def interpretation(metrics: Mapping[str, Any], errors: int) -> dict[str, JSON]:
     There is advice for each rate below 0.75 and for processing errors.
     """
     low = [name for name in RATES if metrics[name] is not None and metrics[name] < LOW]
-    low += ["processing_errors"] if errors else []
+    if errors:
+        low.append("processing_errors")
+    advice: list[JSON] = []
+    for name in low:
+        advice.append({"metric": name, "value": metrics[name], "advice": ADVICE[name]})
+    bands: list[JSON] = [{"band": name, "from": bound} for bound, name, _ in BANDS]
     score = metrics["overall_score"]
-    return {
-        "band": None if score is None else band(score)[1],
-        "bands": [{"band": name, "from": bound} for bound, name, _ in BANDS],
-        "advice": [
-            {"metric": name, "value": metrics[name], "advice": ADVICE[name]} for name in low
-        ],
-    }
+    own_band = None if score is None else band(score)[1]
+    return {"band": own_band, "bands": bands, "advice": advice}

@@ -13,11 +13,8 @@ from gradestack_plugins.pages import blocks
 @blocks.panel("Readiness", place="first")
 def readiness(about: Report) -> Iterable[blocks.Block] | None:
     """The band, the lowest figure with its advice, and all advice; None in another run."""
-    for aggregators in about.aggregates.values():
-        metrics = as_map(aggregators.get("deepfabric"))
-        if "overall_score" in metrics:
-            return list(_blocks(metrics))
-    return None
+    metrics = blocks.find_metrics(about, "deepfabric", "overall_score")
+    return list(_blocks(metrics)) if metrics else None
 
 
 def _blocks(metrics: Mapping[str, Any]) -> Iterable[blocks.Block]:

@@ -23,13 +23,14 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Operator = Literal["gt", "gte", "lt", "lte", "eq"]
-_OPERATORS: dict[Operator, tuple[str, Callable[[float, float], bool]]] = {
-    "gt": (">", operator.gt),
-    "gte": (">=", operator.ge),
-    "lt": ("<", operator.lt),
-    "lte": ("<=", operator.le),
-    "eq": ("==", operator.eq),
+_OPERATORS: dict[Operator, Callable[[float, float], bool]] = {
+    "gt": operator.gt,
+    "gte": operator.ge,
+    "lt": operator.lt,
+    "lte": operator.le,
+    "eq": operator.eq,
 }
+_SIGNS: dict[Operator, str] = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<=", "eq": "=="}
 
 
 def average(values: Sequence[float], number: int) -> float:
@@ -61,32 +62,36 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     def passes_sample(self, score: float) -> bool:
         """Return whether one score passes: of an accuracy without a value of its own, at 1."""
-        if self.metric == "accuracy" and self.pass_value is None:
+        limit = self.pass_value
+        if limit is None and self.metric == "accuracy":
             return score >= 1.0
-        if self.pass_value is None:
+        if limit is None:
             limit = self.value
-        else:
-            limit = self.pass_value
-        return _OPERATORS[self.pass_op or self.op][1](score, limit)
+        compare = _OPERATORS[self.pass_op or self.op]
+        return compare(score, limit)
 
     def value_of(self, results: Sequence[Result], key: str) -> float:
         """Return the figure that the gate compares."""
         figures = metric_figures(results, key, self)
-        value: float = figures["pass_rate" if self.metric == "accuracy" else "avg_score_attempted"]
+        name = "pass_rate" if self.metric == "accuracy" else "avg_score_attempted"
+        value: float = figures[name]
         return value
 
     def passes(self, results: Sequence[Result], key: str) -> bool:
         """Return the verdict."""
-        return _OPERATORS[self.op][1](self.value_of(results, key), self.value)
+        compare = _OPERATORS[self.op]
+        return compare(self.value_of(results, key), self.value)
 
     def lines(self, results: Sequence[Result], key: str) -> list[str]:
         """Return the rule with its verdict, ``Gate (quality >= 0.75): PASSED``, and its figure."""
         verdict = "PASSED" if self.passes(results, key) else "FAILED"
-        rule = f"{_OPERATORS[self.op][0]} {self.value:g}"
+        rule = f"{_SIGNS[self.op]} {self.value:g}"
         figure = self.value_of(results, key)
         if self.metric == "accuracy":
-            return [f"Gate ({key} accuracy {rule}%): {verdict}", f"  actual: {figure:.1f}%"]
-        return [f"Gate ({key} {rule}): {verdict}", f"  actual: {figure:.2f}"]
+            rule, actual = f"accuracy {rule}%", f"{figure:.1f}%"
+        else:
+            actual = f"{figure:.2f}"
+        return [f"Gate ({key} {rule}): {verdict}", f"  actual: {actual}"]
 
 
 def metric_figures(results: Sequence[Result], key: str, gate: Gate | None) -> dict[str, Any]:
@@ -96,9 +101,10 @@ def metric_figures(results: Sequence[Result], key: str, gate: Gate | None) -> di
     """
     graded = [result for result in results if key in result.scores]
     scores = [result.scores[key] for result in graded]
+    scores_attempted = [result.scores[key] for result in graded if result.attempted]
     attempted = sum(result.attempted for result in results)
     rule = gate or Gate(op="gte", value=1.0)
-    passed = sum(rule.passes_sample(result.scores[key]) for result in graded if result.attempted)
+    passed = sum(map(rule.passes_sample, scores_attempted))
     return {
         "avg_score_attempted": average(scores, len(scores)),
         "avg_score_total": average(scores, len(results)),

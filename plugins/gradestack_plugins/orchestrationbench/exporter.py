@@ -33,6 +33,12 @@ KEY_METRICS = {
     "plan": "Plan",
 }
 """Figure -> what the original calls it."""
+_REJECTION_FIGURES = (
+    "reject_decision_performance",
+    "fc_decision_performance",
+    "error_patterns",
+    "rejection_type_accuracy",
+)
 Tree = dict[str, Any]
 
 
@@ -53,18 +59,13 @@ def overall_statistics(totals: Figures, files: int) -> Tree:
         files: How many files there are.
     """
     successful = totals["files"]
-    performance = ("reject_decision_performance", "fc_decision_performance", "error_patterns")
-    calls = {
-        **_rounded(totals, CALL_SCORES),
-        **pick(totals, ["overall_function_call_failed_rate"]),
-        "total_fc_successful_calls": totals["true_negative_reject"],
-        **_totals(totals, "function_call_cases"),
-    }
-    rejections = {
-        **_totals(totals, "rejection_cases"),
-        **pick(totals, (*performance, "rejection_type_accuracy")),
-        **_totals(totals, MISMATCHES, FAILURES),
-    }
+    calls = _rounded(totals, CALL_SCORES)
+    calls |= pick(totals, ["overall_function_call_failed_rate"])
+    calls["total_fc_successful_calls"] = totals["true_negative_reject"]
+    calls |= _totals(totals, "function_call_cases")
+    rejections = _totals(totals, "rejection_cases")
+    rejections |= pick(totals, _REJECTION_FIGURES)
+    rejections |= _totals(totals, MISMATCHES, FAILURES)
     details = {
         "workflow_scores": _rounded(totals, PLAN_SCORES),
         "function_call_scores": calls,
@@ -142,11 +143,14 @@ class OrchestrationBenchExporter(Exporter):
         figures = summary.graders[FAMILY].aggregates.get(FAMILY)
         if figures is None:
             return {}
+        scenarios = figures["scenarios"]
         results = []
-        for row in sorted(figures["scenarios"], key=lambda row: str(row["file"])):
-            error = {"error": row["error"], "file_path": row["file"]}
-            results.append(detailed_result(row) if row["error"] is None else error)
-        totals = total_figures(figures["scenarios"])
+        for row in sorted(scenarios, key=lambda row: str(row["file"])):
+            if row["error"] is None:
+                results.append(detailed_result(row))
+            else:
+                results.append({"error": row["error"], "file_path": row["file"]})
+        totals = total_figures(scenarios)
         tree = {
             "directory": str(summary.input.path),
             "overall_statistics": overall_statistics(totals, len(results)),

@@ -22,12 +22,9 @@ _PARTS = {"call_rejection_accuracy": "call or decline", "fc": "function calls", 
 @blocks.panel("Call or decline", place="lead")
 def decisions(about: Report) -> Iterable[blocks.Block] | None:
     """Decisions where a call, or a rejection, was right; None where no metric has them."""
-    for aggregators in about.aggregates.values():
-        metrics = as_map(aggregators.get("orchestrationbench"))
-        matrix = as_map(metrics.get("decision_matrix"))
-        if matrix:
-            return [*_head(metrics), _decisions(matrix)]
-    return None
+    metrics = blocks.find_metrics(about, "orchestrationbench", "decision_matrix")
+    matrix = as_map(metrics.get("decision_matrix"))
+    return [*_head(metrics), _decisions(matrix)] if matrix else None
 
 
 def _head(metrics: Mapping[str, Any]) -> Iterator[blocks.Block]:

@@ -13,7 +13,7 @@ from typing import Any, Literal, Protocol, get_args
 
 import msgspec
 
-from gradestack import PluginError, suggest
+from gradestack import PluginError, Report, suggest
 from gradestack.jsonio import as_map, as_number, as_text
 
 Place = Literal["lead", "first", "overview", "figures", "sample", "compare", "page"]
@@ -162,6 +162,15 @@ class Figure(msgspec.Struct, frozen=True):
     """What a gate asks of it."""
     gate: str = ""
     """The gate in words."""
+
+
+def find_metrics(about: Report, aggregator: str, figure: str) -> Mapping[str, Any]:
+    """Return the figures of the first aggregator of a name that has a figure; {} without one."""
+    for aggregators in about.aggregates.values():
+        metrics = as_map(aggregators.get(aggregator))
+        if figure in metrics:
+            return metrics
+    return {}
 
 
 def figure_of(

@@ -51,12 +51,11 @@ class _Question(msgspec.Struct):
 @blocks.panel("Questions, least stable first", place="lead", replaces=["causes", "outcome"])
 def stability(about: Report) -> Iterable[blocks.Block] | None:
     """The runs of each question and the figures by expected label; None in another run."""
-    for aggregators in about.aggregates.values():
-        metrics = as_map(aggregators.get("stability"))
-        if metrics:
-            k = as_count(metrics.get("k"))
-            return [*_questions_blocks(about, k), *_by_class(metrics)]
-    return None
+    metrics = blocks.find_metrics(about, "stability", "k")
+    if not metrics:
+        return None
+    k = as_count(metrics.get("k"))
+    return [*_questions_blocks(about, k), *_by_class(metrics)]
 
 
 def _questions_blocks(about: Report, k: int) -> Iterable[blocks.Block]:

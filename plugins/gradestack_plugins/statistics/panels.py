@@ -17,13 +17,12 @@ _MOST_MODELS = 4
 @blocks.panel("Expected against chosen", place="lead", replaces=["causes"])
 def classes(about: Report) -> Iterable[blocks.Block] | None:
     """The confusion matrix of a classification and the rates of each class; None without one."""
-    for aggregators in about.aggregates.values():
-        metrics = as_map(aggregators.get("classification"))
-        matrix = as_map(metrics.get("confusion_matrix"))
-        if matrix:
-            rows = [str(name) for name in metrics.get("labels") or matrix if name in matrix]
-            return [*_confusion(rows, matrix), *_by_class(rows, as_map(metrics["per_class"]))]
-    return None
+    metrics = blocks.find_metrics(about, "classification", "confusion_matrix")
+    matrix = as_map(metrics.get("confusion_matrix"))
+    if not matrix:
+        return None
+    rows = [str(name) for name in metrics.get("labels") or matrix if name in matrix]
+    return [*_confusion(rows, matrix), *_by_class(rows, as_map(metrics["per_class"]))]
 
 
 def _confusion(names: Sequence[str], matrix: Mapping[str, Any]) -> Iterable[blocks.Block]:

@@ -4,7 +4,7 @@ import attrs
 import pytest
 
 from gradestack import discover, testing
-from gradestack.suites.options import Problems, structure
+from gradestack.suites.options import Problems, _convert, fields_of, structure
 from tests.core.outcomes import some_of
 
 REGISTRY = discover(limit="")
@@ -92,3 +92,18 @@ def test_a_confidence_is_between_0_and_1(component):
     for value in (0, 1, 95):
         with pytest.raises(ValueError, match=f"confidence must be between 0 and 1, got {value}"):
             made(confidence=value)
+
+
+@pytest.mark.parametrize("value", ["text", 1, {"a": "b"}, ["a"]], ids=repr)
+def test_options_of_every_type_are_converted_or_refused_as_values(value):
+    """A type that the converter does not know would refuse the option whatever is written."""
+    unsupported = []
+    for component in COMPONENTS:
+        component_class = REGISTRY.load(component.kind, component.name)
+        for name, field in (fields_of(component_class) or {}).items():
+            try:
+                _convert(value, field.kind, None)
+            except Exception as error:  # noqa: BLE001 - whatever a class refuses its options with
+                if "not supported" in str(error):
+                    unsupported.append(f"{component.kind} {component.name}: {name}")
+    assert unsupported == []

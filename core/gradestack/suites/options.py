@@ -360,10 +360,13 @@ def _convert(value: Any, kind: Any, base: Folder | None) -> Any:
         except ConfigError as error:
             raise ValueError(error.line) from error
 
-    is_path = Path in get_args(kind) and isinstance(value, str)  # msgspec takes no union with it
+    members = get_args(kind)
+    if Path in members:  # msgspec takes no union with it
+        others = [member for member in members if member is not Path]
+        kind = Path if isinstance(value, str) else Union[tuple(others)]  # noqa: UP007 - at run time
     if isinstance(value, Mapping):
         value = {str(key): item for key, item in value.items()}
-    return msgspec.convert(value, Path if is_path else kind, dec_hook=decode)
+    return msgspec.convert(value, kind, dec_hook=decode)
 
 
 def preset_version(preset: str | None, versions: Mapping[str, str]) -> str | None:

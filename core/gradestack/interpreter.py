@@ -171,11 +171,11 @@ def _has_timers() -> bool:
 
 @contextmanager
 def ticking(seconds: float, tick: Callable[..., None]) -> Iterator[None]:
-    """Call a function every so many seconds while the ``with`` block runs; it may raise to cut it.
+    """Call ``tick`` every so many seconds while the ``with`` block runs.
 
-    A timer and its signal cut Python code, waiting, and patterns that try without end.
-    Needs the main thread of a process, a system that has such timers, and nobody who uses this one;
-    else nothing is done.
+    ``tick`` may raise to end the block: also where it waits, or matches a regular expression that
+    takes for ever. Needs the main thread, a system with such timers, and a timer that is not in
+    use. Else ``tick`` is never called.
     """
     is_free = _has_timers() and signal.getsignal(signal.SIGALRM) is signal.SIG_DFL
     if not is_free or signal.getitimer(signal.ITIMER_REAL)[0]:

@@ -172,11 +172,11 @@ def measure_scores(gate: ScoreGate, scores: Scores) -> Measure:
 
 
 def _average(weights: Sequence[Any], sums: Sequence[Any]) -> Any:
-    """Return the weighted average of means; None where one is of nothing.
+    """Return the weighted average of means, None where one of them counts no run.
 
     Args:
         weights: One for each mean.
-        sums: For each mean its divisor, then its dividend.
+        sums: For each mean two entries, the count of its runs and the total of their scores.
     """
     counts = sums[::2]
     totals = sums[1::2]

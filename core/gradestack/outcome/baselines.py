@@ -179,14 +179,17 @@ def _pair_models(before: list[Side], now: list[Side]) -> list[tuple[Side, Side]]
 
 
 def _judge(gate: BaselineGate, before: Side, now: Side) -> Verdict:
-    """Return the verdict of a gate on one model, beside the same one of the baseline."""
+    """Return the verdict of a baseline gate on one model: its runs now against those before.
+
+    The gate has up to three conditions; the worst of them is the verdict.
+    """
     from gradestack.comparison.changes import flips  # noqa: PLC0415
 
     key = gate.grader
     verdict = begin_verdict(gate, metric_key=key)
     try:
         row = _compare(gate, before, now)
-    except NoFigure as error:  # as other gates on a path that leads to no number
+    except NoFigure as error:  # the gate's path leads to no number here
         verdict.conclude_without_data("fail", str(error))
         return verdict
     gap_test = row.difference
@@ -202,17 +205,16 @@ def _judge(gate: BaselineGate, before: Side, now: Side) -> Verdict:
     # a one-sided bound at a confidence is an end of the two-sided interval at twice that less 1
     two_sided = 2 * gate.confidence - 1
     verdict.bounds = _ends_at(row, two_sided)
-    better = now.declared(key)["better_is"]
-    has_verdicts = better != "neither"
-    if not has_verdicts:
-        has_verdicts = any(passed is not None for passed in now.passes(key, "skip"))
+    says_which_pass = _says_which_runs_pass(now, key)
+    # each a decision, and whether the gate fails or warns where it is undecided
     conditions = [*_judge_difference(gate, row, verdict.bounds or ())]
     if gate.max_flips is not None:
-        is_met = verdict.flips.broken <= gate.max_flips
         flips_decision: Decision = "failed"
-        if is_met:
+        if not says_which_pass:
+            flips_decision = "undecided"
+        elif broken <= gate.max_flips:
             flips_decision = "passed"
-        conditions.append((flips_decision if has_verdicts else "undecided", "fail"))
+        conditions.append((flips_decision, "fail"))
     decisions = [decision for decision, _ in conditions]
     outcome = min(decisions, key=_WORST_FIRST.index)
     is_strict = ("undecided", "fail") in conditions
@@ -225,7 +227,7 @@ def _judge(gate: BaselineGate, before: Side, now: Side) -> Verdict:
         verdict.reason = gap_test.reason
         if more_tasks and not gap_test.reason:
             verdict.reason = f"{more_tasks:,} tasks would be needed"
-        if gate.max_flips is not None and not has_verdicts:
+        if gate.max_flips is not None and not says_which_pass:
             verdict.reason = f"{key} says neither which runs pass nor which scores are better"
     return verdict
 
@@ -278,6 +280,13 @@ def _write_interval(row: Row) -> dict[str, Any]:
     known = {"confidence": 0.95, "n": n, "clusters": n, "method": "paired_t"}
     low, high = ends
     return {"low": low, "high": high, **known}
+
+
+def _says_which_runs_pass(side: Side, key: str) -> bool:
+    """Return whether a grader has a better direction, or a verdict on some run."""
+    if side.declared(key)["better_is"] != "neither":
+        return True
+    return any(passed is not None for passed in side.passes(key, "skip"))
 
 
 def _judge_difference(

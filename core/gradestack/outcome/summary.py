@@ -291,13 +291,12 @@ def headline_figures(
         of_grader = aggregates[figure.grader] if figure.metric else averages
         metrics = as_map(of_grader[figure.metric or figure.grader])
         entry: dict[str, JSON] = {"label": _label(figure.label, metrics), "figure": figure.path}
-        uncalibrated = None
-        if figure.corrects:
-            uncalibrated = metrics.get("uncalibrated")
+        reason_uncalibrated = None
         if figure.corrects:
             entry["corrects"] = figure.corrects
-        if uncalibrated is not None:
-            entry |= {"value": None, "reason": uncalibrated}
+            reason_uncalibrated = metrics.get("uncalibrated")
+        if reason_uncalibrated is not None:
+            entry |= {"value": None, "reason": reason_uncalibrated}
         else:
             entry |= _estimate(figure, metrics)
             by_model = {

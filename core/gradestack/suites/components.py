@@ -330,7 +330,7 @@ class Resolver:
         )
 
     def _refuse_profile(self, location: Location) -> None:
-        """Refuse the option ``profile`` of components, and name its replacement."""
+        """Refuse the option ``profile`` of a component, and say that it belongs to the suite."""
         program = "`profile: upstream` runs the original program of the format"
         component = "a component computes what the family's document defines"
         why = f"belongs at the top of a suite: {program}; {component}"

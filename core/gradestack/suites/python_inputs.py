@@ -31,7 +31,10 @@ class MemoryReader(Reader):
         return [Shard(ordinal=0, input=memory)]
 
     def read(self, shard: Shard, index: Any) -> Iterator[Sample | BadRecord]:
-        """Yield the samples."""
+        """Yield the samples, whose iterator can be used once.
+
+        Those that an earlier look took from it (``first``) come first, so that none is lost.
+        """
         yield from self.first
         for sample in self.samples:
             if len(self.first) < FIRST:

@@ -55,12 +55,12 @@ def _earlier_word(component: Any) -> str | None:
 def find_flaw(component: Any) -> str | None:
     """Find a mistake in the words that a component's class declares; None where it has none."""
     kind = component if isinstance(component, type) else type(component)
-    flaws = (_earlier_word(component), _odd_word(component, kind), _clashing_option(kind))
+    flaws = (_earlier_word(component), _wrong_type_of(component, kind), _clashing_option(kind))
     return next(filter(None, flaws), None) or _unknown_field(component)
 
 
-def _odd_word(component: Any, kind: type) -> str | None:
-    """Find a class variable of the contract whose value has another type."""
+def _wrong_type_of(component: Any, kind: type) -> str | None:
+    """Describe the first class variable whose value has not the type that the contract declares."""
     bases = [base for base in kind.__mro__ if base.__module__.startswith("gradestack.")]
     for base in bases:
         for name, hint in get_type_hints(base).items():
@@ -71,7 +71,7 @@ def _odd_word(component: Any, kind: type) -> str | None:
                 msgspec.convert(msgspec.to_builtins(value), *get_args(hint))
             except msgspec.ValidationError as error:
                 return f"has {name} = {value!r:.100}: {error}"
-            except TypeError:  # a class, which no schema describes
+            except TypeError:  # the value is a class, which msgspec cannot check
                 continue
     return None
 

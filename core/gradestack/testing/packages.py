@@ -112,12 +112,12 @@ def _undisturbed() -> Iterator[None]:
         ):
             yield
     finally:
-        if os.getpid() != process:  # it forked
+        if os.getpid() != process:  # the child of a fork: it must not go on with the tests
             os._exit(1)
     settings = _process_settings().items()
     names = [f"the {name}" for name, setting in settings if setting != before[name]]
-    problem = "which everything else in the process sees"
-    assert not names, f"it changes {' and '.join(names)}, {problem}"
+    changed = " and ".join(names)
+    assert not names, f"it changes {changed}, which everything else in the process sees"
     text = printed.getvalue()
     assert not text, f"it prints {text[:80]!r}; say it in a reason, a remark or a warning"
 

@@ -138,7 +138,10 @@ def named(
     trace: Mapping[str, str] = NOTHING,
     facets: Mapping[str, Any] = NOTHING,
 ) -> Identity:
-    """Return the identity of a record: its id, a text or a whole number, else a made-up one."""
+    """Return the identity of a record by its own id, a text or a whole number.
+
+    Without one it is ``fallback_id``, and the record is marked as having a made-up id.
+    """
     is_number = isinstance(identifier, int) and not isinstance(identifier, bool)
     if is_number or (isinstance(identifier, str) and identifier):
         return Identity(str(identifier), None, cluster, trace, facets, NOTHING)

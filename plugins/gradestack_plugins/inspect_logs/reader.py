@@ -290,7 +290,10 @@ class _Pieces:
         return as_list(self._archive.json(f"samples/{self._name}/{part}/{start}.json"))
 
     def entries(self, part: str) -> Iterator[Any]:
-        """Yield the entries of a list."""
+        """Yield the entries of a list of the sample: ``messages``, ``events`` or ``attachments``.
+
+        A list is kept in several files, each named after the number of its first entry.
+        """
         for start in self._starts[part]:
             yield from self._piece(part, start)
 

@@ -347,7 +347,10 @@ class Asker:
         return reply, status, body, wait
 
     def _refuse(self, status: int, detail: str) -> None:
-        """Raise where a server refuses a request that no retry would mend."""
+        """Raise a ConfigError for a status of 300 to 499 that no retry would mend, else do nothing.
+
+        ``detail`` is what the server said, with ": " in front of it, or empty.
+        """
         if not 300 <= status < 500 or status in _RETRIED:
             return
         default = "it refuses the request"

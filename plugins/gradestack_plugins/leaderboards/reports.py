@@ -194,6 +194,7 @@ class ToolSandbox(VerdictReader):
 
     @override
     def runs_of(self, records: Iterator[Record], file: Input, index: Any) -> Iterator[Run]:
+        """Yield a run for each scenario, with the conversation of its own folder if it has one."""
         folder = file.path.parent / "trajectories"
         for value, source in records:
             rows = as_list(as_map(value).get("per_scenario_results"))

@@ -146,10 +146,13 @@ def _is_texts(value: Any) -> bool:
 
 
 def _row_of_cells(cells: Mapping[str, str]) -> dict[str, Any]:
-    """Return the row that cells of CSV stand for; empty ones are left out.
+    """Return the row of a data set that cells of CSV stand for; empty cells are left out.
+
+    Cells of objects hold JSON. Cells of texts may hold a JSON list of them, one for each turn; a
+    ``ground_truth`` is such a list only if the input is one.
 
     Raises:
-        ValueError: A cell holds no JSON where an object belongs.
+        ValueError: A cell of an object does not hold JSON.
     """
     row: dict[str, Any] = {name: cell for name, cell in cells.items() if cell}
     for name in row.keys() & _OBJECTS:

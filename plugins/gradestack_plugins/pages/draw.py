@@ -486,6 +486,7 @@ def _plain_value(value: blocks.Value | blocks.Figure) -> blocks.Value:
 
 
 def _draw_matrix(block: blocks.Matrix) -> Shape:
+    """Draw a matrix: its grid, the totals below it, and differences in percentage points."""
     rows = zip(block.rows, block.values, strict=True)
     shape = _draw_grid(block, rows, _MatrixCells(block).draw)
     shape.kind = "matrix"

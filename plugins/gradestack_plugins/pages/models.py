@@ -62,10 +62,10 @@ def _models_of(summary: Mapping[str, Any]) -> Iterator[str]:
 def _only(summary: Mapping[str, Any], models: Collection[str]) -> dict[str, Any]:
     """Return a summary without the figures of other models."""
     headline, metrics = as_map(summary.get("headline")), as_map(summary.get("metrics"))
-    figures = [_with_models(entry, models) for entry in as_list(headline.get("figures"))]
+    figures = [_keep_models(entry, models) for entry in as_list(headline.get("figures"))]
     aggregates = {
         grader: {
-            name: _with_models(by_model, models) for name, by_model in as_map(aggregators).items()
+            name: _keep_models(by_model, models) for name, by_model in as_map(aggregators).items()
         }
         for grader, aggregators in as_map(metrics.get("aggregates")).items()
     }
@@ -79,7 +79,8 @@ def _only(summary: Mapping[str, Any], models: Collection[str]) -> dict[str, Any]
     return short
 
 
-def _with_models(figures: Any, models: Collection[str]) -> Any:
+def _keep_models(figures: Any, models: Collection[str]) -> Any:
+    """Return figures whose values by model are those of some models alone."""
     by_model = as_map(as_map(figures).get("models"))
     if not by_model:
         return figures

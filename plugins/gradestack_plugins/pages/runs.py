@@ -399,8 +399,8 @@ def index(directory: str) -> None:
 
     The page has a row for each report directory below DIRECTORY, and figures over time.
 
-    Report directories that are unfinished or cannot be read are named. The exit code is 3 if there
-    is none.
+    Report directories that are unfinished or cannot be read are named. The exit code is 3 if no
+    report directory is there.
     """
     folder = folder_of(directory)
     page = write_index(folder, directory)

@@ -217,7 +217,10 @@ class RunReader(WholeDocuments):
     def _records(
         self, file: Input, bad: list[BadRecord], strangers: list[Source]
     ) -> Iterator[Record]:
-        """Yield the records of the format; add those that are no JSON and the others to lists."""
+        """Yield the records of the format that a file holds.
+
+        Elements that are no JSON are added to ``bad``, records of other formats to ``strangers``.
+        """
         is_document = self.is_whole_file(file.path)
         for element in read_document(file) if is_document else self.elements(file, Range()):
             line = None if is_document else element.line

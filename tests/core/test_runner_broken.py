@@ -50,13 +50,13 @@ def test_a_raising_exporter_costs_its_file_only(run_lines, record, toys, target,
 def test_a_raising_reporter_costs_its_page_only(run_lines, record, tmp_path):
     report = run_lines([record("a", 1.0)], reports=[{"kind": "dump", "breaks": True}, "markdown"])
     assert report.summary["broken"] == {
-        "reporter dump": "RuntimeError: no page in somewhere (toy_components.py:196)"
+        "reporter dump": "RuntimeError: no page in somewhere (toy_components.py:202)"
     }
     assert (report.exit_code, [page.name for page in report.pages]) == (4, ["report.md"])
     assert report.summary["warnings"] == [
         (
             "reporter dump is broken, its page is missing: RuntimeError: no page in somewhere "
-            "(toy_components.py:196)"
+            "(toy_components.py:202)"
         )
     ]
     assert read(report) == dict(report.summary)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -144,8 +145,10 @@ def _before_after(row: Fields, noun: str = "") -> str:
 
 def _relative(row: Fields) -> str:
     """Write by how much an amount rises or falls, and whether that may be chance."""
-    share = row["b"] / row["a"] - 1 if row["a"] else 0.0
-    percent = round(100 * share)
+    percent_exactly = 100 * (row["b"] / row["a"] - 1) if row["a"] else 0.0
+    if not math.isfinite(percent_exactly):
+        return ""
+    percent = round(percent_exactly)
     before, after = value_text(row["a"], row), value_text(row["b"], row)
     if not percent or before == after:
         return ""

@@ -97,7 +97,7 @@ def test_what_a_run_takes_is_compared_where_it_is_recorded(command, tmp_path):
     row = data["usage"][name]
     assert (name, row["verdict"], row["tests"]) == ("cost_usd", "worse", 1)
     assert row["interval"]["ends"][0] > 0
-    assert "What a run takes:\n  Cost of a run  $0.010 -> $0.031  +$0.021 (" in (
+    assert "What a run takes:\n  Cost of a run  $0.0100 -> $0.0310  +$0.0210 (" in (
         command("compare", *files).out
     )
     assert "identical" not in data["sentence"]

@@ -157,8 +157,8 @@ def test_all_media_of_a_run_agree(name, tmp_path, run):
         shown = texts_of(value, ends, unit, is_share=is_share)
         same = outcome and value == outcome["share"]
         assert (label, *shown) in rows or same
-        whole = isinstance(value, int)
-        number = "n/a" if value is None else f"{value}" if whole else f"{value:.3f}"
+        form = ",d" if isinstance(value, int) else ",.3f"
+        number = "n/a" if value is None else format(value, form)
         interval = " to ".join(f"{end:.3f}" for end in ends)
         if label.partition(" in ")[0] != outcome_word(outcome):
             assert letta or re.search(f"{re.escape(label)}.*{number}.*{interval}", console)
@@ -255,18 +255,23 @@ def test_all_media_of_a_comparison_agree(tmp_path, run):
     index = text_of((folder / "index.html").read_text())
     assert all(data["sentence"] in medium for medium in (console, index))
     assert markdown.startswith(f"### ⚪ {plain(claim_of(data))}")
-    assert data["sentence"].lower() in text_of(page).lower()
+    answers = text_of(page[page.index("Ship?") :].partition("</section>")[0])
+    chance = data["sentence"].partition("; a ")[2]
+    for words_said in ("may be chance", "26.7 points less to 10.0 points more", "12 tasks", chance):
+        assert words_said in answers
     words = set()
     for pair in data["pairs"]:
         block = console[console.index(f"{pair['a']} -> {pair['b']}, ") :].partition("\n\n")[0]
-        title = f"<bdi>{pair['b']}</bdi> against <bdi>{pair['a']}</bdi></h2>"
-        card = page[page.index(title) :].partition("</section>")[0].split('<li class="row">')[1:]
-        assert len(card) == len(compared_rows(pair)) > 1
-        for row, card_row in zip(compared_rows(pair), card, strict=True):
+        place = "differences" if pair is data["pairs"][0] else "pairs"
+        section = text_of(page[page.index(f'<section id="{place}"') :].partition("</section>")[0])
+        if place == "pairs":
+            section = section[section.index(f"{pair['b']} against {pair['a']}") :]
+        for row in compared_rows(pair):
             words.add(row["verdict"])
             label, verdict = re.escape(row["label"]), verdict_text(row)
-            assert re.search(rf"^  {label} .*  {verdict}  ", block, re.MULTILINE)
-            assert re.search(rf'verdict-[\w-]+">{verdict}<', card_row)
+            line = rf"^  {label} .*?(\S+) -> (\S+)  (\S+) points .*  {verdict}  "
+            before, after, change = re.search(line, block, re.MULTILINE).groups()
+            assert f"{before} → {after} {change} {verdict}" in section
     assert {"worse", "no evidence"} <= words
     letters = {group_data["name"]: group_data["groups"] for group_data in data["groups"]}
     for pair in data["pairs"]:  # those that differ share no letter
@@ -275,4 +280,4 @@ def test_all_media_of_a_comparison_agree(tmp_path, run):
     for name, group in letters.items():
         assert re.search(rf"^  {name} .*  {group}$", console, re.MULTILINE)
         assert re.search(rf"\| {name} \|.*\| {group} \|", markdown)
-        assert re.search(rf"{name} [\d.]+ {group}\b", text_of(page))
+        assert re.search(rf"{name} [\d.]+% [\d–]+ {group}\b", text_of(page))

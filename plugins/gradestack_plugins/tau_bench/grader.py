@@ -216,11 +216,12 @@ def _best_match(expected: ExpectedCall, made: Sequence[ToolCall], budget: Budget
     The weighted score rounds monotonically, so the highest similarity has the highest score.
     """
     best = Match(None, 0.0)
-    wanted = _arguments(expected)
     for position, call in enumerate(made):
         if call.name != expected.name:
             continue
-        close = similarity(wanted, _arguments(call), budget)
+        if call.arguments is not None and call.arguments == expected.arguments:
+            return Match(position, 1.0)  # equal ones need no look for NaN
+        close = similarity(_arguments(expected), _arguments(call), budget)
         if best.position is None or close > best.similarity:
             best = Match(position, close)
         if close == 1.0:

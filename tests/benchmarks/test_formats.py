@@ -72,7 +72,10 @@ def test_a_file_of_another_format_is_not_measured(bench, tmp_path):
 
 
 def test_copies_of_a_case_are_runs_of_their_own(bench, tmp_path):
-    """Nothing in them is bad, and no run is counted as the copy of another."""
+    """Nothing in them is bad, and no run is counted as the copy of another.
+
+    A file that is one session stays one, and has the sub-agents of all copies.
+    """
     writers = bench("case_files").WRITERS
     assert {"claude_code", "bedrock", "langsmith", "weave"} <= writers.keys()
     for name, write in writers.items():
@@ -83,4 +86,5 @@ def test_copies_of_a_case_are_runs_of_their_own(bench, tmp_path):
             runs = samples(name, write(folder, copies, 5))
             assert all(isinstance(run, Sample) for run in runs), name
             counts.append(len(runs))
-        assert counts[1] in {counts[0], 3 * counts[0]}, name
+        one, three = counts
+        assert three in {one, 3 * one, 1 + 3 * (one - 1)}, name

@@ -116,6 +116,7 @@ def test_all_scripts_are_collected_and_described(bench):
     helpers = {
         "workload",
         "formats",
+        "case_files",
         "by_hand",
         "chromium",
         "frame",

@@ -17,7 +17,9 @@ CASES = [
     case
     for folder in FOLDERS
     for case in testing.cases(CASE_FILES / folder)
-    if not case.file.startswith("damaged") and len(json.dumps(case.data["files"])) < 12_000
+    if not case.file.startswith("damaged")
+    and len(case.data["files"]) == 1
+    and len(json.dumps(case.data["files"])) < 12_000
 ]
 
 

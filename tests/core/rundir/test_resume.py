@@ -78,7 +78,7 @@ def run(suite, registry):
 
     def call(output="out", **more):
         options = {
-            name: more.pop(name) for name in ("resume", "rows", "workers", "say") if name in more
+            name: more.pop(name) for name in ("resume", "rows", "workers", "echo") if name in more
         }
         return gradestack.run(
             {**suite, "engine": "serial", **more}, output=output, registry=registry, **options

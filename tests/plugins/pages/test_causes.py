@@ -53,9 +53,14 @@ def run(request, tmp_path_factory):
 
 def printed(report):
     """Return the failures on the console, and the numbers of the lines below."""
-    block = re.search(r"Why (\d+) of \d+ runs failed:\n((?:  .*\n?)+)", console.results(report))
-    lines = re.findall(r"^ +(\d+) \([\d.]+%\)  (.*)$", block[2], re.MULTILINE)
-    return int(block[1]), [(int(number), text) for number, text in lines]
+    why = r"Why ([\d,]+) of [\d,]+ runs failed:\n((?:  .*\n?)+)"
+    block = re.search(why, console.results(report))
+    lines = re.findall(r"^ +([\d,]+) \([\d.]+%\)  (.*)$", block[2], re.MULTILINE)
+    return whole(block[1]), [(whole(number), text) for number, text in lines]
+
+
+def whole(number):
+    return int(number.replace(",", ""))
 
 
 @pytest.mark.slow

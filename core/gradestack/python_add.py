@@ -33,9 +33,9 @@ def add_graders(
 ) -> Report:
     """Add graders to a finished run and return its report.
 
-    The grades it has stay; the new graders' grades and figures are added, with the same bytes as if
-    all had graded together. Files that were graded are read again where they are unchanged, else
-    the rows of the run.
+    The run's grades stay. Those of the new graders are added, and their figures, with the same
+    bytes as if all had graded together. Files that were graded are read again where they are
+    unchanged, else the rows of the run.
 
     Args:
         run: Report directory; it is replaced unless ``output`` names another.

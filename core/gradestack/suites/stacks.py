@@ -22,11 +22,10 @@ def lay_stack(resolver: Resolver, target: Target) -> None:
     """
     data, reader = resolver.document.data, target.reader
     resolver.command_options = _command_options(data)
-    for section in ("graders", "metrics"):
-        if data.get(section) in ({}, []):
-            why = f"no entry is given; name one, or leave {section} out for the usual ones"
-            resolver.add_problem((section,), why)
     has_stack = data.get("stack") is not None
+    if not has_stack and data.get("graders") in ({}, []):
+        why = "no entry is given; name one, or leave graders out for the usual ones"
+        resolver.add_problem(("graders",), why)
     has_graders = bool(data.get("graders"))
     if reader is not None and not has_stack and not has_graders:
         data["stack"] = reader.component.stack

@@ -107,7 +107,7 @@ class AllAssistant(Extractor):
 
 @attrs.frozen(kw_only=True)
 class LastTurn(Extractor):
-    """Takes the texts of the last turn's assistant messages, with ``separator`` between two.
+    """Takes the texts of the last turn's assistant messages, joined by ``separator``.
 
     "" when it has none.
     """

@@ -65,9 +65,10 @@ def _thread_of(state: Any) -> list[Any]:
 class LangGraph(RunReader):
     """Reads the streams of LangGraph's graphs: updates by node, values, and events.
 
-    A file of updates is one run. Values are states of a graph: the last state of each conversation,
-    whose states begin with one message, is the run. The outermost run of events is a run with its
-    last messages: those at its end, else those at the start of its last node.
+    A file of updates is one run. A stream of values holds states of a graph. The last state of each
+    conversation is a run; states that begin with the same message are of one conversation. The
+    outermost run of events is a run with its last messages: those at its end, else those at the
+    start of its last node.
     """
 
     example_file = "updates.jsonl"

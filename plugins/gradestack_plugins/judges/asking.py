@@ -36,6 +36,8 @@ MODES = ("json_schema", "json_object", "plain")
 """Forms of reply, each for servers that do not know the one before."""
 REPAIRED = ("malformed", "wrong_check")
 _RETRIED = (408, 409, 425, 429)
+_NO_REPLY, _NOT_SENT = 0, -1
+"""In place of a status: sent but not answered, which may cost, and no server was reached."""
 _LONGEST_WAIT, _LONGEST_BACKOFF = 60.0, 30.0  # of a Retry-After that is followed, and of our own
 _LARGEST = 1 << 24  # bytes of a reply
 _GIVEN_UP = 3  # before any was answered: no more are sent
@@ -309,7 +311,7 @@ class Asker:
             text = self._clean(raw)
             detail = f": {' '.join(text.split())[:200]}".removesuffix(": ")
             self._refuse(status, detail)
-            why = f"HTTP {status}{detail}" if status else text
+            why = f"HTTP {status}{detail}" if status > 0 else text
             if 200 <= status < 300:
                 why = f"a reply that is no chat completion{detail}"
                 self._note_formless(text, self._address_advice)
@@ -333,7 +335,7 @@ class Asker:
             status, body, wait = await self._send(request.body(vote, MODES[mode]))
             is_fine = 200 <= status < 300
             reply = self._read(body) if is_fine else None
-            if is_fine or not status:
+            if is_fine or status == _NO_REPLY:
                 tokens = Tokens()
             else:
                 tokens = Tokens(0, 0)
@@ -385,7 +387,10 @@ class Asker:
         return worst
 
     async def _send(self, body: Mapping[str, Any]) -> tuple[int, bytes, str | None]:
-        """Return status, body and Retry-After; 0 and in words what went wrong on the way."""
+        """Return status, body and Retry-After; else in words what went wrong on the way.
+
+        The status is then ``_NO_REPLY``, or ``_NOT_SENT`` where no server was reached.
+        """
         httpx = self._httpx
         while (pause := self._open_at - time.monotonic()) > 0:  # noqa: ASYNC110 - others move it on
             await asyncio.sleep(pause)
@@ -406,14 +411,12 @@ class Asker:
                 async for piece in response.aiter_bytes():
                     content += piece
                     if len(content) > _LARGEST:
-                        return 0, b"a reply too large", None
+                        return _NO_REPLY, b"a reply too large", None
                     if time.monotonic() > latest:
-                        return 0, b"no reply in time", None
+                        return _NO_REPLY, b"no reply in time", None
                 return response.status_code, bytes(content), response.headers.get("retry-after")
-        except httpx.TimeoutException:
-            return 0, b"no reply in time", None
         except (httpx.HTTPError, httpx.InvalidURL) as error:
-            return 0, f"no connection ({type(error).__name__})".encode(), None
+            return _describe_failure(error)
 
     def _read(self, body: bytes) -> Reply | None:
         """Return the reply of a server; None where it is no chat completion."""
@@ -485,6 +488,17 @@ class Asker:
     def _clean(self, text: str) -> str:
         """Return a text of the server's without the secrets it may repeat."""
         return self._connection.secrets.sub("***", _valid(text))
+
+
+def _describe_failure(error: Exception) -> tuple[int, bytes, None]:
+    """Return whether a request without a reply was sent, what went wrong, and no Retry-After."""
+    import httpx  # noqa: PLC0415
+
+    if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout | httpx.InvalidURL):
+        return _NOT_SENT, f"no connection ({type(error).__name__})".encode(), None
+    if isinstance(error, httpx.TimeoutException):
+        return _NO_REPLY, b"no reply in time", None
+    return _NO_REPLY, f"no connection ({type(error).__name__})".encode(), None
 
 
 def _token_count(value: Any) -> int | None:

@@ -188,9 +188,9 @@ class AnthropicLogs(ChatLogs):
     Requests with or without their answer, answers alone, batch requests and results.
 
     A record is an object with ``messages``, a list of messages, a request with its response, or an
-    answer. A file holds one a line, a list of them, or one. Calls are the blocks ``tool_use``,
-    ``server_tool_use`` and ``mcp_tool_use``; their results are found by ``tool_use_id``, and
-    whether they are errors is said by the format.
+    answer. A file holds one record a line, a list of records, or a single record. Calls are the
+    blocks ``tool_use``, ``server_tool_use`` and ``mcp_tool_use``; their results are found by
+    ``tool_use_id``, and whether they are errors is said by the format.
     """
 
     example_file = "log.jsonl"

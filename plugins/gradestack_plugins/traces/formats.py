@@ -168,7 +168,7 @@ class Opik(RowReader):
 class Weave(RowReader):
     """Reads calls of Weave: those whose inputs are messages are answers, others steps.
 
-    A step with the name of a call in an answer gives its result. A call without a parent is the
+    A step gives the result of the call of its name in an answer. A call without a parent is the
     root of its run.
     """
 

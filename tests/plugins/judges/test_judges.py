@@ -17,6 +17,7 @@ from email.utils import formatdate
 from fractions import Fraction
 from itertools import pairwise
 
+import httpx
 import pytest
 from msgspec import to_builtins
 
@@ -29,6 +30,7 @@ from gradestack import (
 )
 from gradestack.cli.commands import main
 from gradestack.jsonio import dumps
+from gradestack_plugins.judges.asking import _NO_REPLY, _NOT_SENT, _describe_failure
 from gradestack_plugins.judges.contract import Judged, Request
 from gradestack_plugins.judges.grader import JudgedByRubric
 from gradestack_plugins.judges.journal import Reply
@@ -582,3 +584,11 @@ def test_figures_are_those_of_their_formulas(case):
             ends, abs=5e-6
         ), name
     assert figures.get("uncalibrated") == case.get("uncalibrated")
+
+
+def test_a_server_that_is_not_reached_costs_nothing():
+    """The tokens of a request that was never sent are not counted, those of one without reply are."""
+    not_sent = _describe_failure(httpx.ConnectError("refused"))
+    assert not_sent == (_NOT_SENT, b"no connection (ConnectError)", None)
+    assert _describe_failure(httpx.ReadTimeout("late"))[0] == _NO_REPLY
+    assert _describe_failure(httpx.ReadError("cut"))[0] == _NO_REPLY

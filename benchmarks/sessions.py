@@ -46,7 +46,7 @@ def _messages(number: int) -> Iterator[Line]:
     for turn in range(TURNS):
         answer = {"role": "assistant", "id": f"msg_{number}_{turn}", "model": "model-a"}
         usage = {"input_tokens": 10, "output_tokens": 25, "cache_read_input_tokens": 900}
-        call = {"type": "tool_use", "id": f"call_{number}_{turn}", "name": "Bash"}
+        call: Line = {"type": "tool_use", "id": f"call_{number}_{turn}", "name": "Bash"}
         call["input"] = {"command": f"pytest -q --desk {turn}"}
         yield {**answer, "content": [call], "usage": usage}
         result = {"type": "tool_result", "tool_use_id": call["id"], "content": RESULT}

@@ -118,7 +118,7 @@ def measure(options: Options) -> Table:
             lower=True,
         )
     ]
-    for name, must, aim in ((RUN, 100, 80), (PAGES, 250, 200)):
+    for name, must, aim in ((RUN, 100.0, 80.0), (PAGES, 250.0, 200.0)):
         seconds = least(found[name])
         milliseconds = None if seconds is None else 1e3 * seconds
         what = f"{name}, CPU milliseconds"

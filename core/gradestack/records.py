@@ -189,14 +189,14 @@ class RecordReader(Reader):
                     broken = text
                     continue
                 confidence = cls.looks_like(element.value)
-                most = 1.0
-                if others:
-                    most = cls.behind_others
-                best = max(best, min(confidence or 0.0, most))
-                others = others or confidence == 0.0
-            if best or others or not broken:
-                if best or others:
-                    return best
+                if confidence:
+                    most = cls.behind_others if others else 1.0
+                    best = max(best, min(confidence, most))
+                elif confidence is not None:
+                    others = True
+            if best or others:
+                return best
+            if not broken:
                 return None
             begun = cls.begins_like(broken)
             if begun == 0.0 or len(head) < _HEAD:

@@ -16,11 +16,13 @@ from gradestack.jsonio.paths import path_value as path_value
 from gradestack.jsonio.paths import pointer_to as pointer_to
 from gradestack.jsonio.records import CsvProblem as CsvProblem
 from gradestack.jsonio.records import Element as Element
+from gradestack.jsonio.records import Head as Head
 from gradestack.jsonio.records import Layout as Layout
 from gradestack.jsonio.records import Member as Member
 from gradestack.jsonio.records import Range as Range
 from gradestack.jsonio.records import begins_list as begins_list
 from gradestack.jsonio.records import csv_rows as csv_rows
+from gradestack.jsonio.records import far_document as far_document
 from gradestack.jsonio.records import first_records as first_records
 from gradestack.jsonio.records import iter_list as iter_list
 from gradestack.jsonio.records import iter_members as iter_members

@@ -17,6 +17,7 @@ import re
 import sys
 from codecs import BOM_UTF8
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -521,6 +522,9 @@ def _element(number: int, line: bytes, decode: Callable[[bytes], Any]) -> Elemen
 
 
 _FIRST, _FIRST_FAR = 100, 20  # records of a beginning that are decoded
+_HEAD = 64 * 1024  # bytes of a beginning that is not the whole file
+_FAR_DOCUMENT = 1024 * 1024  # bytes of a document that are decoded to recognise it
+_ALIKE = 10  # records of a beginning that readers look at, however alike they are
 
 
 class Head(bytes):
@@ -528,11 +532,47 @@ class Head(bytes):
 
     far: list[tuple[Element, bytes]] | None = None
     """The first records far into the file, once a reader has asked for them."""
+    document: tuple[Element, bytes] | None = None
+    """The document that the file is, and its text, once a reader has asked for them."""
+
+    @cached_property
+    def is_list(self) -> bool:
+        """Whether the file begins as a JSON list."""
+        return _is_list(self)
+
+    @cached_property
+    def is_document(self) -> bool:
+        """Whether the file is one document: an object over several lines."""
+        if not self.removeprefix(BOM_UTF8).lstrip().startswith(b"{"):
+            return False
+        lines = [element.value for element, _ in islice(_records_in(self), 2)]
+        return len(lines) > 1 and not any(isinstance(line, dict) for line in lines)
 
     @cached_property
     def records(self) -> list[tuple[Element, bytes]]:
         """The first records in it, each with its text."""
         return list(islice(_records_in(self), _FIRST))
+
+    @cached_property
+    def varied_records(self) -> list[tuple[Element, bytes]]:
+        """The first records without those that have the keys and the type of earlier ones."""
+        varied = self.records[:_ALIKE]
+        forms = {_form_of(element) for element, _ in varied}
+        for element, text in self.records[_ALIKE:]:
+            form = _form_of(element)
+            if form not in forms:
+                forms.add(form)
+                varied.append((element, text))
+        return varied
+
+
+def _form_of(element: Element) -> tuple[Any, ...]:
+    """Return the keys and the type of a record, or what else it is."""
+    value = element.value
+    if not isinstance(value, dict):
+        return (type(value), element.problem is None)
+    kind = value.get("type")
+    return (kind if isinstance(kind, str) else None, *value)
 
 
 def first_records(
@@ -541,11 +581,15 @@ def first_records(
     """Yield the first records at the beginning of a file, each with its text, or with that of the
     list it stands in.
 
-    Nothing of a file that does not begin as the layout has it.
+    Nothing of a file that does not begin as the layout has it. Behind the first ten records of a
+    ``Head``, those that are like earlier ones are left out.
     """
-    if layout == "either" or _is_list(head) == (layout == "list"):
-        records = head.records if isinstance(head, Head) else _records_in(head)
-        yield from islice(records, count)
+    beginning = head if isinstance(head, Head) else None
+    if layout != "either":
+        is_list = beginning.is_list if beginning else _is_list(head)
+        if is_list != (layout == "list"):
+            return
+    yield from islice(beginning.varied_records if beginning else _records_in(head), count)
 
 
 def _records_in(head: bytes) -> Iterator[tuple[Element, bytes]]:
@@ -581,6 +625,17 @@ def far_records(path: Path, head: bytes, count: int) -> list[tuple[Element, byte
     if isinstance(head, Head):
         head.far = far
     return far[:count]
+
+
+def far_document(path: Path, head: Head) -> tuple[Element, bytes]:
+    """Return the document that a file is, or what is wrong with its first 1 MB, and their text."""
+    if head.document is None:
+        text: bytes = head
+        if len(head) >= _HEAD:
+            with suppress(OSError), open_regular(path) as file:  # reading it will say so
+                text = file.read(_FAR_DOCUMENT)
+        head.document = _element(1, text.removeprefix(BOM_UTF8), loads), text
+    return head.document
 
 
 _LARGEST_CELL = 2**31 - 1

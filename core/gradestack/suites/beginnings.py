@@ -21,7 +21,7 @@ from gradestack.errors import ConfigError, first_of, reading
 from gradestack.grading.input_files import read_ends
 from gradestack.grading.reading import records_of, shards_of
 from gradestack.jsonio.files import encoding_problem
-from gradestack.jsonio.records import Element, Head, first_records, is_cut_off
+from gradestack.jsonio.records import Element, Head, is_cut_off
 from gradestack.jsonio.values import JsonProblem, compact, loads
 from gradestack.model import Sample
 from gradestack.records import RecordReader
@@ -31,8 +31,6 @@ from gradestack.suites.document import yaml_data
 
 _HEAD = 64 * 1024
 """Bytes of a beginning that is not the whole file."""
-_RECORDS = 100
-"""Records of a beginning that are looked at."""
 _TRIED = 10
 """Samples that a command has to read before it is proposed."""
 _KEYS, _CHARACTERS = 12, 60
@@ -82,10 +80,10 @@ class Beginning:
         self.is_list = self.text.startswith(b"[")
         self.is_whole = len(self.head) < _HEAD
 
-    @cached_property
+    @property
     def records(self) -> list[tuple[Element, bytes]]:
         """The first records, each with its text."""
-        return list(first_records(self.head, _RECORDS))
+        return self.head.records
 
     @cached_property
     def values(self) -> list[Any]:

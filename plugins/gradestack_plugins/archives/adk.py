@@ -10,7 +10,7 @@ from msgspec import Struct
 from typing_extensions import override
 
 from gradestack import Expectation, ExpectedCall, Sample, Source, ToolSpec, replace
-from gradestack.jsonio import as_list, first_records
+from gradestack.jsonio import Head, as_list, first_records
 from gradestack_plugins.archives.documents import DocumentReader, at, named
 from gradestack_plugins.readers.chat import tool_spec
 from gradestack_plugins.readers.chat.calls import decoded
@@ -167,7 +167,7 @@ class Adk(DocumentReader):
 
     @classmethod
     @override
-    def is_whole(cls, head: bytes) -> bool:
+    def is_whole(cls, head: Head) -> bool:
         first = [element.value for element, _ in first_records(head, 1, "list")]
         return super().is_whole(head) or _are_legacy(first)
 

@@ -9,12 +9,9 @@ from typing import ClassVar, Final
 from typing_extensions import override
 
 from gradestack import RecordReader
-from gradestack.jsonio import JsonProblem, first_records, loads, open_regular
+from gradestack.jsonio import Head, far_document, open_regular
 
 _HEAD: Final = 64 * 1024
-_FAR: Final = 1024 * 1024
-"""Bytes of a document that are read to recognise it: prompts and configurations stand in front."""
-_BOM: Final = b"\xef\xbb\xbf"
 
 
 class WholeDocuments(RecordReader):
@@ -29,18 +26,15 @@ class WholeDocuments(RecordReader):
     certainty: ClassVar[float] = 0.9
 
     @classmethod
-    def is_whole(cls, head: bytes) -> bool:
+    def is_whole(cls, head: Head) -> bool:
         """Return whether a file with this beginning is one document: an object of several lines."""
-        if not head.removeprefix(_BOM).lstrip().startswith(b"{"):
-            return False
-        lines = [element.value for element, _ in first_records(head, 2, "lines")]
-        return len(lines) > 1 and not any(isinstance(line, dict) for line in lines)
+        return head.is_document
 
     @classmethod
     def is_whole_file(cls, path: Path) -> bool:
         """Return whether a file is one document; False where it cannot be read."""
         with suppress(OSError), open_regular(path) as file:
-            return cls.is_whole(file.read(_HEAD))
+            return cls.is_whole(Head(file.read(_HEAD)))
         return False
 
     @classmethod
@@ -52,13 +46,10 @@ class WholeDocuments(RecordReader):
     @classmethod
     @override
     def recognised(cls, path: Path, head: bytes) -> float | None:
+        head = head if isinstance(head, Head) else Head(head)
         if not cls.is_whole(head):
             return super().recognised(path, head)
-        text = head
-        if len(head) >= _HEAD:
-            with suppress(OSError), open_regular(path) as file:  # reading it will say so
-                text = file.read(_FAR)
-        try:
-            return cls.looks_like(loads(text.removeprefix(_BOM)))
-        except JsonProblem:
+        element, text = far_document(path, head)
+        if element.problem is not None:
             return cls.begins_like(text)
+        return cls.looks_like(element.value)

@@ -6,7 +6,8 @@ import json
 import pytest
 
 import gradestack
-from gradestack import DataError
+from gradestack import DataError, RecordReader
+from gradestack.suites.beginnings import Beginning
 from gradestack.suites.recognition import recognise
 from tests.core.outcomes import data, some_of
 
@@ -193,3 +194,30 @@ def test_a_long_conversation_is_recognised(bounded, tmp_path, length, begin):
     done = bounded("grade", "log.jsonl", "--output", "out", "--allow-all-failed")
     assert done.returncode == 0, done.stderr
     assert len((tmp_path / "out/results.jsonl").read_text().splitlines()) == 1
+
+
+@pytest.mark.parametrize("records", [[{"at": 1}] * 99, [[1, 2]] * 99, ["text"] * 99])
+@pytest.mark.parametrize("form", ["lines", "list", "document"])
+def test_a_reader_looks_at_few_records_that_are_alike(file, records, form, monkeypatch):
+    looks = []
+    monkeypatch.setattr(RecordReader, "sniffed", 100)
+    monkeypatch.setattr(RecordReader, "looks_like", lambda record: looks.append(record) or 0.0)
+    lines = b"\n".join(json.dumps(record).encode() for record in records)
+    text = {
+        "lines": lines,
+        "list": json.dumps(records).encode(),
+        "document": json.dumps({"records": records}, indent=1).encode(),
+    }
+    head = Beginning(file(text[form])).head
+    assert RecordReader.sniff(None, head) == 0.0
+    assert len(looks) <= 10
+
+
+def test_a_record_of_another_kind_is_looked_at_behind_many_that_are_alike(file, monkeypatch):
+    kinds = ["log"] * 60 + ["answer"] + ["log"] * 20
+    monkeypatch.setattr(RecordReader, "sniffed", 100)
+    monkeypatch.setattr(
+        RecordReader, "looks_like", lambda record: 0.9 * (record != {"type": "log"})
+    )
+    text = "\n".join(json.dumps({"type": kind}) for kind in kinds)
+    assert RecordReader.sniff(None, Beginning(file(text.encode())).head) == 0.3

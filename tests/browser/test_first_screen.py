@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import gradestack
-from gradestack_plugins.pages.failures import cause_text
+from gradestack_plugins.pages.text import cause_text
 
 
 @pytest.fixture(scope="module")

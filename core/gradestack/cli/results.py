@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -85,6 +86,8 @@ def files(report: Report) -> str:
     """Return where the results and pages are."""
     lines = [f"Results: {report.path}"]
     lines += [f"Report:  {page}" for page in report.pages]
+    if report.has_rows and len(report.metrics["per_model"] or ()) > 1:
+        lines.append(f"Compare the models: gradestack compare {shlex.quote(str(report.path))}")
     return "\n".join(map(terminal_line, lines))
 
 
@@ -94,12 +97,13 @@ def _headline_lines(report: Report) -> Iterator[str]:
     if headline["letta"]:
         yield from _letta_lines(report)
     else:
-        outcome, figures = report.summary["outcome"], headline["figures"]
+        outcome = report.summary["outcome"]
+        figures = [_in_input_order(figure, report) for figure in headline["figures"]]
         for figure in figures:
             if "corrects" in figure:
                 yield from _corrected_lines(figure, outcome)
         if outcome is not None:
-            yield _outcome_line(outcome, report.states)
+            yield from _outcome_lines(outcome, report.states)
         declarations = Declarations(report.header)
         for figure in figures:
             if "corrects" not in figure:
@@ -162,19 +166,30 @@ def _percent(figure: Mapping[str, Any]) -> str:
     return share
 
 
-def _outcome_line(outcome: Mapping[str, Any], states: Mapping[str, Any]) -> str:
-    """Return the share of runs that passed, and how many runs it leaves out as errors."""
+def _outcome_lines(outcome: Mapping[str, Any], states: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the share of runs that passed, of several models each before all."""
     passed_word = outcome["words"]["passed"]
     label = passed_word[:1].upper() + passed_word[1:]
-    line = f"  {label}: {_share(outcome)}"
+    models = outcome.get("per_model") or ()
+    shares = {entry["model_name"] or "unnamed": _share(entry) for entry in models}
+    share = _share_of_all(outcome, states)
+    if len(shares) > 1:
+        yield f"  {label}:"
+        yield from _table(shares)
+        yield f"    of all models: {share}"
+    else:
+        yield f"  {label}: {share}"
+
+
+def _share_of_all(outcome: Mapping[str, Any], states: Mapping[str, Any]) -> str:
+    """Return the share of all runs that passed, and how many runs it leaves out as errors."""
+    share = _share(outcome)
     if not outcome["passed"] + outcome["failed"]:
-        return line
-    line += f"; {outcome['rule']}"
+        return share
     of_grader = as_map(states.get(outcome["grader"]))
     errors = of_grader.get(Outcome.FAILED, 0)
-    if errors:
-        return f"{line}; {errors:,} more ended in an error, not counted"
-    return line
+    share += f"; {outcome['rule']}"
+    return f"{share}; {errors:,} more ended in an error, not counted" if errors else share
 
 
 def _share(counts: Mapping[str, Any]) -> str:
@@ -204,6 +219,16 @@ def _figure_lines(figure: Mapping[str, Any], declarations: Declarations) -> Iter
     else:
         estimate = _estimate(figure, meaning)
         yield f"  {figure['label']}: {estimate}{note}"
+
+
+def _in_input_order(figure: Mapping[str, Any], report: Report) -> Mapping[str, Any]:
+    """Return a figure with its models in the order of the input, as every list of models is."""
+    models = figure.get("models")
+    if not models:
+        return figure
+    names = [row["model_name"] for row in report.metrics["per_model"] or ()]
+    ordered = {name: models[name] for name in names if name in models}
+    return {**figure, "models": {**ordered, **models}}
 
 
 def _by_model_name(figure: Mapping[str, Any]) -> dict[str, Any]:
@@ -360,7 +385,7 @@ def _model_lines(report: Report) -> list[str]:
             if attempted:
                 rate = _percentage(row["passed_samples"], attempted)
             line = f"  {name} - Avg: {average}, Pass: {rate}"
-        elif counts:
+        elif len(counts) == 1:
             word = outcome["words"]["passed"]
             line += f"  {word} {_share(counts[model])}"
         lines.append(line)

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from gradestack.jsonio.values import as_list, as_map, as_text
+from gradestack.jsonio.values import JsonProblem, as_list, as_map, as_text, loads
 from gradestack.report import Report
 
 CauseKind = tuple[str, str, str, str]
@@ -32,6 +32,8 @@ MORE_REASONS = "more_reasons"
 LONGEST_NAME = 240
 """Characters of a cause, a tool and an argument that are told apart."""
 _LONGEST_ERROR = 120
+_MESSAGE_NAMES = ("message", "detail", "error", "reason", "description")
+"""Names under which a JSON object holds an error's message, the most telling first."""
 _GRADED = ("graded", "", None)
 _FAILED = ("failed", "missing")
 _VARYING = re.compile(
@@ -110,16 +112,31 @@ class Causes(msgspec.Struct, frozen=True):
 def error_kind(text: str) -> str:
     """Return the text that errors of one kind have in common.
 
-    It is the first line of the text, of a traceback the last. Quoted text, paths, and words with a
-    digit in them are ``…``, but for a status of HTTP (400 to 599).
+    It is the first line of the text, of a traceback the last, of a JSON object its message. Quoted
+    text, paths, and words with a digit in them are ``…``, but for a status of HTTP (400 to 599).
     """
-    lines = [*filter(None, map(str.strip, text.splitlines()))]
+    lines = [*filter(None, map(str.strip, _message_in(text).splitlines()))]
     if not lines:
         return ""
     line = lines[-1] if lines[0].startswith("Traceback") else lines[0]
     beginning = line[: 4 * _LONGEST_ERROR]
     common = _VARYING.sub("…", beginning)
     return " ".join(common.split())[:_LONGEST_ERROR]
+
+
+def _message_in(text: str) -> str:
+    """Return the message of an error that is written as a JSON object; another text as it is."""
+    if not text.lstrip().startswith("{"):
+        return text
+    try:
+        error = as_map(loads(text))
+    except JsonProblem:
+        return text
+    for name in _MESSAGE_NAMES:
+        message = as_text(error.get(name)) or as_text(as_map(error.get(name)).get("message"))
+        if message:
+            return message
+    return text
 
 
 @lru_cache(4096)

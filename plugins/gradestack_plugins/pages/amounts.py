@@ -116,7 +116,7 @@ def amounts_block(lines: Sequence[Amounts], words: Mapping[str, str]) -> BeforeA
     if len(shown) == 1:
         return BeforeAfter([""], rows)
     best = [line.model or "(no name)" for line in shown if line.is_best]
-    note = f"Best for its price: {', '.join(best)}." if best else ""
+    note = f"Best for its price: {', '.join(best)}." if 0 < len(best) < len(shown) else ""
     return BeforeAfter([line.model or "(no name)" for line in shown], rows, note=note)
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gradestack_plugins.pages.blocks import Answered, Link, Part, Text
 from gradestack_plugins.pages.compare_text import (
     BY_CHANCE,
-    cause_text,
     is_certain,
     p_text,
     passed_text,
@@ -18,10 +17,10 @@ from gradestack_plugins.pages.compare_text import (
     trials_text,
     value_text,
 )
-from gradestack_plugins.pages.text import brief, capital, counted, number
+from gradestack_plugins.pages.text import brief, capital, cause_text, counted, number
 
 Fields = Mapping[str, Any]
-_MOST_BROKEN = 3
+_MOST_BROKEN, _MOST_CAUSES = 3, 3
 _LONGEST_NAME = 60
 
 
@@ -29,7 +28,7 @@ def answers_of(data: Fields) -> list[Answered]:
     """Return what a reader wants to know first, each question with its answer."""
     decision = Answered("Ship?", _decision(data))
     certainty = Answered("How sure?", _certainty(data))
-    broken = Answered("What broke?", _broken(data["flips"]))
+    broken = Answered("What broke?", [*_broken(data["flips"]), *_more_often(data["changed"])])
     cost = Answered("What does it cost?", _cost(data))
     return [decision, certainty, broken, cost]
 
@@ -88,7 +87,7 @@ def _side_of_zero(value: float, row: Fields) -> str:
     return f"{points_text(abs(value), row)} {word}"
 
 
-def _broken(flips: Fields) -> Text:
+def _broken(flips: Fields) -> list[str | Part | Link]:
     """Name the tasks that got worse, and count those that got better."""
     worse, better = flips["worse"], flips["better"]
     rest = f"{counted(better['count'], 'tasks')} got better"
@@ -96,7 +95,7 @@ def _broken(flips: Fields) -> Text:
     if unchanged:
         rest += f", {number(unchanged)} did not change"
     if not worse["count"]:
-        return f"No task got worse; {rest}."
+        return [f"No task got worse; {rest}."]
     text: list[str | Part | Link] = [
         Part(f"{counted(worse['count'], 'tasks')} got worse", "strong"),
         ": ",
@@ -114,9 +113,23 @@ def _broken(flips: Fields) -> Text:
     return [*text, f"; {BY_CHANCE}. {rest}."]
 
 
+def _more_often(changed: Fields) -> Iterator[str | Part]:
+    """Name the causes for which clearly more runs fail than before, with both numbers of runs."""
+    rows = [row for row in changed["reasons"] if row["verdict"] == "more often"]
+    texts = []
+    for row in rows[:_MOST_CAUSES]:
+        before, after = row["trials"]
+        runs = counted(after, "runs")
+        texts.append(f"{cause_text(row['name'])} ({runs} instead of {number(before)})")
+    if texts:
+        yield " Clearly more often: "
+        yield Part(", ".join(texts), "strong")
+        yield "."
+
+
 def _code_of(cause: str | None) -> str:
     """Return the code of a cause in words, without its tool."""
-    return cause_text(cause).partition(":")[0]
+    return cause_text(cause or "").partition(":")[0]
 
 
 def _cost(data: Fields) -> str:

@@ -36,7 +36,6 @@ from gradestack_plugins.pages.compare_figures import (
 )
 from gradestack_plugins.pages.compare_text import (
     BY_CHANCE,
-    cause_text,
     change_text,
     change_with_ends,
     claim_of,
@@ -52,7 +51,7 @@ from gradestack_plugins.pages.figures import results_of
 from gradestack_plugins.pages.index import RowIndex, index_of, names_of
 from gradestack_plugins.pages.rows import rows_at
 from gradestack_plugins.pages.side_by_side import call_diff
-from gradestack_plugins.pages.text import brief, capital, counted, number
+from gradestack_plugins.pages.text import brief, capital, cause_text, counted, number
 
 Fields = Mapping[str, Any]
 _MOST_WORSE, _MOST_BETTER, _MOST_LISTED = 12, 10, 200
@@ -287,7 +286,7 @@ class ComparisonPage:
         if trials_a != trials_b:
             passed_a, passed_b, of = passed_a * trials_b, passed_b * trials_a, trials_a * trials_b
         name = task["task"]
-        cause = cause_text(task.get("cause"))
+        cause = cause_text(task.get("cause") or "")
         text = cause or self._texts.get(name, "")
         link = self._side_links.get(name) or self._link(name)
         return TaskChange(name, text, passed_a, passed_b, of, link)

@@ -8,7 +8,14 @@ from urllib.parse import quote
 
 from gradestack import __version__, compared_rows, with_unit
 from gradestack_plugins.pages.prose import code, prose
-from gradestack_plugins.pages.text import UNDEFINED, brief, counted, number, three_digits
+from gradestack_plugins.pages.text import (
+    UNDEFINED,
+    brief,
+    cause_text,
+    counted,
+    number,
+    three_digits,
+)
 
 Fields = Mapping[str, Any]
 MOST_LINES = 25
@@ -153,13 +160,6 @@ def passed_text(task: Fields) -> str:
     return f"{before} → {passed_b} of {trials_b}"
 
 
-def cause_text(cause: str | None) -> str:
-    """Return the code of a cause in words, with its tool."""
-    code_of_reason, separator, tool = (cause or "").partition(": ")
-    words = code_of_reason.replace("_", " ")
-    return f"{words}{separator}{tool}"
-
-
 def unchanged_text(unchanged: Mapping[str, int]) -> str:
     """Count the tasks that did not change by how often they pass; "" for none."""
     parts = [f"{number(count)} {name}" for name, count in unchanged.items() if count]
@@ -206,7 +206,7 @@ def _task_lines(flips: Fields) -> Iterator[str]:
         table = []
         for task in worse["tasks"][:_MOST_WORSE]:
             name = brief(task["task"], _LONGEST_TASK)
-            table.append((name, passed_text(task), cause_text(task["cause"])))
+            table.append((name, passed_text(task), cause_text(task["cause"] or "")))
         yield from _align(table)
         if worse["count"] > _MOST_WORSE:
             yield f"  and {number(worse['count'] - _MOST_WORSE)} more"
@@ -358,7 +358,7 @@ def _worse_lines(worse: Fields, url: str | None) -> list[str]:
     lines = [f"**{counted(count, 'tasks')} got worse** ({BY_CHANCE})"]
     listed = worse["tasks"][:_MOST_WORSE_IN_COMMENT]
     for task in listed:
-        cause = prose(brief(cause_text(task["cause"]), _LONGEST_NAME))
+        cause = prose(brief(cause_text(task["cause"] or ""), _LONGEST_NAME))
         why = f": {cause}" if cause else ""
         link = _task_link(task["task"], url)
         lines.append(f"- {link} {passed_text(task)}{why}")

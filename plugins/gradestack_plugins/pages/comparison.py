@@ -20,8 +20,8 @@ _MOST_MODELS, _MOST_COMPARED = 8, 10_000
 """Models of a run up to which its page compares them, and its runs up to which it compares figures
 that are no means, too.
 """
-_LONGEST = 120
-"""Characters of a name."""
+_MOST_SENTENCES, _LONGEST_SENTENCES = 3, 900
+"""Models that are compared with the first in sentences, and characters of these."""
 
 
 def markdown_page(data: Mapping[str, Any], panels: Panels) -> str:
@@ -65,13 +65,21 @@ def moved(data: Mapping[str, Any]) -> str:
     return f"{b} passes {trials} that {a} fails, and fails {broken} that it passes"
 
 
+def _against_the_first(data: Mapping[str, Any]) -> str:
+    """Return the result of each other side against the first in sentences."""
+    first = data["runs"][0]["name"]
+    pairs = [pair for pair in data.get("pairs") or () if pair["a"] == first and "sentence" in pair]
+    sentences = [pair["sentence"] for pair in pairs] or [data["sentence"]]
+    return ". ".join(capital(sentence) for sentence in sentences[:_MOST_SENTENCES])
+
+
 def overview_of(data: Mapping[str, Any]) -> dict[str, Any]:
     """Return the parts of a comparison that a page shows beside its sections."""
     rows = data["metrics"].values()
     return {
         "has_changed_tasks": bool(data["flips"]["count"]),
         "moved": moved(data),
-        "sentence": brief(capital(data["sentence"]), 6 * _LONGEST),
+        "sentence": brief(_against_the_first(data), _LONGEST_SENTENCES),
         "unmatched": any(row.get(f"only_{side}_count") for row in rows for side in "ab"),
     }
 

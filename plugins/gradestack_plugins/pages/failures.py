@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 
@@ -13,7 +12,7 @@ from gradestack_plugins.pages.blocks import CauseLine, Causes, Cell, Link, Secti
 from gradestack_plugins.pages.draw import quoted
 from gradestack_plugins.pages.index import RowEntry, RowIndex, name_of
 from gradestack_plugins.pages.tallies import SEPARATOR, CallCounts
-from gradestack_plugins.pages.text import brief, counted, number, percent
+from gradestack_plugins.pages.text import brief, cause_text, counted, number, percent
 
 CausePath = tuple[str, ...]
 """Cause, tool and argument, as far as they are named."""
@@ -22,19 +21,6 @@ ReasonSet = tuple[int, ...]
 _LONGEST, _MOST_TOOLS = 80, 100
 MOST_CAUSES, _MOST_PARTS, _MOST_ARGUMENTS = 12, 8, 4
 """Causes, parts of a cause and of such a part that are shown; samples of the others are counted."""
-_CODE = re.compile(r"[a-z][a-z0-9_]*")
-_CAUSES_IN_WORDS = {
-    "component_distance": "plan differs",
-    "database_mismatch": "end state differs",
-    "different_text": "other text",
-    "failed_generation": "no answer produced",
-    "missing": "not recorded",
-    "no_reason": "no reason given",
-    "not_fulfilled": "criterion not met",
-    "not_judged": "not judged",
-    "run_error": "run crashed",
-    "undecided": "could not be decided",
-}
 
 
 class Failures(msgspec.Struct, frozen=True):
@@ -70,19 +56,6 @@ class Failures(msgspec.Struct, frozen=True):
             counts = [self.by_model.get((cause.name, model), 0) for model in (first, second)]
             lines.append(msgspec.structs.replace(line, samples=counts[0], samples_b=counts[1]))
         return Causes(lines, self.failed, 0, (name_of(first), name_of(second)))
-
-
-def cause_text(name: str) -> str:
-    """Return a cause in words; behind the code of an error stands its text.
-
-    >>> cause_text("wrong_argument"), cause_text("call_failed: HTTP 503")
-    ('wrong argument', 'call failed: HTTP 503')
-    """
-    code, colon, error = name.partition(": ")
-    if not _CODE.fullmatch(code):
-        return name
-    words = _CAUSES_IN_WORDS.get(code, code.replace("_", " "))
-    return f"{words}{colon}{error}"
 
 
 def failures_of(index: RowIndex, aside: Collection[str] = (), passed_word: str = "") -> Failures:

@@ -325,7 +325,7 @@ def _columns(page: Page) -> dict[str, list[Shape]]:
 def _height_of(shape: Shape) -> float:
     """Return about how high a card or block is, in lines of a table."""
     if shape.kind == "section":
-        return 2.0 + sum(map(_height_of, shape.blocks))
+        return 2.0 if shape.folded else 2.0 + sum(map(_height_of, shape.blocks))
     base, line = _HEIGHTS.get(shape.kind, (1.0, 1.0))
     lists = [getattr(shape, name) for name in _PARTS if hasattr(shape, name)]
     return base + line * max(map(len, lists), default=0)

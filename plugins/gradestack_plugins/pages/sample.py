@@ -10,7 +10,7 @@ from gradestack.jsonio import as_count, as_list, as_map, as_number, as_text, com
 from gradestack_plugins.pages.draw import Shape
 from gradestack_plugins.pages.index import all_reasons, outcome, score
 from gradestack_plugins.pages.jsonview import equal_in_any_order, equality_key
-from gradestack_plugins.pages.text import brief, number
+from gradestack_plugins.pages.text import brief, cause_text, number
 
 MOST_CALLS = 60
 """Pairs of calls, and other calls, that are shown of one sample; the rest is counted."""
@@ -220,11 +220,15 @@ def _status_text(status: str, call: Object) -> str:
     return "" if status == "ok" else brief(status, 20)
 
 
-def reason_text(reason: Object, *, name: bool = True, known: str = "") -> str:
+def reason_text(
+    reason: Object, *, name: bool = True, known: str = "", in_words: bool = False
+) -> str:
     """Return a reason on one line: its code, place, the two values and its message."""
     subject = as_text(reason.get("subject")) if name else ""
     where = f"{subject} {as_text(reason.get('pointer'))}".strip()
     code = as_text(reason.get("code"))
+    if in_words:
+        code = cause_text(code)
     head = " ".join(filter(None, (code, brief(where, 120))))
     values = []
     for word, key in (("expected", "expected"), ("got", "actual")):
@@ -268,8 +272,8 @@ def gist(row: Object) -> str:
     """
     grade, grades = as_map(row.get("grade")), as_map(row.get("grades"))
     texts = [
-        fault_text(as_map(grade.get("fault"))),
-        fault_text(as_map(row.get("error"))),
+        _fault_in_words(as_map(grade.get("fault"))),
+        _fault_in_words(as_map(row.get("error"))),
         _why(grade),
         as_text(grade.get("rationale")),
     ]
@@ -279,12 +283,20 @@ def gist(row: Object) -> str:
     return brief(next(filter(None, texts), ""), 180)
 
 
+def _fault_in_words(fault: Object) -> str:
+    """Return the code of a fault in words and its message; a fault without a code as it is."""
+    code, message = as_text(fault.get("code")), as_text(fault.get("message"))
+    if not code:
+        return fault_text(fault)
+    return ": ".join(filter(None, (cause_text(brief(code, 80)), brief(message, 600))))
+
+
 def _why(grade: Object) -> str:
     """Return the first reason of a grade and how many more there are.
 
     Without one, its two labels if they differ.
     """
-    texts = [reason_text(reason) for reason in all_reasons(grade)]
+    texts = [reason_text(reason, in_words=True) for reason in all_reasons(grade)]
     reasons = list(dict.fromkeys(filter(None, texts)))
     if len(reasons) > 1:
         return f"{brief(reasons[0], 130)} (+{len(reasons) - 1})"

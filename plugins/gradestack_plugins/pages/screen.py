@@ -133,14 +133,18 @@ class Screen(msgspec.Struct, frozen=True):
         return self._success_sentence(success)
 
     def _models_sentence(self, success: Success) -> Text:
+        word = capital(words_of(self.summary)["passed"])
         shares = []
         for name, (passed, failed) in success.models.items():
             share = percent(passed, passed + failed)
             shares.append(f"{brief(name, 60) or '(no name)'} {share}")
-        others = success.others + max(0, len(shares) - _MOST_MODELS)
+        shown = shares[:_MOST_MODELS]
+        others = success.others + len(shares) - len(shown)
+        sentence: list[str | Part | Link] = [f"{word}: "]
+        for share in shown[:-1]:
+            sentence += [Part(f"{share},", "good"), " "]
         more = f", {others} more models" if others else ""
-        word = capital(words_of(self.summary)["passed"])
-        return [f"{word}: ", Part(", ".join(shares[:_MOST_MODELS]), "good"), more]
+        return [*sentence, Part(shown[-1], "good"), more]
 
     def _success_sentence(self, success: Success) -> Text:
         word = capital(words_of(self.summary)["passed"])
@@ -234,7 +238,7 @@ def about_of(report: Report, index: RowIndex) -> list[Part]:
     if name and not any(file == name or file.startswith(f"{name}.") for file in files):
         parts.append(Part(name))
     stack = brief(as_text(as_map(summary.get("config")).get("stack")), 60)
-    if stack and stack != "auto":
+    if stack not in ("", "auto", name):
         parts.append(Part(stack))
     if files:
         parts.append(Part(brief(files[0], 120) if len(files) == 1 else f"{len(files)} files"))

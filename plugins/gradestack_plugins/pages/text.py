@@ -142,3 +142,31 @@ def natural(text: str) -> tuple[tuple[int, str], ...]:
 def _natural_part(part: str) -> tuple[int, str]:
     is_number = part.isdecimal() and part.isascii()
     return (int(part), "") if is_number else (-1, part)
+
+
+_CODE = re.compile(r"[a-z][a-z0-9_]*")
+_CAUSES_IN_WORDS = {
+    "component_distance": "plan differs",
+    "database_mismatch": "end state differs",
+    "different_text": "other text",
+    "failed_generation": "no answer produced",
+    "missing": "not recorded",
+    "no_reason": "no reason given",
+    "not_fulfilled": "criterion not met",
+    "not_judged": "not judged",
+    "run_error": "run crashed",
+    "undecided": "could not be decided",
+}
+
+
+def cause_text(name: str) -> str:
+    """Return a cause in words; behind the code of an error stands its text.
+
+    >>> cause_text("wrong_argument"), cause_text("call_failed: HTTP 503")
+    ('wrong argument', 'call failed: HTTP 503')
+    """
+    code, colon, error = name.partition(": ")
+    if not _CODE.fullmatch(code):
+        return name
+    words = _CAUSES_IN_WORDS.get(code, code.replace("_", " "))
+    return f"{words}{colon}{error}"

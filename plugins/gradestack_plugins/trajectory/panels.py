@@ -9,9 +9,10 @@ from gradestack import Cause, Report, causes_of_run
 from gradestack.jsonio import as_count, as_list, as_map, as_text
 from gradestack_plugins.pages import blocks
 from gradestack_plugins.pages.draw import quoted
-from gradestack_plugins.pages.failures import cause_text, search_path
+from gradestack_plugins.pages.failures import search_path
 from gradestack_plugins.pages.index import RowIndex, index_of
 from gradestack_plugins.pages.rows import rows_at
+from gradestack_plugins.pages.text import cause_text
 
 _MOST_QUOTES, _MOST_EXAMPLES, _MOST_TOOLS = 4, 3, 3
 _GRADER = "tool_success"
@@ -42,7 +43,8 @@ def _head(about: Report, failed: int, total: int) -> blocks.Head:
         " had a failing tool call",
     ]
     if errors:
-        sentence.append(f"; {recovered:,} of {errors:,} failed calls were followed by a success")
+        share = "all" if recovered == errors else f"{recovered:,} of"
+        sentence.append(f"; {share} {errors:,} failed calls were followed by a success")
     return blocks.Head(sentence, note="No expected calls in the data: only the log is graded. ")
 
 

@@ -47,6 +47,28 @@ def test_nothing_attempted_is_not_zero():
     assert "  Passed: 0" in lines
 
 
+def test_models_are_in_the_order_of_the_input_in_every_list():
+    """The question's share of each model is before that of all."""
+    models = ["weak", "able"]
+    rows = [{"model_name": name, "total": 2, "total_attempted": 2} for name in models]
+    rows = [row | {"avg_score_attempted": 0.5} for row in rows]
+    shares = [{"model_name": name, "passed": 1, "failed": 1} for name in models]
+    outcome = SUMMARY["outcome"] | {"share": 0.5, "passed": 2, "failed": 2, "per_model": shares}
+    figure = {"label": "Plan", "figure": "a.b.c", "models": {}}
+    figure["models"] = {name: {"value": 0.5} for name in sorted(models)}
+    lines = shown(figure, metrics=METRICS | {"per_model": rows}, outcome=outcome)
+    start = lines.index("  Solved:")
+    assert lines[start + 1 : start + 7] == [
+        "    weak  1 of 2 (50.0%)",
+        "    able  1 of 2 (50.0%)",
+        "    of all models: 2 of 4 (50.0%); passed by grader quality",
+        "  Plan:",
+        "    weak  0.500",
+        "    able  0.500",
+    ]
+    assert lines[-2:] == ["  weak  attempted 2/2  avg 0.50", "  able  attempted 2/2  avg 0.50"]
+
+
 @pytest.mark.parametrize(("line", "figure"), data(__file__, "headline_figures.yaml").items())
 def test_figures_of_the_headline(line, figure):
     assert shown({"label": "Plan", "figure": "a.b.c", **figure})[2] == f"  {line}"

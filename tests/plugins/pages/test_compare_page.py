@@ -315,6 +315,22 @@ def test_reasons_before_and_after(compared):
         assert f"{a[code]} → {b[code]} {change:+.1f}" in shown or not change
 
 
+def test_a_cause_that_is_clearly_more_frequent_is_named_beside_the_tasks_that_broke(tmp_path):
+    wanted = [{"name": CALL, "arguments": {"day": 3}}]
+    wrong = [{"name": CALL, "arguments": {"day": 4}}]
+    made = {"before": lambda task: wrong if task < 4 else wanted}
+    made["after"] = lambda task: [] if task >= 12 else made["before"](task)
+    for name, predicted in made.items():
+        samples = [
+            {"id": f"t{task}", "expected": wanted, "predicted": predicted(task)}
+            for task in range(24)
+        ]
+        gradestack.grade(samples, graders={"g": "tool_calls"}, output=tmp_path / name)
+    gradestack.compare(tmp_path / "before", tmp_path / "after", output=tmp_path / "out")
+    page = (tmp_path / "out/comparison.html").read_text()
+    assert "Clearly more often: missing call (12 runs instead of 0) ." in text_of(page, "overview")
+
+
 def test_side_by_side_are_the_first_that_passed_and_the_first_that_failed(compared):
     before, after, _, comparison = compared
     with joined(comparison, None) as report:
@@ -405,7 +421,9 @@ def test_several_models_have_a_matrix_of_all_pairs(tmp_path):
         for model, best in (("a", 4), ("b", 9), ("c", 20))
         for task in range(30)
     ]
-    gradestack.grade(samples, graders={"g": "exact_match"}, output=tmp_path / "run")
+    gradestack.grade(
+        samples, graders={"g": "exact_match"}, output=tmp_path / "run", reports=["html"]
+    )
     gradestack.compare(tmp_path / "run", output=tmp_path / "out")
     shown = text_of((tmp_path / "out/comparison.html").read_text(), "pairs")
     for gap in ("+16.7", "-16.7", "+53.3", "-53.3", "+36.7", "-36.7"):
@@ -417,6 +435,9 @@ def test_several_models_have_a_matrix_of_all_pairs(tmp_path):
         "11 tasks got better",
     ):
         assert claim in shown
+    run_page = text_of((tmp_path / "run/report.html").read_text(), "overview")
+    assert "b +16.7 points against a, which may be chance" in run_page
+    assert "Exact match: c is better than a by 53.3 points" in run_page
     page = (tmp_path / "out/comparison.html").read_text()
     ids = re.findall(r' id="([^"]+)"', page)
     assert len(ids) == len(set(ids))

@@ -42,9 +42,9 @@ def test_tasks_that_got_worse_stand_before_those_that_got_better_and_these_befor
             for text in ("Exact match", "got worse", "got better", "unchanged", figures)
         ]
         assert places == sorted(places)
-    assert "  1  4 → 1 of 4  different text" in console_lines(data)
+    assert "  1  4 → 1 of 4  other text" in console_lines(data)
     assert "3 tasks unchanged: passed 1 never, 1 sometimes, 1 always" in console_lines(data)
-    assert "- `1` 4 → 1 of 4: different text" in comment(data)
+    assert "- `1` 4 → 1 of 4: other text" in comment(data)
     assert "**1 got better:** `2` · 3 unchanged, 1 of them never passed" in comment(data)
 
 

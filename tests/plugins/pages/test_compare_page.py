@@ -436,7 +436,7 @@ def test_several_models_have_a_matrix_of_all_pairs(tmp_path):
     ):
         assert claim in shown
     run_page = text_of((tmp_path / "run/report.html").read_text(), "overview")
-    assert "b +16.7 points against a, which may be chance" in run_page
+    assert "Exact match: b is better than a by 16.7 points" in run_page
     assert "Exact match: c is better than a by 53.3 points" in run_page
     page = (tmp_path / "out/comparison.html").read_text()
     ids = re.findall(r' id="([^"]+)"', page)

@@ -52,22 +52,37 @@ class ExactSums:
             pairs.append((self._indexes[name], above * (self.unit(name) // below)))
         return tuple(sorted(pairs))
 
-    def add_by_cell(self, cells: Iterable[int], sums: Iterable[Sums], size: int) -> list[Sums]:
-        """Add up the sums of each cell; return the totals of cells 0 to ``size`` - 1."""
-        totals: list[Sums] = [()] * size
-        several: dict[int, dict[int, int]] = {}
-        for cell, pairs in zip(cells, sums, strict=True):
-            if not totals[cell]:
-                totals[cell] = pairs  # shared by all to which nothing else is added
-                continue
-            units = several.get(cell)
-            if units is None:
-                units = several[cell] = dict(totals[cell])
-            for index, added in pairs:
-                units[index] = units.get(index, 0) + added
-        for cell, units in several.items():
-            totals[cell] = tuple(sorted(units.items()))
+    def add_by_cell(self, cells: Iterable[int], codes: Iterable[int], size: int) -> list[Sums]:
+        """Add up contributions by cell; return the totals of cells 0 to ``size`` - 1.
+
+        Many cells are given the same contributions: these are added up once.
+
+        Args:
+            cells: The cell of each row.
+            codes: The contribution of each row, by its index among ``contributions``.
+            size: The number of cells.
+        """
+        codes_of_cells: list[list[int]] = [[] for _ in range(size)]
+        for cell, code in zip(cells, codes, strict=True):
+            codes_of_cells[cell].append(code)
+        totals: list[Sums] = []
+        known: dict[tuple[int, ...], Sums] = {}
+        for of_cell in codes_of_cells:
+            of_cell.sort()
+            given = tuple(of_cell)
+            added = known.get(given)
+            if added is None:
+                added = known[given] = self._add_up(given)
+            totals.append(added)
         return totals
+
+    def _add_up(self, codes: Sequence[int]) -> Sums:
+        """Return the sums of some contributions, which may come several times."""
+        units: dict[int, int] = {}
+        for code in codes:
+            for index, added in self.contributions[code]:
+                units[index] = units.get(index, 0) + added
+        return tuple(sorted(units.items()))
 
     def exact_totals(self, counts: Mapping[Sums, int]) -> dict[str, int | Fraction]:
         """Add up sums, each multiplied by its count; return exact totals by name."""

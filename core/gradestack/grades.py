@@ -154,11 +154,7 @@ class Grades:
     def _by_cell(self) -> list[Sums]:
         """The sums of each cell of the table."""
         index = self.table.cells()
-        codes = self._numbers[1]
-        if not codes:
-            return [()] * len(index.tasks)
-        sums = map(self._exact.contributions.__getitem__, self._select(codes))
-        return self._exact.add_by_cell(self._select(index.codes), sums, len(index.tasks))
+        return self._add_up(index.codes, len(index.tasks))
 
     @cached_property
     def _by_task(self) -> list[Sums]:
@@ -166,7 +162,15 @@ class Grades:
         index = self.table.cells()
         if len(index.models) == 1:
             return self._by_cell
-        return self._exact.add_by_cell(index.tasks, self._by_cell, len(index.names))
+        _, tasks = self.table.tasks()
+        return self._add_up(tasks, len(index.names))
+
+    def _add_up(self, cells: Sequence[int], size: int) -> list[Sums]:
+        """Add up what samples contribute, given the cell of every row of the table."""
+        codes = self._numbers[1]
+        if not codes:
+            return [()] * size
+        return self._exact.add_by_cell(self._select(cells), self._select(codes), size)
 
     @cached_property
     def _tasks(self) -> tuple[Counter[Sums], ByModel[Sums]]:

@@ -12,7 +12,7 @@ import json
 import math
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import repeat
 from operator import add, attrgetter
@@ -106,14 +106,15 @@ class GradeView:
         reads_more: Whether anything was read that its verdict does not hold.
     """
 
-    __slots__ = ("_grade", "reads_more")
+    __slots__ = ("_grade", "_kept", "reads_more")
     __class__ = property(lambda _: Grade)  # a contribution may ask whether it is given a grade
 
-    def __init__(self, grade: Grade) -> None:
-        self._grade, self.reads_more = grade, False
+    def __init__(self, grade: Grade, kept: Container[str] = ()) -> None:
+        """Show a grade, of whose members the verdict holds those that are ``kept`` besides."""
+        self._grade, self._kept, self.reads_more = grade, kept, False
 
     def __getattr__(self, name: str) -> Any:
-        if name not in _VERDICT:
+        if name not in _VERDICT and name not in self._kept:
             self.reads_more = True
             self._grade = explained(self._grade)
         return getattr(self._grade, name)
@@ -188,7 +189,7 @@ class Columns:
         A contribution that reads nothing beyond the verdict is the same for equal verdicts: the
         metric is asked once.
         """
-        _, contribution = self._wanted.contributions[name]
+        key, contribution = self._wanted.contributions[name]
         if name in self._read_more:
             return [_packed(contribution(explained(grade))) for grade in grades]
         known = self._by_verdict[name]
@@ -199,7 +200,7 @@ class Columns:
             code = codes[index]
             packed[index] = known.get(code)
             if packed[index] is None:
-                view = GradeView(grade)
+                view = GradeView(grade, self._wanted.parts[key])
                 packed[index] = _packed(contribution(cast("Grade", view)))
                 if view.reads_more:
                     self._read_more.add(name)

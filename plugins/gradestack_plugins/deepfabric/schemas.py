@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain, islice
+from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import Any, Final, NamedTuple
 
 from gradestack import JSON, Reason, ToolSpec
@@ -49,12 +49,14 @@ def accepted_classes(declared: JSON) -> Classes | None:
 
     A type is a word, or a list of words.
     """
-    words = declared if isinstance(declared, list) else [declared]
-    classes = [_KNOWN_CLASSES.get(word) if isinstance(word, str) else None for word in words]
-    known = [accepted for accepted in classes if accepted is not None]
-    if known and len(known) == len(words):
-        return tuple(chain(*known))
-    return None
+    if isinstance(declared, str):
+        return _KNOWN_CLASSES.get(declared)
+    if not isinstance(declared, list):
+        return None
+    classes = [_KNOWN_CLASSES.get(word, ()) for word in declared if isinstance(word, str)]
+    if not classes or len(classes) < len(declared) or () in classes:
+        return None
+    return tuple(chain(*classes))
 
 
 def is_accepted(accepted: Classes, value: JSON) -> bool:
@@ -85,61 +87,75 @@ class Check(NamedTuple):
 
     def list_reasons(self, schema: JSON, arguments: Mapping[str, JSON]) -> list[Reason]:
         """Return why arguments do not satisfy a tool's schema; nothing when they do."""
-        return list(islice(self._check_members(as_map(schema), arguments, ()), MOST_REASONS))
+        return self._check_members(as_map(schema), arguments, ())[:MOST_REASONS]
 
     def _reason(self, code: str, path: _Path, **values: JSON) -> Reason:
         return Reason(code=code, pointer=pointer_to(*path), subject=self.tool, **values)
 
     def _check_members(
         self, schema: Mapping[str, Any], members: Mapping[str, JSON], path: _Path
-    ) -> Iterator[Reason]:
-        """Yield the required members that are missing, and what is wrong with the others."""
+    ) -> list[Reason]:
+        """Return the required members that are missing, then what is wrong with the others."""
         declared = schema.get("properties")
         properties = as_map(declared)
-        required = [name for name in as_list(schema.get("required")) if isinstance(name, str)]
-        for name in dict.fromkeys(required):
+        reasons: list[Reason] = []
+        for name in dict.fromkeys(_texts(schema.get("required"))):
             if name not in members:
                 expected = ""
                 if name in properties:
                     expected = type_words(properties[name])
-                yield self._reason("missing_argument", (*path, name), expected=expected)
+                reasons.append(self._reason("missing_argument", (*path, name), expected=expected))
         is_closed = self.unknown and (isinstance(declared, Mapping) or not path)
         for name, value in members.items():
             if name in properties:
-                yield from self._check_value(properties[name], value, (*path, name))
+                reasons += self._check_value(properties[name], value, (*path, name))
             elif is_closed:
-                yield self._reason("unknown_argument", (*path, name), actual=value)
+                reasons.append(self._reason("unknown_argument", (*path, name), actual=value))
+        return reasons
 
-    def _check_value(self, declared: JSON, value: JSON, path: _Path) -> Iterator[Reason]:
-        """Yield the faults of a value by a schema, its type first."""
+    def _check_value(self, declared: JSON, value: JSON, path: _Path) -> Sequence[Reason]:
+        """Return the faults of a value by a schema, that of its type alone if there is one."""
         schema = as_map(declared)
         accepted = accepted_classes(schema.get("type"))
         if accepted is not None and not is_accepted(accepted, value):
-            yield self._reason("wrong_type", path, expected=type_words(schema), actual=value)
-        elif len(path) <= _DEEPEST:
-            if self.enums:
-                yield from self._check_enum(schema, value, path)
-            if self.nested:
-                yield from self._check_content(schema, value, path)
+            return [self._reason("wrong_type", path, expected=type_words(schema), actual=value)]
+        if not (self.enums or self.nested) or len(path) > _DEEPEST:
+            return ()
+        reasons: list[Reason] = []
+        if self.enums:
+            reasons += self._check_enum(schema, value, path)
+        if self.nested:
+            reasons += self._check_content(schema, value, path)
+        return reasons
 
-    def _check_enum(self, schema: Mapping[str, Any], value: JSON, path: _Path) -> Iterator[Reason]:
+    def _check_enum(self, schema: Mapping[str, Any], value: JSON, path: _Path) -> Sequence[Reason]:
         allowed = [schema["const"]] if "const" in schema else schema.get("enum")
-        if isinstance(allowed, list) and not any(_is_same(value, entry) for entry in allowed):
-            yield self._reason("not_in_enum", path, expected=allowed, actual=value)
+        if not isinstance(allowed, list) or any(_is_same(value, entry) for entry in allowed):
+            return ()
+        return [self._reason("not_in_enum", path, expected=allowed, actual=value)]
 
     def _check_content(
         self, schema: Mapping[str, Any], value: JSON, path: _Path
-    ) -> Iterator[Reason]:
-        """Yield the alternatives of which none fits, and what is wrong inside of a value."""
+    ) -> list[Reason]:
+        """Return the alternatives of which none fits, then what is wrong inside of a value."""
+        reasons: list[Reason] = []
         for keyword in ("anyOf", "oneOf"):
             branches = as_list(schema.get(keyword))
-            if branches and all(any(self._check_value(branch, value, path)) for branch in branches):
-                yield self._reason("no_branch_fits", path, expected=keyword, actual=value)
+            if branches and all(self._check_value(branch, value, path) for branch in branches):
+                reasons.append(
+                    self._reason("no_branch_fits", path, expected=keyword, actual=value)
+                )
         if isinstance(value, Mapping):
-            yield from self._check_members(schema, value, path)
+            reasons += self._check_members(schema, value, path)
         elif isinstance(value, list) and isinstance(schema.get("items"), Mapping):
             for index, item in enumerate(value):
-                yield from self._check_value(schema["items"], item, (*path, index))
+                reasons += self._check_value(schema["items"], item, (*path, index))
+        return reasons
+
+
+def _texts(value: JSON) -> list[str]:
+    """Return the texts of a list; nothing for anything else."""
+    return [entry for entry in as_list(value) if isinstance(entry, str)]
 
 
 def _is_same(value: JSON, other: JSON) -> bool:

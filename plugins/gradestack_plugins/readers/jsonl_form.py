@@ -76,13 +76,54 @@ class _Record(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, gc=False
 
 
 class _Line(_Record, kw_only=True, forbid_unknown_fields=True, gc=False):
-    """A record as it stands in a line, whose tools are mostly those of other lines."""
+    """A record as it stands in a line.
+
+    Its tools are mostly those of other lines, and its sides of the usual form.
+    """
 
     tools: list[Raw] | None = None
+    expected: Raw = Raw(b"null")
+    predicted: Raw = UNSET  # type: ignore[assignment]  # Raw alone: msgspec has no union with it
+
+
+class _UsualFunction(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    """A function that is called."""
+
+    name: str
+    arguments: dict[str, Any] | str
+
+
+class _UsualCall(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    """A call, flat or in OpenAI's form, of which nothing else is said."""
+
+    function: _UsualFunction | None = None
+    id: str | None = None
+    type: Any = None
+    name: str | msgspec.UnsetType = UNSET
+    arguments: dict[str, Any] | str | msgspec.UnsetType = UNSET
+
+
+class _UsualSide(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    """What a run answered, or should answer, without conditions."""
+
+    calls: tuple[_UsualCall, ...] | None = None
+    label: str | None = None
+    text: str | None = None
+    plan: Any = None
+
+
+class _Answer(msgspec.Struct, gc=False):
+    """What a run answered."""
+
+    calls: tuple[ToolCall, ...] | None = None
+    label: str | None = None
+    text: str | tuple[str, ...] | None = None
+    plan: Any = None
 
 
 KEYS: Final = frozenset(_Record.__struct_fields__)
 _decode_line: Final = msgspec.json.Decoder(_Line).decode
+_decode_side: Final = msgspec.json.Decoder(_UsualSide).decode
 _LARGEST_TOOL: Final = 32 * 1024
 """Bytes of a tool that is remembered."""
 _SIDE: Final = ("calls", "label", "text", "plan")
@@ -267,6 +308,9 @@ def _sample(record: _Record, source: Source) -> Sample:
     _check_version(record.version)
     talk = _talk(record)
     predicted = _predicted(record.predicted, record.version)
+    text = predicted.text
+    if isinstance(text, tuple):
+        text = "\n".join(text)
     error = _error(record.error)
     usage, remarks = usage_of(record.usage)
     if isinstance(record.id, int):
@@ -277,10 +321,10 @@ def _sample(record: _Record, source: Source) -> Sample:
         model=record.model,
         run=record.run,
         input=record.input,
-        calls=predicted.get("calls"),
-        label=predicted.get("label"),
-        text=predicted.get("text"),
-        plan=predicted.get("plan"),
+        calls=predicted.calls,
+        label=predicted.label,
+        text=text,
+        plan=predicted.plan,
         tools=_tools(record.tools),
         expected=_reference(record.expected, record.version),
         recorded=record.recorded or {},
@@ -425,19 +469,63 @@ class _Side(NamedTuple):
     call: Call
 
 
-def _predicted(value: Any, version: int) -> dict[str, Any]:
-    """Return the calls and texts of a run, as fields of its sample."""
+def _predicted(value: Any, version: int) -> _Answer:
+    """Return the calls and texts of a run."""
     if value is UNSET:
-        return {}
-    fields = _parts(value, version, _PREDICTED)
-    if isinstance(fields.get("text"), tuple):
-        fields["text"] = "\n".join(fields["text"])
-    return fields
+        return _Answer()
+    if type(value) is Raw:
+        side = _usual_side(value)
+        if side is not None:
+            calls = None if side.calls is None else tuple(map(_made_usually, side.calls))
+            return _Answer(calls, side.label, side.text, side.plan)
+        value = loads(bytes(value))
+    return _Answer(**_parts(value, version, _PREDICTED))
 
 
 def _reference(value: Any, version: int) -> Expectation:
     """Return the expectation of a run."""
+    if type(value) is Raw:
+        side = _usual_side(value)
+        if side is not None:
+            calls = None if side.calls is None else tuple(map(_expected_usually, side.calls))
+            return Expectation(calls=calls, label=side.label, text=side.text, plan=side.plan)
+        value = loads(bytes(value))
     return Expectation(**_parts(value, version, _EXPECTED))
+
+
+def _usual_side(text: Raw) -> _UsualSide | None:
+    """Return a side of a line if it is of the form that most have, which is decoded at once.
+
+    None where it may be anything else; ``_parts`` says of the decoded value what.
+    """
+    try:
+        side = _decode_side(text)
+    except (ValueError, RecursionError):
+        return None
+    for call in side.calls or ():
+        if call.function is None and (call.name is UNSET or call.arguments is UNSET):
+            return None
+    return side
+
+
+def _made_usually(call: _UsualCall) -> ToolCall:
+    """Return a call that was made, as ``_made_call`` does."""
+    called: Any = call.function or call
+    arguments, text = called.arguments, None
+    if type(arguments) is str:
+        arguments, text = chat.parse_arguments(arguments)
+    return ToolCall(name=called.name, arguments=arguments, raw_arguments=text, id=call.id)
+
+
+def _expected_usually(call: _UsualCall) -> ExpectedCall:
+    """Return an expected call, as ``_expected_call`` does."""
+    called: Any = call.function or call
+    arguments, text = called.arguments, None
+    if type(arguments) is str:
+        arguments, text = chat.parse_arguments(arguments)
+        if arguments is None:
+            return ExpectedCall(name=called.name, arguments=None, raw_arguments=text)
+    return ExpectedCall(name=called.name, arguments=arguments)
 
 
 def _parts(value: Any, version: int, side: _Side) -> dict[str, Any]:

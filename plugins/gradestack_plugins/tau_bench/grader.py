@@ -250,13 +250,13 @@ def _losses(
     expected: ExpectedCall, match: Match, made: Sequence[ToolCall], budget: Budget
 ) -> Iterator[Reason]:
     """Yield why an expected call has less than full credit."""
-    arguments = _arguments(expected)
     subject = expected.name
     if match.position is None:
-        yield Reason(code="missing_call", expected=arguments, subject=subject)
+        yield Reason(code="missing_call", expected=_arguments(expected), subject=subject)
     elif match.similarity < 1.0:
+        actual = _arguments(made[match.position])
         try:
-            yield from differences(arguments, _arguments(made[match.position]), subject, budget)
+            yield from differences(_arguments(expected), actual, subject, budget)
         except (TooMuchWork, RecursionError):
             message = "too large to be listed in detail"
             yield Reason(code="arguments_differ", subject=subject, message=message)

@@ -54,13 +54,27 @@ def with_one_nan(value: Any) -> Any:
 
     So equality depends on values alone, whoever made them.
     """
+    if not has_nan(value):
+        return value
     try:
-        json.dumps(value, allow_nan=False)
-    except ValueError:  # NaN, or infinity
         return json.loads(json.dumps(value))
     except RecursionError:  # too deep to be compared, too
         return value
-    return value
+
+
+def has_nan(value: Any) -> bool:
+    """Return whether a JSON value is, or holds, a number that is none."""
+    waiting = [value]
+    while waiting:
+        each = waiting.pop()
+        kind = type(each)
+        if kind is float and each != each:  # noqa: PLR0124 - what NaN is
+            return True
+        if kind is dict:
+            waiting += each.values()
+        elif kind is list:
+            waiting += each
+    return False
 
 
 def similarity(expected: Any, actual: Any, budget: Budget, depth: int = 0) -> float:

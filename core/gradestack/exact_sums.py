@@ -79,9 +79,9 @@ class ExactSums:
     def _add_up(self, codes: Sequence[int]) -> Sums:
         """Return the sums of some contributions, which may come several times."""
         units: dict[int, int] = {}
-        for code in codes:
+        for code, times in Counter(codes).items():
             for index, added in self.contributions[code]:
-                units[index] = units.get(index, 0) + added
+                units[index] = units.get(index, 0) + times * added
         return tuple(sorted(units.items()))
 
     def exact_totals(self, counts: Mapping[Sums, int]) -> dict[str, int | Fraction]:

@@ -502,7 +502,7 @@ def explained(grade: Grade) -> Grade:
         return grade
     returned: Any = grade.items()
     if isinstance(returned, Explanation):
-        complete = replace(
+        complete = msgspec.structs.replace(
             grade,
             items=returned.items,
             reasons=returned.reasons,
@@ -626,19 +626,21 @@ def _odd_member(grade: Grade) -> str | None:
 
 def _odd_list(grade: Grade) -> str | None:
     """Find what is wrong with the items or reasons of a grade."""
-    for name, kind in (("items", Item), ("reasons", Reason)):
-        listed: Any = getattr(grade, name)
-        if name == "items" and callable(listed):
-            continue
-        if not isinstance(listed, tuple | list) or not all(
-            isinstance(member, kind) for member in listed
-        ):
-            return f"{name} must be a tuple of gradestack.{kind.__name__}, got {listed!r:.80}"
     items: Any = () if callable(grade.items) else grade.items
-    odd = next((member.outcome for member in items if type(member.outcome) is not Outcome), None)
-    return (
-        None if odd is None else f"the outcome of an item must be one of Outcome, got {odd!r:.80}"
-    )
+    for name, kind, listed in (("items", Item, items), ("reasons", Reason, grade.reasons)):
+        if not isinstance(listed, tuple | list) or not _are_all(kind, listed):
+            return f"{name} must be a tuple of gradestack.{kind.__name__}, got {listed!r:.80}"
+    outcomes = [item.outcome for item in items]
+    if {Outcome}.issuperset(map(type, outcomes)):
+        return None
+    odd = next(outcome for outcome in outcomes if type(outcome) is not Outcome)
+    return f"the outcome of an item must be one of Outcome, got {odd!r:.80}"
+
+
+def _are_all(kind: type[Any], members: Any) -> bool:
+    """Return whether all members of a list are of a class."""
+    classes = set(map(type, members))
+    return classes <= {kind} or all(issubclass(each, kind) for each in classes)
 
 
 def _is_finite(number: Any) -> bool:

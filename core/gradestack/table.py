@@ -74,11 +74,11 @@ class Column:
             known.update(zip(self.values, range(len(self.values)), strict=True))
         codes: list[Any] = list(map(known.get, values))
         if None in codes:
-            for index, value in enumerate(values):
-                if codes[index] is None:
-                    code = codes[index] = known.setdefault(value, len(known))
-                    if code == len(self.values):
-                        self.values.append(value)
+            unknown = [value for value, code in zip(values, codes, strict=True) if code is None]
+            new = list(dict.fromkeys(unknown))
+            known.update(zip(new, range(len(known), len(known) + len(new)), strict=True))
+            self.values += new
+            codes = list(map(known.__getitem__, values))
         return codes
 
     def add(self, values: Sequence[Any]) -> list[int]:
@@ -196,11 +196,12 @@ class Columns:
         packed: list[Any] = list(map(known.get, codes))
         if None not in packed:
             return packed
-        for index, grade in enumerate(grades):
+        unknown = [index for index, numbers in enumerate(packed) if numbers is None]
+        for index in unknown:
             code = codes[index]
             packed[index] = known.get(code)
             if packed[index] is None:
-                view = GradeView(grade, self._wanted.parts[key])
+                view = GradeView(grades[index], self._wanted.parts[key])
                 packed[index] = _packed(contribution(cast("Grade", view)))
                 if view.reads_more:
                     self._read_more.add(name)

@@ -67,8 +67,10 @@ def counts_by_model(
     models, grades = table.keys["model"].values, table.grades(key)
     counts: dict[str, Count] = {}
     for (verdict, model), times in table.count_verdicts(key, rows).items():
-        count = counts.setdefault(models[model] or "", Count())
-        count.add(grades[verdict], times, rule)
+        name = models[model] or ""
+        if name not in counts:
+            counts[name] = Count()
+        counts[name].add(grades[verdict], times, rule)
     return counts
 
 

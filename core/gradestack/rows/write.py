@@ -113,6 +113,17 @@ def _encode(form: Any, values: Sequence[Any]) -> bytes:
     return data
 
 
+def _encode_all(forms: Sequence[Any], values: Sequence[Any]) -> list[bytes]:
+    """Return forms as bytes, given the values in all of them that may be anything.
+
+    Raises:
+        UNWRITABLE: One of them has to be encoded alone.
+    """
+    encoded = list(map(_write, forms))
+    _check(values)
+    return encoded
+
+
 def encode(value: Any) -> bytes:
     """Return JSON data as bytes, in the form of a row."""
     return _encode(value, [value])
@@ -383,6 +394,14 @@ class RowEncoder(msgspec.Struct, frozen=True, kw_only=True):
             The parts, and the samples that are to be graded. A sample that cannot be written is a
             failed run, without what was recorded.
         """
+        values: list[Any] = []
+        try:
+            forms = [_recorded(sample, values, self) for sample in samples]
+            return _encode_all(forms, values), samples
+        except UNWRITABLE:  # a single one, usually
+            return self._encode_one_by_one(samples)
+
+    def _encode_one_by_one(self, samples: Sequence[Sample]) -> tuple[list[bytes], list[Sample]]:
         parts, graded = [], list(samples)
         for number, sample in enumerate(samples):
             try:
@@ -425,15 +444,30 @@ class RowEncoder(msgspec.Struct, frozen=True, kw_only=True):
         keys = [encode(key).replace(b"%", b"%%") for key in columns]
         form = b'{"grade":%%b,"grades":{%b},' % b",".join([b"%b:%%b" % key for key in keys])
         heads = map(form.__mod__, zip(grade_bytes[self.main], *grade_bytes.values(), strict=True))
-        verdicts = self._verdicts(samples, written, texts)
-        for head, verdict, part in zip(heads, verdicts, encoded, strict=False):
-            pieces += (head, _inner(_encode(verdict, ())), b",", _inner(part), b"}\n")
+        verdicts = list(self._verdicts(samples, written, texts))
+        try:
+            encoded_verdicts = _encode_all(verdicts, ())
+        except UNWRITABLE:  # a lone surrogate in a text
+            encoded_verdicts = [_encode(verdict, ()) for verdict in verdicts]
+        for head, verdict, part in zip(heads, encoded_verdicts, encoded, strict=False):
+            pieces += (head, _inner(verdict), b",", _inner(part), b"}\n")
         return pieces, written
 
     def _encode_column(
         self, key: str, column: list[Grade], samples: Sequence[Sample]
     ) -> tuple[list[bytes], list[Grade]]:
         """Encode a grader's grades; return (encoded grades, grades as written in the rows)."""
+        values: list[Any] = []
+        rule = self.rules.get(key)
+        try:
+            forms = [_grade(grade, values, rule) for grade in column]
+            return _encode_all(forms, values), column
+        except UNWRITABLE:  # a single one, usually
+            return self._encode_grades_one_by_one(key, column, samples)
+
+    def _encode_grades_one_by_one(
+        self, key: str, column: list[Grade], samples: Sequence[Sample]
+    ) -> tuple[list[bytes], list[Grade]]:
         parts, written = [], column
         for number, grade in enumerate(column):
             try:

@@ -61,9 +61,9 @@ def accepted_classes(declared: JSON) -> Classes | None:
 
 def is_accepted(accepted: Classes, value: JSON) -> bool:
     """Return whether a value is of an accepted class; a bool is no number, 1.0 is no integer."""
-    if isinstance(value, bool):
-        return bool in accepted
-    return isinstance(value, accepted)
+    if type(value) in accepted:
+        return True
+    return not isinstance(value, bool) and isinstance(value, accepted)
 
 
 def type_words(schema: JSON) -> str:
@@ -99,12 +99,13 @@ class Check(NamedTuple):
         declared = schema.get("properties")
         properties = as_map(declared)
         reasons: list[Reason] = []
-        for name in dict.fromkeys(_texts(schema.get("required"))):
-            if name not in members:
-                expected = ""
-                if name in properties:
-                    expected = type_words(properties[name])
-                reasons.append(self._reason("missing_argument", (*path, name), expected=expected))
+        required = as_list(schema.get("required"))
+        missing = [name for name in required if isinstance(name, str) and name not in members]
+        for name in dict.fromkeys(missing):
+            expected = ""
+            if name in properties:
+                expected = type_words(properties[name])
+            reasons.append(self._reason("missing_argument", (*path, name), expected=expected))
         is_closed = self.unknown and (isinstance(declared, Mapping) or not path)
         for name, value in members.items():
             if name in properties:
@@ -134,28 +135,19 @@ class Check(NamedTuple):
             return ()
         return [self._reason("not_in_enum", path, expected=allowed, actual=value)]
 
-    def _check_content(
-        self, schema: Mapping[str, Any], value: JSON, path: _Path
-    ) -> list[Reason]:
+    def _check_content(self, schema: Mapping[str, Any], value: JSON, path: _Path) -> list[Reason]:
         """Return the alternatives of which none fits, then what is wrong inside of a value."""
         reasons: list[Reason] = []
         for keyword in ("anyOf", "oneOf"):
             branches = as_list(schema.get(keyword))
             if branches and all(self._check_value(branch, value, path) for branch in branches):
-                reasons.append(
-                    self._reason("no_branch_fits", path, expected=keyword, actual=value)
-                )
+                reasons.append(self._reason("no_branch_fits", path, expected=keyword, actual=value))
         if isinstance(value, Mapping):
             reasons += self._check_members(schema, value, path)
         elif isinstance(value, list) and isinstance(schema.get("items"), Mapping):
             for index, item in enumerate(value):
                 reasons += self._check_value(schema["items"], item, (*path, index))
         return reasons
-
-
-def _texts(value: JSON) -> list[str]:
-    """Return the texts of a list; nothing for anything else."""
-    return [entry for entry in as_list(value) if isinstance(entry, str)]
 
 
 def _is_same(value: JSON, other: JSON) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from types import UnionType
-from typing import Any, Final, NamedTuple, Union, get_args, get_origin
+from typing import Any, Final, Literal, NamedTuple, Union, get_args, get_origin
 
 import msgspec
 from msgspec import UNSET, Raw
@@ -36,7 +36,7 @@ from gradestack.jsonio import as_text, check_depth, loads
 from gradestack_plugins.readers import chat
 from gradestack_plugins.readers.chat.calls import usual_call
 
-VERSIONS = (1, 2)
+VERSIONS: Final = (1, 2)
 """Versions of the form.
 
 A record without a version is of the first, with all that the second added. Some things differ: null
@@ -81,6 +81,7 @@ class _Line(_Record, kw_only=True, forbid_unknown_fields=True, gc=False):
     Its tools are mostly those of other lines, and its sides of the usual form.
     """
 
+    version: Literal[1, 2] = VERSIONS[0]
     tools: list[Raw] | None = None
     expected: Raw = Raw(b"null")
     predicted: Raw = UNSET  # type: ignore[assignment]  # Raw alone: msgspec has no union with it
@@ -272,6 +273,7 @@ def sample_of_record(record: Any, source: Source) -> Sample:
     except ValueError as error:  # of msgspec's own kind, or a lone surrogate
         _check_record(record)
         raise Wrong(str(error)) from None
+    _check_version(converted.version)
     return _sample(converted, source)
 
 
@@ -305,7 +307,6 @@ def _check_version(version: Any) -> None:
 
 def _sample(record: _Record, source: Source) -> Sample:
     """Return the sample of a record whose own keys follow the form."""
-    _check_version(record.version)
     talk = _talk(record)
     predicted = _predicted(record.predicted, record.version)
     text = predicted.text

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 import attrs
 from attrs.validators import ge, lt
@@ -105,7 +105,8 @@ class TauPartial(Grader):
 
     @override
     def grade(self, sample: Sample) -> Grade:
-        reward = reward_of(sample.recorded.get("reward"))
+        recorded = sample.recorded
+        reward = reward_of(recorded["reward"]) if "reward" in recorded else None
         parts = {} if reward is None else {"reward": reward}
         if sample.status is not Status.OK:
             return _grade_of_nothing((), [_run_error(sample)], parts)
@@ -154,9 +155,11 @@ class TauPartial(Grader):
             fault = Fault(category="grading", code="too_much_work", message=str(error))
             return replace(failed(fault), parts=parts)
         total = 0.0
+        similarities = []
         for match in matches:
-            total += self._credit(match)
-        similarities = [match.similarity for match in matches if match.position is not None]
+            if match is not _NOT_CALLED:
+                total += self._credit(match)
+                similarities.append(match.similarity)
         n_called = len(similarities)
         return Grade(
             score=total / len(expected),
@@ -187,7 +190,9 @@ class TauPartial(Grader):
         items: list[Item] = []
         for call, match in zip(expected, matches, strict=True):
             is_called = match.position is not None
-            reasons = losses.add(_losses(call, match, made, budget))
+            reasons: tuple[Reason, ...] = ()
+            if match.similarity < 1.0:
+                reasons = losses.add(_losses(call, match, made, budget))
             item = Item(
                 id=str(len(items)),
                 score=self._credit(match),
@@ -210,19 +215,23 @@ class Match(NamedTuple):
     """How alike their arguments are."""
 
 
+_NOT_CALLED: Final = Match(None, 0.0)
+
+
 def _best_match(expected: ExpectedCall, made: Sequence[ToolCall], budget: Budget) -> Match:
     """Return the first call of that name with the highest similarity.
 
     The weighted score rounds monotonically, so the highest similarity has the highest score.
     """
-    best = Match(None, 0.0)
+    best = _NOT_CALLED
+    name, arguments = expected.name, expected.arguments
     for position, call in enumerate(made):
-        if call.name != expected.name:
+        if call.name != name:
             continue
-        if call.arguments is not None and call.arguments == expected.arguments:
+        if call.arguments == arguments and arguments is not None:
             return Match(position, 1.0)  # equal ones need no look for NaN
         close = similarity(_arguments(expected), _arguments(call), budget)
-        if best.position is None or close > best.similarity:
+        if best is _NOT_CALLED or close > best.similarity:
             best = Match(position, close)
         if close == 1.0:
             break
@@ -231,8 +240,9 @@ def _best_match(expected: ExpectedCall, made: Sequence[ToolCall], budget: Budget
 
 def _arguments(call: ExpectedCall | ToolCall) -> Any:
     """Return the compared values: undecodable arguments read as ``{}``, odd values stay."""
-    if call.arguments is not None:
-        return with_one_nan(dict(call.arguments))
+    arguments = call.arguments
+    if arguments is not None:
+        return with_one_nan(arguments if type(arguments) is dict else dict(arguments))
     try:
         return loads(call.raw_arguments or "{}")
     except JsonProblem:
@@ -253,13 +263,13 @@ def _losses(
     subject = expected.name
     if match.position is None:
         yield Reason(code="missing_call", expected=_arguments(expected), subject=subject)
-    elif match.similarity < 1.0:
-        actual = _arguments(made[match.position])
-        try:
-            yield from differences(_arguments(expected), actual, subject, budget)
-        except (TooMuchWork, RecursionError):
-            message = "too large to be listed in detail"
-            yield Reason(code="arguments_differ", subject=subject, message=message)
+        return
+    actual = _arguments(made[match.position])
+    try:
+        yield from differences(_arguments(expected), actual, subject, budget)
+    except (TooMuchWork, RecursionError):
+        message = "too large to be listed in detail"
+        yield Reason(code="arguments_differ", subject=subject, message=message)
 
 
 def _run_error(sample: Sample) -> Reason:

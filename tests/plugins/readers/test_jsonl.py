@@ -6,7 +6,10 @@ import pickle
 from pathlib import Path
 
 import jsonschema
+import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import gradestack
 from gradestack import (
@@ -21,6 +24,7 @@ from gradestack import (
     testing,
 )
 from gradestack.jsonio import JsonProblem, loads
+from gradestack_plugins.readers import jsonl_form
 from gradestack_plugins.readers.jsonl import JsonLines
 from tests.core.outcomes import data
 
@@ -131,6 +135,64 @@ def test_the_same_records_are_the_same_samples_in_lines_and_in_lists(tmp_path, l
         graded[path.suffix] = [(row["sample"]["id"], row["grades"]) for row in report.rows()]
     assert graded[".jsonl"] == graded[".json"]
     assert len(graded[".json"]) == 2
+
+
+ARGUMENTS = st.one_of(
+    st.dictionaries(st.sampled_from("xy"), st.none() | st.integers() | st.text(max_size=2)),
+    st.sampled_from(['{"x": 1}', '{"x": NaN}', "{", "", "[]", '"\\ud800"']),
+    st.none(),
+    st.integers(),
+)
+FUNCTIONS = st.fixed_dictionaries(
+    {}, optional={"name": st.sampled_from(["f", "", None]), "arguments": ARGUMENTS}
+)
+CALLS = st.one_of(
+    FUNCTIONS,
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "id": st.sampled_from(["c1", 5, None]),
+            "type": st.just("function"),
+            "function": FUNCTIONS | st.none(),
+            "name": st.just("f"),
+            "args": ARGUMENTS,
+            "result": st.integers(),
+            "optional": st.booleans(),
+        },
+    ),
+)
+SIDES = st.one_of(
+    st.none(),
+    st.text(max_size=2),
+    st.lists(CALLS, max_size=2),
+    CALLS,
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "calls": st.lists(CALLS, max_size=2) | st.none(),
+            "text": st.text(max_size=2) | st.lists(st.just("a"), max_size=2),
+            "label": st.just("l") | st.none(),
+            "plan": st.integers(),
+            "forbidden": st.just(["g"]),
+        },
+    ),
+)
+
+
+@given(SIDES, SIDES, st.sampled_from([1, 2]))
+def test_a_line_is_the_sample_of_its_decoded_record(predicted, expected, version):
+    """Whether a side of it is of the usual form, which is decoded at once, or of any other."""
+    record = {"id": "a", "version": version, "predicted": predicted, "expected": expected}
+    source = Source(file="f", ordinal=0, line=1)
+    reader = JsonLines()
+    from_line = reader._line(json.dumps(record).encode(), source)
+    assert repr(from_line) == repr(reader.sample(record, source))
+
+
+@pytest.mark.parametrize("call", [FLAT, {"id": "c", "type": "function", "function": FLAT}])
+def test_sides_of_the_usual_form_are_decoded_at_once(call):
+    side = json.dumps({"calls": [call], "text": "t", "label": "l", "plan": None}).encode()
+    assert jsonl_form._usual_side(msgspec.Raw(side)) is not None
 
 
 def test_the_reader_keeps_the_contract(tmp_path):

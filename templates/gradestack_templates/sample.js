@@ -30,6 +30,7 @@ var gradestackSample = (function () {
     return "q" + step;
   }
   function stateOf(grade) { return text(grade.state) || (of.amount(grade.score) === null ? "skipped" : "graded"); }
+  function stateWord(state) { return state === "skipped" ? "not applicable" : state === "failed" ? "error" : state; }
   function scoreOf(grade) { return stateOf(grade) === "graded" ? of.amount(grade.score) : null; }
 
   function reasonText(reason, unnamed, known) {
@@ -89,7 +90,8 @@ var gradestackSample = (function () {
   function nameOf(call) { return given(call.name) && call.name !== "" ? brief(call.name, 120) : "(no name)"; }
   function went(call) {
     var status = text(call.status).replace(/_/g, " "), took = of.amount(call.seconds);
-    var error = ["error_type", "error"].map(function (key) { return brief(text(call[key]), 300); }).filter(Boolean).join(": ");
+    var byTable = text(call.error) && text(call.error_type).startsWith("errors@");
+    var error = (byTable ? ["error"] : ["error_type", "error"]).map(function (key) { return brief(text(call[key]), 300); }).filter(Boolean).join(": ");
     var known = ["", "ok", "error"].indexOf(status) >= 0;
     return [
       text(call.author) && "by " + brief(call.author, 60),
@@ -192,7 +194,7 @@ var gradestackSample = (function () {
       details.append(Object.keys(parts).sort().slice(0, 20).map(function (key) { return brief(key, 140) + " " + number(parts[key]); }).join(", "));
       var told = list(item.reasons).slice(0, MOST_REASONS).map(function (each) { return reasonText(map(each)); });
       told.concat(faultText(map(item.fault)) || []).forEach(function (each) { details.append(make("br", ""), make("bdi", "", each)); });
-      body.append(make("tr", "", scoped(make("th", "", make("bdi", "", brief(item.id === undefined ? null : item.id, 120)))), make("td", "", score === null ? state : number(item.score)), details));
+      body.append(make("tr", "", scoped(make("th", "", make("bdi", "", brief(item.id === undefined ? null : item.id, 120)))), make("td", "", score === null ? stateWord(state) : number(item.score)), details));
     });
     var held = make("div", "scroll", make("table", "plain", make("thead", "", heads(["Item", "Score", "Details"])), body));
     held.tabIndex = 0;
@@ -206,7 +208,7 @@ var gradestackSample = (function () {
     var score = scoreOf(grade), state = stateOf(grade), items = list(grade.items).map(map), metadata = map(grade.metadata), reasons = list(grade.reasons).map(map);
     var inside = [].concat(...items.map(function (item) { return list(item.reasons).map(map); })), rationale = text(grade.rationale);
     var css = score !== null ? shade(score) : state === "failed" ? "error" : state.replace(/[^\w.-]+/g, "_");
-    var head = make("p", "grade-head", make("code", "", brief(key, 80)), " ", make("span", "cell " + css, score === null ? state : number(grade.score)));
+    var head = make("p", "grade-head", make("code", "", brief(key, 80)), " ", make("span", "cell " + css, score === null ? stateWord(state) : number(grade.score)));
     if (typeof grade.passed === "boolean") { head.append(" ", make("span", "tag", grade.passed ? "passed" : "not passed")); }
     if (label(grade.label)) {
       head.append(" ", make("span", "soft", "label "));

@@ -413,13 +413,21 @@ def _cause_lines(report: Report) -> list[str]:
         causes_text = counted(len(other_causes), "cause")
         rows.append((samples, f"others ({causes_text})"))
     predicate = "failed" if has_outcome else "did not score 1"
-    total = report.metrics["total"]
-    lines = ["", f"Why {failed:,} of {total:,} runs {predicate}:"]
+    lines = ["", f"Why {failed:,} of {_count_applicable(report):,} runs {predicate}:"]
     width = len(f"{failed:,}")
     for samples, text in rows:
         number = f"{samples:>{width},}"
         lines.append(f"  {number} ({_percentage(samples, failed)})  {text}")
     return lines
+
+
+def _count_applicable(report: Report) -> int:
+    """Count the runs that can fail: all but those that the outcome grader is not about."""
+    outcome = report.summary["outcome"]
+    key = report.main_grader if outcome is None else outcome["grader"]
+    skipped: int = as_map(report.states.get(key)).get(Outcome.SKIPPED, 0)
+    total: int = report.metrics["total"]
+    return total - skipped
 
 
 def _cause_text(cause: Cause) -> str:

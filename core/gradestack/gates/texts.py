@@ -10,7 +10,7 @@ import msgspec
 from gradestack.gates.coverage import Coverage
 from gradestack.gates.rules import PERCENT, as_percent, exactly
 from gradestack.gates.verdicts import FAILED_SHARE, Verdict
-from gradestack.output import counted, distinguishing_decimals, terminal_line
+from gradestack.output import counted, distinguishing_decimals, state_text, terminal_line
 
 _LISTED = 3
 
@@ -182,7 +182,7 @@ def _coverage_text(key: str, coverage: Coverage, graders: int) -> str:
         text += f", {number:,} are for {grader}"
     state = coverage.main_state
     if state:
-        text += f": {coverage.states[state]} {state}"
+        text += f": {state_text(state, coverage.states[state])}"
     if coverage.reason:
         return f"{text}, {coverage.reason}"
     return text

@@ -12,7 +12,14 @@ from gradestack_plugins.pages.blocks import CauseLine, Causes, Cell, Link, Secti
 from gradestack_plugins.pages.draw import quoted
 from gradestack_plugins.pages.index import RowEntry, RowIndex, name_of
 from gradestack_plugins.pages.tallies import SEPARATOR, CallCounts
-from gradestack_plugins.pages.text import brief, cause_text, counted, number, percent
+from gradestack_plugins.pages.text import (
+    brief,
+    cause_text,
+    counted,
+    number,
+    percent,
+    state_word,
+)
 
 CausePath = tuple[str, ...]
 """Cause, tool and argument, as far as they are named."""
@@ -120,7 +127,7 @@ def _outcome_of(entry: RowEntry) -> str:
 
 
 def _sorted_reasons(skipped: Mapping[str, int]) -> tuple[tuple[str, str, int], ...]:
-    reasons = [("skipped", reason, count) for reason, count in skipped.items()]
+    reasons = [(state_word("skipped"), reason, count) for reason, count in skipped.items()]
     return tuple(sorted(reasons, key=lambda entry: (-entry[2], entry)))
 
 

@@ -22,10 +22,10 @@ from gradestack_plugins.tables.figures import figure_tables
 _WORDS = {
     "passed": "passed",
     "lost": "not passed",
-    "error": "broken",
+    "error": "error",
     "graded": "graded",
     "missing": "missing",
-    "skipped": "skipped",
+    "skipped": "not applicable",
 }
 _LONGEST_WORD, _LONGEST_REASON = 40, 160
 _MOST_ROWS, _MOST_ENTRIES = 16, 6

@@ -249,7 +249,9 @@ class _Maker:
     def _failure_sections(self) -> Iterator[Section]:
         failures = self._failures
         if failures.failed:
-            text = _failed_sentence(failures, len(self._index.entries), self._words)
+            skipped_runs = sum(count for _, _, count in failures.others)
+            applicable = len(self._index.entries) - skipped_runs
+            text = _failed_sentence(failures, applicable, self._words)
             blocks: list[Block] = [Words(text), failures.block(whole=True)]
         else:
             word = self._words["lost"]
@@ -341,7 +343,7 @@ def _failed_sentence(failures: Failures, total: int, words: Mapping[str, str]) -
     ]
     return (
         f"{number(failures.failed)} of {number(total)} runs failed: {', '.join(parts)}. "
-        "Every failed run is counted once. Open a cause for its tools; click a name for its runs."
+        "Each failed run is counted once. Open a cause for its tools; click a name for its runs."
     )
 
 

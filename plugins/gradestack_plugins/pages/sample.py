@@ -10,13 +10,15 @@ from gradestack.jsonio import as_count, as_list, as_map, as_number, as_text, com
 from gradestack_plugins.pages.draw import Shape
 from gradestack_plugins.pages.index import all_reasons, outcome, score
 from gradestack_plugins.pages.jsonview import equal_in_any_order, equality_key
-from gradestack_plugins.pages.text import brief, cause_text, number
+from gradestack_plugins.pages.text import brief, cause_text, number, state_word
 
 MOST_CALLS = 60
 """Pairs of calls, and other calls, that are shown of one sample; the rest is counted."""
 MOST_REASONS, MOST_PARTS = 100, 100
 """Reasons of a grade, or of a pair of calls, and parts of a grade that are shown."""
 _MOST_ARGUMENTS = 60
+_TABLE_OF_ERRORS = "errors@"
+"""Types of errors begin so that a table of forms tells; the text says enough then."""
 
 Object = Mapping[str, Any]
 
@@ -212,7 +214,9 @@ def went(call: Object) -> str:
 
 
 def _status_text(status: str, call: Object) -> str:
-    errors = [as_text(call.get(key)) for key in ("error_type", "error")]
+    kind, message = as_text(call.get("error_type")), as_text(call.get("error"))
+    is_by_table = message and kind.startswith(_TABLE_OF_ERRORS)
+    errors = [message] if is_by_table else [kind, message]
     error = ": ".join(brief(text, 300) for text in errors if text)
     if error:
         state = "failed" if status in ("", "ok", "error") else brief(status, 20)
@@ -334,7 +338,7 @@ def grade_view(key: str, grade: Object) -> Shape:
     label, gold = ("" if side is None else brief(side, 80) for side in sides)
     return Shape(
         key=key,
-        score=outcome(grade) if value is None else number(value),
+        score=state_word(outcome(grade)) if value is None else number(value),
         label=label,
         gold=gold,
         rationale="" if _is_repeated(rationale, grade) else rationale,

@@ -112,6 +112,18 @@ def capital(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}"
 
 
+_STATE_WORDS = {"skipped": "not applicable", "failed": "error"}
+
+
+def state_word(state: str) -> str:
+    """Return the word for the state of a grade; files have names of their own for two of them.
+
+    >>> state_word("skipped"), state_word("failed"), state_word("missing")
+    ('not applicable', 'error', 'missing')
+    """
+    return _STATE_WORDS.get(state, state)
+
+
 _TOKEN = re.compile(r"[^\w.-]+", re.ASCII)
 
 

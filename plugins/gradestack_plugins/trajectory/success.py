@@ -122,7 +122,7 @@ class ToolSuccess(Grader):
         return replace(grade, counts=counts, items=items, reasons=tuple(reasons))
 
     def _ended(self, call: ToolCall) -> tuple[State, str]:
-        """Return the end of a call; of an error its text, behind the rule that found it."""
+        """Return the end of a call; of an error its text, behind the rule that tells it."""
         state, error, kind = state_of(call), call.error or "", call.error_type or ""
         is_by_table = kind.startswith(ERRORS)
         if state not in {"ok", "error"} or (state == "error" and not is_by_table):
@@ -133,13 +133,19 @@ class ToolSuccess(Grader):
                 return "ok", ""
             for pattern in self.errors:
                 if re.search(pattern, text):
-                    return "error", f"errors {pattern}: {text}"
+                    return "error", f"an error by the option errors ({pattern}): {text}"
         form = None
         if call.status is None:
             form = error_form(call.result)
         if form is not None:
-            return "error", f"{form.type}: {form.message}"
-        return state, f"{kind}: {error}" if is_by_table else ""
+            return "error", f"{_by_rule(form.type)}: {form.message}"
+        return state, f"{_by_rule(kind)}: {error}" if is_by_table else ""
+
+
+def _by_rule(error_type: str) -> str:
+    """Return which rule of the table tells that a result is an error."""
+    rule = error_type.removeprefix(ERRORS).strip()
+    return f"an error by rule {rule}"
 
 
 def _text_of(result: JSON) -> str:

@@ -7,6 +7,7 @@ import pytest
 import gradestack
 from gradestack import Expectation, ExpectedCall, Fault, Sample, Status
 from gradestack.cli.commands import main
+from gradestack.output import state_text
 from tests.core.outcomes import write_records
 
 GRADED = {"predicted": "x", "expected": {"text": "x"}}
@@ -83,7 +84,7 @@ def test_two_of_twenty_decide_nothing(form, state, is_quiet, tmp_path, monkeypat
     assert run(monkeypatch, tmp_path, *["--quiet"] * is_quiet) == 1
     printed = capsys.readouterr()
     text = printed.err if is_quiet else printed.out
-    assert f"2 of 20 graded: 18 {state}" in text
+    assert f"2 of 20 graded: {state_text(state, 18)}" in text
     assert ("undecided" if is_quiet else "UNDECIDED") in text
     if state != "unreadable":
         assert "2 of 20 graded" in (tmp_path / "out/junit.xml").read_text()
@@ -166,7 +167,7 @@ def test_the_reason_is_that_of_the_runs_the_grader_should_have_graded(
     printed = capsys.readouterr().out
     assert "Gate (text >= 1): PASSED" in printed
     assert "20 of 40 graded, 20 are for calls)" in printed
-    assert "2 of 40 graded, 20 are for text: 18 failed, timeout)" in printed
+    assert "2 of 40 graded, 20 are for text: 18 errors, timeout)" in printed
     summary = json.loads((tmp_path / "out/summary.json").read_text())
     assert summary["gates"][1]["coverage"] == {
         "calls": {

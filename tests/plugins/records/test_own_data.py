@@ -180,6 +180,10 @@ def test_patterns_of_the_user_go_before_the_table(tmp_path, monkeypatch):
         json.loads(line) for line in (tmp_path / "out/results.jsonl").read_text().splitlines()
     ]
     messages = [reason["message"] for reason in row["grade"]["reasons"]]
-    assert messages == ["errors@1 text_error: Error: a", "errors no rooms: no rooms", "marked"]
+    assert messages == [
+        "an error by rule text_error: Error: a",
+        "an error by the option errors (no rooms): no rooms",
+        "marked",
+    ]
     broken = "graders={t: {kind: tool_success, errors: ['(']}}"
     assert ended("grade", "a.jsonl", "--output", "bad", "--set", broken) == 2

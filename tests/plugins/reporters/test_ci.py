@@ -194,7 +194,7 @@ def test_annotations_are_the_failed_gates_and_the_worst_samples(graded, tmp_path
     lines = annotations.read_text(encoding="utf-8").splitlines()
     assert (
         lines[0] == "::error title=gate failed::exact >= 0.9: failed, actual: 0.50; "
-        '8 of 10 graded: 1 failed, ::error::x␛[31m⟨U+D800⟩ </failure>]]> & "quoted" '
+        '8 of 10 graded: 1 error, ::error::x␛[31m⟨U+D800⟩ </failure>]]> & "quoted" '
         "⟨U+202E⟩ second ⟨U+FFFE⟩"
     )
     assert len(lines) == 6

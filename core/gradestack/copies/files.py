@@ -281,7 +281,8 @@ def _note(copy: Path, path: Path, state: FileState | None = None) -> Path:
 
 
 def _note_address(copy: Path, address: str) -> Path:
-    _origins[copy] = _Origin(address, address)
+    spelled = "stdin" if address == STANDARD_INPUT else address
+    _origins[copy] = _Origin(address, spelled)
     return copy
 
 
@@ -492,7 +493,7 @@ def run_name(text: str) -> str:
 def standard_input() -> Path:
     """Return a copy of standard input."""
     if sys.stdin is None:
-        raise DataError(f"{STANDARD_INPUT}: there is no standard input")
+        raise DataError("stdin: there is no standard input")
     with reading(STANDARD_INPUT):
         if STANDARD_INPUT not in _read:
             copy = _note_address(_new_folder() / "stdin", STANDARD_INPUT)

@@ -172,7 +172,7 @@ def _pair_models(before: list[Side], now: list[Side]) -> list[tuple[Side, Side]]
     if len(before) == len(now) == 1:
         return [(before[0], now[0])]
     known = {side.model: side for side in before}
-    lacking = [side.model or "(unnamed)" for side in now if side.model not in known]
+    lacking = [side.model or "unnamed" for side in now if side.model not in known]
     if lacking:
         raise DataError(f"{_UNLIKE}, which has no model {', '.join(lacking)}")
     return [(known[side.model], side) for side in now]

@@ -126,12 +126,19 @@ class Compared(NamedTuple):
     high: float = math.inf
     better: Direction = "higher"
 
-    def refuse(self, value: float) -> str:
-        """Return that it can never be so much; "" where it can."""
+    def refuse(self, value: float, written: Any = None) -> str:
+        """Return that it can never be so much; "" where it can.
+
+        Args:
+            value: The threshold, as a number.
+            written: The threshold as the suite has it.
+        """
         if self.low <= value <= self.high:
             return ""
         low, high = self.low, self.high
         bounds = f"from {low:g} to {high:g}"
+        if isinstance(written, str):
+            return f"{self.name} is {bounds}, got {written}"
         why = f"{self.name} is {bounds}, got {value:g}"
         if self.high != 1 or value <= 0:
             return why
@@ -216,7 +223,7 @@ class GateReader:
                 at = (*location, *below)
                 self.resolver.require_grader(key, self.paths.known, at)
         if gate is not None:
-            self._check_ranges(gate, location)
+            self._check_ranges(gate, location, written)
         return gate  # type: ignore[no-any-return]
 
     def _object(self, location: Location, text: str) -> None:
@@ -302,7 +309,7 @@ class GateReader:
         kind = self.paths.stage(path).name
         return msgspec.structs.replace(gate, figure=(*path, kind))  # type: ignore[no-any-return]
 
-    def _check_ranges(self, gate: AnyGate, location: Location) -> None:
+    def _check_ranges(self, gate: AnyGate, location: Location, written: Mapping[str, Any]) -> None:
         """Object to thresholds beyond every value that the compared figure can have."""
         scores = self._scores(gate.graders.values())
         compared = self._compared(gate, scores)
@@ -314,10 +321,17 @@ class GateReader:
             "pass_threshold": scores,
             "not_worse_than": difference,
         }
+        is_share = SHARE_OF_RUNS in (written.get("metric"), written.get("aggregation"))
+        share = Compared(SHARE_OF_RUNS, 0.0, 1.0)
         for key, figure in figures.items():
             value = getattr(gate, key, None)
-            if value is not None:
-                self._object((*location, key), figure.refuse(value))
+            if value is None:
+                continue
+            if is_share and key == "value":
+                problem = share.refuse(value / 100, written[key])
+            else:
+                problem = figure.refuse(value, written.get(key))
+            self._object((*location, key), problem)
         if isinstance(gate, BaselineGate) and gate.compares_values and compared.better == "neither":
             at = (*location, "metric_key" if gate.figure is None else "figure")
             why = "has no direction in which it is better; compare a figure with op and value"

@@ -218,6 +218,17 @@ def _problems_below(
             yield from find_problems(item, items, (*location, position))
 
 
+def key_text(key: Any) -> str:
+    """Return the key of a mapping as text, as YAML has it.
+
+    >>> key_text(None), key_text(True), key_text(1)
+    ('null', 'true', '1')
+    """
+    if key is None or isinstance(key, bool):
+        return msgspec.json.encode(key).decode()
+    return str(key)
+
+
 def _problems_of_entries(
     mapping: Mapping[Any, Any], schema: Schema, location: Location
 ) -> Iterator[tuple[Location, str]]:
@@ -233,7 +244,7 @@ def _problems_of_entries(
     unknown = mapping.keys() - known.keys()
     unknown = sorted(unknown, key=str)
     for number, key in enumerate(unknown):
-        at = (*location, str(key))
+        at = (*location, key_text(key))
         is_nested = len(location) > 1  # keys of an option itself become text
         if is_nested and "additionalProperties" in schema and not isinstance(key, str):
             yield at, f"a key must be text, got {_show(key)}; put it in quotes"
@@ -365,7 +376,7 @@ def _convert(value: Any, kind: Any, base: Folder | None) -> Any:
         others = [member for member in members if member is not Path]
         kind = Path if isinstance(value, str) else Union[tuple(others)]  # noqa: UP007 - at run time
     if isinstance(value, Mapping):
-        value = {str(key): item for key, item in value.items()}
+        value = {key_text(key): item for key, item in value.items()}
     return msgspec.convert(value, kind, dec_hook=decode)
 
 

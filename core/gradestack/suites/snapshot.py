@@ -9,7 +9,7 @@ from typing import Any
 from gradestack.api import Inputs
 from gradestack.grading.plan import Metric, Stage
 from gradestack.suites.code import InFile
-from gradestack.suites.options import jsonable
+from gradestack.suites.options import jsonable, key_text
 
 _NO_RESULT_DEPENDS_ON = ("engine", "rows")
 
@@ -33,7 +33,7 @@ def config_snapshot(
         if isinstance(written, Mapping):
             entries = config[section] = {}
             for key, entry in written.items():
-                name = str(key)
+                name = key_text(key)
                 entries[name] = _entry(entry, stages.get(name))
     if inputs.dataset is not None:
         config["dataset"] = inputs.dataset.shown

@@ -162,11 +162,11 @@ def test_a_dash_is_standard_input(tmp_path, monkeypatch, pack):
 
 def test_empty_standard_input_is_said(tmp_path, monkeypatch):
     standard_input(monkeypatch, b"")
-    with pytest.raises(DataError, match=r"^-: the file is empty"):
+    with pytest.raises(DataError, match=r"^stdin: the file is empty"):
         graded("-", output=tmp_path / "out")
     monkeypatch.setattr(copying, "_read", {})
     monkeypatch.setattr(sys, "stdin", None)
-    with pytest.raises(DataError, match=r"^-: there is no standard input"):
+    with pytest.raises(DataError, match=r"^stdin: there is no standard input"):
         graded("-", output=tmp_path / "out")
 
 

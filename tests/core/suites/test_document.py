@@ -289,7 +289,7 @@ def test_keys_that_are_no_text_are_unknown_keys():
     """
     assert problems({1: "a", "zz": "c", None: "d"}, Inner) == [
         (("1",), "unknown key; known: share, names"),
-        (("None",), "unknown key; known: share, names"),
+        (("null",), "unknown key; known: share, names"),
         (("zz",), "unknown key; known: share, names"),
     ]
 

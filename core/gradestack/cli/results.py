@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 from gradestack.aggregator import Figure
@@ -19,7 +20,7 @@ _PASSED, _FAILED = "✓ PASSED", "✗ FAILED"
 _BAR_WIDTH = 40
 _MOST_CAUSES, _LONGEST_CAUSE = 3, 80
 _MOST_MODELS = 50
-_MOST_BAD_RECORDS = 3
+_MOST_REASONS = 3
 _MOST_IN_A_ROW = 8
 """Figures of a map, such as pass^k by k, that are printed; of more, the first and the last are."""
 _BANDS = (
@@ -502,14 +503,20 @@ def _ends(low: float, high: float) -> str:
 
 
 def _bad_record_lines(bad: Mapping[str, Any], runs: int) -> Iterable[str]:
-    """Yield a line with the counts of bad records and runs, and each record's place and reason."""
+    """Yield a line with the counts of bad records and runs, and the place of each reason."""
     number = bad["count"]
+    if not number:
+        return
+    yield f"{counted(number, 'bad record')} left out, {counted(runs, 'run')} read:"
+    by_reason: dict[str, list[Mapping[str, Any]]] = {}
+    for entry in bad["listed"]:
+        by_reason.setdefault(entry["reason"], []).append(entry)
+    for reason, entries in islice(by_reason.items(), _MOST_REASONS):
+        position = entries[0]["line"]
+        if position is None:
+            position = f"record {entries[0]['ordinal']}"
+        alike = f" and {len(entries) - 1:,} more" * (len(entries) > 1)
+        yield f"  {entries[0]['file']}:{position}{alike}: {reason}"
+        number -= len(entries)
     if number:
-        yield f"{counted(number, 'bad record')} left out, {counted(runs, 'run')} read:"
-        for entry in bad["listed"][:_MOST_BAD_RECORDS]:
-            position = entry["line"]
-            if position is None:
-                position = f"record {entry['ordinal']}"
-            yield f"  {entry['file']}:{position}: {entry['reason']}"
-    if number > _MOST_BAD_RECORDS:
-        yield f"  and {number - _MOST_BAD_RECORDS:,} more, in summary.json"
+        yield f"  and {number:,} more, in summary.json"

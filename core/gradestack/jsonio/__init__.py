@@ -27,6 +27,7 @@ from gradestack.jsonio.records import first_records as first_records
 from gradestack.jsonio.records import iter_list as iter_list
 from gradestack.jsonio.records import iter_members as iter_members
 from gradestack.jsonio.records import iter_records as iter_records
+from gradestack.jsonio.records import line_problem as line_problem
 from gradestack.jsonio.records import list_ranges as list_ranges
 from gradestack.jsonio.records import record_ranges as record_ranges
 from gradestack.jsonio.records import whole_lines as whole_lines

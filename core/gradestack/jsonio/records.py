@@ -94,6 +94,14 @@ def is_cut_off(text: bytes) -> bool:
     return text[:1] in _BRACKETS and _skim_problem(text) == _TRUNCATED
 
 
+def line_problem(line: bytes, problem: JsonProblem) -> str:
+    """Return what is wrong with a line that is not JSON: it may have no end yet."""
+    return str(problem) if line.endswith(b"\n") or not is_cut_off(line) else _CUT_OFF
+
+
+_CUT_OFF = "the line is cut off: the file was cut, or is still being written"
+
+
 class Walk:
     """A place in JSON text, which is read on as it is walked through."""
 
@@ -506,7 +514,7 @@ def iter_records(
             lines.reverse()  # a long one is not held while somebody works on what it holds
             for number in range(first, first + len(lines)):
                 if lines[-1] and not lines[-1].isspace():
-                    yield _element(number, lines.pop().removesuffix(b"\n"), decode)
+                    yield _element(number, lines.pop(), decode)
                 else:
                     lines.pop()
 
@@ -514,9 +522,9 @@ def iter_records(
 def _element(number: int, line: bytes, decode: Callable[[bytes], Any]) -> Element:
     """Decode a line of JSON Lines into an element, with the problem if it is broken."""
     try:
-        return Element(number - 1, number, decode(line))
+        return Element(number - 1, number, decode(line.removesuffix(b"\n")))
     except JsonProblem as problem:
-        return Element(number - 1, number, problem=str(problem))
+        return Element(number - 1, number, problem=line_problem(line, problem))
     except RecursionError:
         return Element(number - 1, number, problem="nested too deeply")
 

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO, Literal, NamedTuple
 import msgspec
 
 from gradestack import Input, Inputs, reading
-from gradestack.jsonio import JsonProblem, loads, open_regular, whole_line
+from gradestack.jsonio import JsonProblem, line_problem, loads, open_regular, whole_line
 
 Join = Literal["auto", "id", "line"]
 IdOf = Callable[[Any], str | None]
@@ -91,7 +91,8 @@ def _keyed_lines(
         try:
             key = id_of(loads(text))
         except JsonProblem as error:
-            yield position, None, f"{error}; a reply that cannot be read cannot be joined by id"
+            why = line_problem(text, error)
+            yield position, None, f"{why}; a reply that cannot be read cannot be joined by id"
             continue
         problem = f"the dataset has no row with id {key!r}"
         if key is None:

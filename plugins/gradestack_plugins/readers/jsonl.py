@@ -10,7 +10,15 @@ import attrs
 from typing_extensions import override
 
 from gradestack import BadRecord, RecordReader, Sample, Shard, Source, reading
-from gradestack.jsonio import JsonProblem, begins_list, check_utf8, line_blocks, loads, open_lines
+from gradestack.jsonio import (
+    JsonProblem,
+    begins_list,
+    check_utf8,
+    line_blocks,
+    line_problem,
+    loads,
+    open_lines,
+)
 from gradestack_plugins.readers import chat
 from gradestack_plugins.readers.jsonl_form import (
     KEYS,
@@ -123,7 +131,7 @@ class JsonLines(RecordReader):
                 # without the end of the line, as messages count the characters
                 decoded = loads(data.removesuffix(b"\n"))
             except JsonProblem as problem:
-                return BadRecord(source=source, reason=str(problem))
+                return BadRecord(source=source, reason=line_problem(data, problem))
             record = self.sample(decoded, source)
         if self.ids is not None and isinstance(record, Sample):
             (record,) = self.identified((record,), loads(data))

@@ -650,7 +650,7 @@ def stack_for(
 ) -> Mapping[str, Any]:
     """Return the suite mapping of a named stack, made for inputs or samples.
 
-    Where it names another stack, that one's entries lie under its own.
+    Where it names another stack and has no graders, that one's entries lie under its own.
     """
     offer = registry.find("stack", name)
     make = registry.loaded(offer.component, offer.plugin)
@@ -668,7 +668,7 @@ def stack_for(
     if not isinstance(fragment, Mapping):
         raise PluginError(f"{what} is {type(fragment).__name__}, not a mapping")
     base_name = fragment.get("stack", name)
-    if base_name == name:
+    if base_name == name or "graders" in fragment:
         return fragment
     return {**stack_for(registry, base_name, inputs, provides, samples), **fragment}
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any, Final, Literal
 
 from gradestack import JSON, VERDICT_NAMES, DataError, Sample
 from gradestack.jsonio import is_number
 from gradestack_plugins.readers.chat.unread import HELP, NOT_READ, unread_text
+from gradestack_plugins.trajectory import recorded_in, trajectory_of
 
 _FAULTS: Final = re.compile(r"error|fail|exception|timeout|timed_out|violat|toxic|hallucinat")
 """Words in the names of recorded values that are true where something went wrong."""
@@ -60,7 +61,9 @@ def _kind_of_calls(sample: Sample) -> str:
     return "tool" if is_name else "calls"
 
 
-def auto(samples: Callable[[], Iterable[Sample]] = tuple) -> dict[str, Any]:
+def auto(
+    provides: Collection[str] | None = None, samples: Callable[[], Iterable[Sample]] = tuple
+) -> dict[str, Any]:
     """Return the stack for what samples expect: calls, else texts, else labels.
 
     Without expectations it is ``recorded`` where each run has a verdict on record, or where nothing
@@ -69,12 +72,14 @@ def auto(samples: Callable[[], Iterable[Sample]] = tuple) -> dict[str, Any]:
     kinds = Counter[str]()
     scores = RecordedScores()
     unread = Counter[str]()
+    on_record = set[str]()
     n_samples = 0
     are_calls_known = False
     for sample in samples():
         n_samples += 1
         kinds.update(expectations(sample))
         scores.add(sample)
+        on_record |= recorded_in(sample)
         are_calls_known = are_calls_known or sample.calls is not None
         unread.update({kind: n for kind, n in sample.remarks.items() if kind.startswith(NOT_READ)})
     is_nothing_read = bool(unread) and not are_calls_known and n_samples < _FIRST
@@ -90,7 +95,7 @@ def auto(samples: Callable[[], Iterable[Sample]] = tuple) -> dict[str, Any]:
     if scores.names:
         shown = ", ".join(scores.names[:_SHOWN])
         notes.append(f"Recorded scores ({shown}) are in no figure: --stack recorded")
-    return {"stack": "trajectory", "notes": notes}
+    return {"stack": "trajectory", **trajectory_of(provides, on_record), "notes": notes}
 
 
 def exact_match() -> dict[str, Any]:

@@ -41,7 +41,7 @@ class WholeDocuments(RecordReader):
     @override
     def begins_like(cls, text: bytes) -> float | None:
         groups = ([f'"{key}"'.encode() in text for key in group] for group in cls.marks)
-        return cls.certainty if any(map(all, groups)) else 0.0
+        return cls.certainty if any(map(all, groups)) else None
 
     @classmethod
     @override

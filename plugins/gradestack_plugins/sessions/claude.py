@@ -11,7 +11,7 @@ import attrs
 import msgspec
 from typing_extensions import override
 
-from gradestack import Input, Inputs, RecordFile, Usage, reading
+from gradestack import Input, Inputs, RecordFile, Source, Usage, reading
 from gradestack.jsonio import as_list, as_map, as_number, compact, open_regular
 from gradestack_plugins.readers.chat import word
 from gradestack_plugins.readers.declared import Flag, Object, Text, convert_record
@@ -70,28 +70,30 @@ class _Line(msgspec.Struct, rename="camel"):
 
 
 class _Entry(msgspec.Struct):
-    """One line that may belong to a conversation, and its record."""
+    """What is kept of a line that may belong to a conversation.
 
-    line: _Line
-    record: Record
+    Attributes:
+        message: The message of the user or of the model, or a result; None on other lines.
+        facets: Working directory, branch, version and day.
+    """
 
-    @property
-    def is_message(self) -> bool:
-        """Whether it is a message of the user, of the model, or a result."""
-        line = self.line
-        if line.type not in _SESSION_LINES or line.message is None:
-            return False
-        if line.is_meta or line.is_compact_summary or line.is_api_error_message:
-            return False
-        is_written_by_model = line.message.get("model") != _NO_MODEL
-        return is_written_by_model and not _is_echo(line.message)
+    uuid: str
+    parent: str
+    source: Source
+    message: dict[str, Any] | None
+    holds_only_results: bool
+    facets: dict[str, str | None]
 
-    @property
-    def holds_only_results(self) -> bool:
-        """Whether its message holds results of calls alone."""
-        blocks = as_list(as_map(self.line.message).get("content"))
-        kinds = {word(block, "type") for block in blocks}
-        return kinds == {"tool_result"}
+
+def _message_of(line: _Line) -> dict[str, Any] | None:
+    """Return the message of a line; None where the program wrote it by itself."""
+    message = line.message
+    if message is None or line.type not in _SESSION_LINES:
+        return None
+    is_of_program = line.is_meta or line.is_compact_summary or line.is_api_error_message
+    if is_of_program or message.get("model") == _NO_MODEL or _is_echo(message):
+        return None
+    return message
 
 
 def _is_echo(message: dict[str, Any]) -> bool:
@@ -238,6 +240,17 @@ def _compare_histories(
         earlier |= answers[name]
 
 
+def _holds_only_results(message: dict[str, Any] | None) -> bool:
+    """Return whether a message holds results of calls alone."""
+    blocks = as_list(as_map(message).get("content"))
+    return {word(block, "type") for block in blocks} == {"tool_result"}
+
+
+_Part = tuple[str, str]
+"""A session, and its sub-agent; "" for the session itself."""
+_FACETS: Final = ("cwd", "branch", "version", "day")
+
+
 class _Sessions:
     """The lines of a file, by session and sub-agent.
 
@@ -249,7 +262,13 @@ class _Sessions:
         """Begin without lines; ``counted`` are the answers that another file counts already."""
         self.remarks: dict[str, int] = {}
         self._counted = counted
-        self._entries: dict[tuple[str, str], list[_Entry]] = {}
+        self._entries: dict[_Part, list[_Entry]] = {}
+        self._firsts: dict[_Part, dict[str, Any]] = {}
+        """Part -> its first line with a message."""
+        self._starts: dict[_Part, dict[str, Any]] = {}
+        """Part -> the line with which stream-json begins."""
+        self._facets: dict[tuple[str | None, ...], dict[str, str | None]] = {}
+        """The facets that lines have, each once."""
         self._ends: dict[str, list[dict[str, Any]]] = {}
         self._roots: dict[str, str] = {}
         """Line of a sub-agent without a name -> the first line of its chain, which names it."""
@@ -273,10 +292,27 @@ class _Sessions:
             self._names[session] = name
         if line.type == "result":
             self._ends.setdefault(session, []).append(value)
-        if line.message is not None and word(line.message, "id") in self._counted:
-            line.message = {**line.message, "usage": None}
-        agent = self._agent_of(line)
-        self._entries.setdefault((session, agent), []).append(_Entry(line, record))
+        part = session, self._agent_of(line)
+        if line.subtype == "init":
+            self._starts.setdefault(part, value)
+        self._entries.setdefault(part, []).append(self._entry_of(line, record.source))
+        if self._entries[part][-1].message is not None:
+            self._firsts.setdefault(part, value)
+
+    def _entry_of(self, line: _Line, source: Source) -> _Entry:
+        """Return what is kept of a line."""
+        message = _message_of(line)
+        if message is not None and word(message, "id") in self._counted:
+            message = {**message, "usage": None}
+        facets = (line.cwd, line.git_branch, line.version, day_of(line.timestamp))
+        return _Entry(
+            uuid=line.uuid or "",
+            parent=line.parent_uuid or line.logical_parent_uuid or "",
+            source=source,
+            message=message,
+            holds_only_results=_holds_only_results(message),
+            facets=self._facets.setdefault(facets, dict(zip(_FACETS, facets, strict=True))),
+        )
 
     def _agent_of(self, line: _Line) -> str:
         """Return the name of the sub-agent that a line belongs to; "" for the session's own."""
@@ -293,37 +329,34 @@ class _Sessions:
     def runs(self) -> Iterator[Run]:
         """Yield the runs of the sessions, and those of their sub-agents."""
         remarks = self.remarks
-        for (session, agent), entries in self._entries.items():
-            name = self._names.get(session, session)
-            run = _run_of_entries(name, agent, entries)
+        for part, entries in self._entries.items():
+            run = self._run_of(part, entries)
+            entries.clear()  # what the run needs is in it
             if run is None:
                 continue
-            if not agent:
-                agents = [other for of, other in self._entries if of == session and other]
-                run.children = tuple([f"{name}/{other}" for other in agents])
+            if not part[1]:
                 run.remarks, remarks = remarks, {}
-                if session in self._ends:
-                    _add_ends(run, self._ends[session])
             yield run
 
-
-def _run_of_entries(session: str, agent: str, entries: list[_Entry]) -> Run | None:
-    """Return the run of a session or of a sub-agent; None where it has no message."""
-    messages = [entry for entry in _last_branch(entries) if entry.is_message]
-    if not messages:
-        return None
-    records = [entry.record for entry in messages]
-    parent = session if agent else ""
-    run = session_run(records, agent or session, session, parent)
-    run.entries = [as_map(entry.line.message) for entry in messages]
-    first = messages[0].line
-    add_facets(run, cwd=first.cwd, branch=first.git_branch, version=first.version)
-    add_facets(run, day=day_of(first.timestamp))
-    for entry in entries:
-        if entry.line.subtype == "init":
-            _add_start(run, entry.record.value)
-            break
-    return run
+    def _run_of(self, part: _Part, entries: list[_Entry]) -> Run | None:
+        """Return the run of a session or of a sub-agent; None where it has no message."""
+        session, agent = part
+        name = self._names.get(session, session)
+        messages = [entry for entry in _last_branch(entries) if entry.message is not None]
+        if not messages:
+            return None
+        first = Record(self._firsts[part], messages[0].source)
+        run = session_run(first, agent or name, name, name if agent else "")
+        run.entries = [entry.message for entry in messages]
+        add_facets(run, **messages[0].facets)
+        if part in self._starts:
+            _add_start(run, self._starts[part])
+        if not agent:
+            agents = [other for of, other in self._entries if of == session and other]
+            run.children = tuple([f"{name}/{other}" for other in agents])
+            if session in self._ends:
+                _add_ends(run, self._ends[session])
+        return run
 
 
 def _add_start(run: Run, start: dict[str, Any]) -> None:
@@ -339,14 +372,16 @@ def _last_branch(entries: list[_Entry]) -> list[_Entry]:
     Several lines may follow one. Lines with results, and pieces of one answer, belong to the lines
     behind them; each other line begins a branch, and the branch that ends last counts.
     """
-    indexes = {entry.line.uuid: index for index, entry in enumerate(entries) if entry.line.uuid}
+    indexes = {entry.uuid: index for index, entry in enumerate(entries) if entry.uuid}
     following: dict[int, list[int]] = {}
     for index, entry in enumerate(entries):
-        parent = indexes.get(entry.line.parent_uuid or entry.line.logical_parent_uuid or "")
+        parent = indexes.get(entry.parent)
         if parent is not None and parent < index:
             following.setdefault(parent, []).append(index)
     ends = list(range(len(entries)))
-    begins_branch = [entry.is_message and not entry.holds_only_results for entry in entries]
+    begins_branch = [
+        entry.message is not None and not entry.holds_only_results for entry in entries
+    ]
     for index in reversed(range(len(entries))):
         for after in following.get(index, ()):
             ends[index] = max(ends[index], ends[after])

@@ -41,6 +41,10 @@ _CONTEXT: Final = (
     "# AGENTS.md instructions",
 )
 """Beginnings of texts that Codex writes in the user's name."""
+_READ_EVENTS: Final = frozenset(
+    {"user_message", "token_count", "thread_rolled_back", "task_complete", "turn_aborted"}
+)
+"""Events of a rollout that are read; others repeat what its items say, with whole outputs."""
 _EXIT: Final = re.compile(r"^Process exited with code (-?\d+)$", re.MULTILINE)
 _HEAD: Final = 400
 """Characters at the beginning of a result that may have a line with the exit code."""
@@ -107,7 +111,7 @@ class Codex(RunReader):
                 thread = word(record.value, "thread_id")
             if _EVENTS.fullmatch(kind):
                 threads.setdefault(thread, []).append(record)
-            else:
+            elif kind != "event_msg" or word(record.value.get("payload"), "type") in _READ_EVENTS:
                 rollout.append(record)
         if rollout:
             if not any(map(_is_of_rollout, rollout)):
@@ -134,7 +138,7 @@ def _run_of_rollout(records: list[Record], stem: str) -> Run:
     events = _payloads(lines, "event_msg")
     contexts = _payloads(lines, "turn_context")
     questions = {word(event, "message") for event in _of_kind(events, "user_message")}
-    run = session_run(records, meta.id, stem, _parent_of(meta.source))
+    run = session_run(records[0], meta.id, stem, _parent_of(meta.source))
     for item in _items_of(_without_undone(lines)):
         entry = _with_exit_code(item)
         run.entries.append(_with_speaker(entry, questions))
@@ -233,7 +237,7 @@ def _add_usage(run: Run, total: Any) -> None:
 
 def _run_of_events(thread: str, records: list[Record], stem: str) -> Run:
     """Return the run of the events that ``codex exec --json`` prints."""
-    run = session_run(records, thread, stem)
+    run = session_run(records[0], thread, stem)
     completed: set[str] = set()
     for line in (record.value for record in records):
         kind = word(line, "type")

@@ -80,7 +80,7 @@ class CopilotCli(RunReader):
             if not own_events:
                 continue
             stem = session or file.name
-            run = session_run(own_events, agent or session, stem, stem if agent else "")
+            run = session_run(own_events[0], agent or session, stem, stem if agent else "")
             _add_events(run, own_events)
             if not agent:
                 run.remarks = remarks

@@ -54,7 +54,7 @@ class Cursor(RunReader):
         for record in records:
             sessions.setdefault(word(record.value, "session_id"), []).append(record)
         for session, lines in sessions.items():
-            run = session_run(lines, session, file.name)
+            run = session_run(lines[0], session, file.name)
             run.executed = bool(session)
             for line, _ in lines:
                 _add_line(run, line)

@@ -105,7 +105,7 @@ def _run_of_session(records: list[Record], stem: str) -> Run:
             messages[line["id"]] = line
         else:
             about |= line
-    run = session_run(records, word(about, "sessionId"), stem)
+    run = session_run(records[0], word(about, "sessionId"), stem)
     add_facets(run, day=day_of(about.get("startTime")))
     listed = [message for message in as_list(about.get("messages")) if isinstance(message, dict)]
     for recorded in listed or messages.values():
@@ -172,7 +172,7 @@ def _response(call: _Call) -> Any:
 def _run_of_events(records: list[Record], stem: str) -> Run:
     """Return the run of the events that stream-json prints."""
     start = records[0].value
-    run = session_run(records, word(start, "session_id"), stem)
+    run = session_run(records[0], word(start, "session_id"), stem)
     run.model = word(start, "model") or None
     run.usage = Usage()
     for line in (record.value for record in records):

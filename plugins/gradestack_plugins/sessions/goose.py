@@ -71,7 +71,7 @@ def _run_of_session(records: list[Record], stem: str) -> Run:
     remarks: dict[str, int] = {}
     lines = [record.value for record in drop_repeated_lines(records, _identity_of, remarks)]
     header: Line = next((line for line in lines if "working_dir" in line), {})
-    run = session_run(records, word(header, "id"), stem)
+    run = session_run(records[0], word(header, "id"), stem)
     run.remarks = remarks
     add_facets(run, cwd=header.get("working_dir"))
     run.model = word(header.get("model_config"), "model_name") or None

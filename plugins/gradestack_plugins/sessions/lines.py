@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
+from hashlib import blake2b
 from typing import Any, Final
 
 from gradestack.jsonio import compact
@@ -12,16 +13,15 @@ SURE: Final = 0.97
 """How sure a reader is of a file of its own program."""
 
 
-def session_run(records: Sequence[Record], session: str, stem: str, parent: str = "") -> Run:
+def session_run(first: Record, session: str, stem: str, parent: str = "") -> Run:
     """Return the run of a session, whose entries are to be added.
 
     Args:
-        records: The records of the session; the first one is its source.
+        first: The first record of the session, which is its source.
         session: Its id; "" where none is recorded.
         stem: The id where none is recorded.
         parent: The session that began this one as its sub-agent; "" where none did.
     """
-    first = records[0]
     run = Run(id=session or stem, entries=[], source=first.source, first=first.value)
     if parent:
         run.id = f"{parent}/{session}"
@@ -45,16 +45,16 @@ def day_of(timestamp: Any) -> str:
 
 
 def drop_repeated_lines(
-    records: Iterable[Record], identity_of: Callable[[Any], str], remarks: dict[str, int]
+    records: Iterable[Record], identity_of: Callable[[Any], str | bytes], remarks: dict[str, int]
 ) -> Iterator[Record]:
     """Yield records without those that were written twice, which are remarked.
 
     Args:
         records: The records of a file.
-        identity_of: Returns the identity of a record; "" where it has none.
+        identity_of: Returns the identity of a record; an empty one where it has none.
         remarks: The remarks on the file; ``repeated_line`` is counted.
     """
-    identities: set[str] = set()
+    identities: set[str | bytes] = set()
     for record in records:
         identity = identity_of(record.value)
         if identity and identity in identities:
@@ -64,6 +64,8 @@ def drop_repeated_lines(
         yield record
 
 
-def timed_line(line: Any) -> str:
-    """Return a line with a time as text, which no other line is; "" of a line without one."""
-    return compact(line) if "timestamp" in line else ""
+def timed_line(line: Any) -> bytes:
+    """Return a digest of a line with a time, which no other line has; b"" of one without."""
+    if "timestamp" not in line:
+        return b""
+    return blake2b(compact(line).encode(errors="surrogatepass"), digest_size=16).digest()

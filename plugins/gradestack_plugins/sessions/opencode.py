@@ -96,7 +96,7 @@ def run_of_export(record: Record, stem: str) -> Run:
     """Return the run of an exported session."""
     document = record.value
     about = dict(as_map(document.get("info")))
-    run = session_run([record], word(about, "id"), stem, word(about, "parentID"))
+    run = session_run(record, word(about, "id"), stem, word(about, "parentID"))
     add_facets(run, cwd=about.get("directory"))
     for message in as_list(document.get("messages")):
         about_message = dict(as_map(as_map(message).get("info")))
@@ -118,7 +118,7 @@ def _question_part(part: Line) -> Line:
 
 def _run_of_events(session: str, records: list[Record], stem: str) -> Run:
     """Return the run of the events that ``opencode run --format json`` prints."""
-    run = session_run(records, session, stem)
+    run = session_run(records[0], session, stem)
     events = [record.value for record in records]
     parts = [dict(as_map(event.get("part"))) for event in events]
     run.entries += _answers(parts, {})

@@ -43,6 +43,15 @@ def trajectory(
     record their tools, whether calls keep the schemas. Where exit codes of shells are recorded, how
     many commands ended non-zero, apart from failed calls.
     """
+    recorded = set[str]()
+    if provides is None or "calls" in provides:
+        for sample in samples():
+            recorded |= recorded_in(sample)
+    return trajectory_of(provides, recorded)
+
+
+def trajectory_of(provides: Collection[str] | None, recorded: Collection[str]) -> dict[str, Any]:
+    """Return the stack for runs that record what ``recorded_in`` names."""
     graders: dict[str, dict[str, Any]] = {
         "tool_success": {"kind": "tool_success"},
         "tool_schema": {"kind": "tool_schema"},
@@ -53,8 +62,7 @@ def trajectory(
     }
     known = {"calls", "tools"} if provides is None else set(provides)
     if "calls" not in known:
-        graders = {"usage": graders["usage"]}
-    recorded = _recorded_in(samples()) if "calls" in known else set()
+        graders, recorded = {"usage": graders["usage"]}, ()
     has_tools = not recorded or "tools" in recorded
     if "tool_schema" in graders and not ("tools" in known and has_tools):
         del graders["tool_schema"]
@@ -83,23 +91,21 @@ _AMOUNTS = {"input_tokens": "Input tokens", "output_tokens": "Output tokens", "c
 """Amount of a usage -> its label."""
 
 
-def _recorded_in(samples: Iterable[Sample]) -> set[str]:
-    """Return the names of what runs record: runs at all, tools, exit codes, days, and amounts."""
-    names: set[str] = set()
-    for sample in samples:
-        names.add("runs")
-        if sample.tools:
-            names.add("tools")
-        if any(call.exit_code is not None for call in sample.calls or ()):
-            names.add("exit_code")
-        if "day" in sample.facets:
-            names.add("day")
-        if sample.usage is not None:
-            names |= {name for name in _AMOUNTS if getattr(sample.usage, name) is not None}
+def recorded_in(sample: Sample) -> set[str]:
+    """Return the names of what a run records: a run at all, tools, exit codes, a day, amounts."""
+    names = {"runs"}
+    if sample.tools:
+        names.add("tools")
+    if any(call.exit_code is not None for call in sample.calls or ()):
+        names.add("exit_code")
+    if "day" in sample.facets:
+        names.add("day")
+    if sample.usage is not None:
+        names |= {name for name in _AMOUNTS if getattr(sample.usage, name) is not None}
     return names
 
 
-def _figures_of_sessions(recorded: set[str]) -> dict[str, str]:
+def _figures_of_sessions(recorded: Collection[str]) -> dict[str, str]:
     """Return the figures of sessions that a person worked through: how often, and how much."""
     outcomes, totals = "tool_success.tool_outcomes", "usage.usage_totals"
     figures = {

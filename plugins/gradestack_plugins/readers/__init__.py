@@ -12,6 +12,7 @@ stack exact_match .stacks:exact_match Answers equal to the expected text
 stack classification .stacks:classification Labels, or names of tools: accuracy, F1 by class,
     confusion matrix
 stack recorded .stacks:recorded The verdict that was recorded with each run, or every recorded score
+stack trajectory .stacks:trajectory What needs no reference: how tool calls went, and what runs took
 stack scores .stacks:scores Recorded scores where there are any; without, as auto
 """
 _REMOTE = """

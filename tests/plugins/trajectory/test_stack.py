@@ -10,7 +10,7 @@ import pytest
 import gradestack
 from gradestack import Sample, ToolCall, ToolSpec
 from gradestack.cli import results as console
-from gradestack_plugins.trajectory import trajectory
+from gradestack_plugins.readers.stacks import trajectory
 from tests.core.outcomes import data
 
 DATA = data(__file__, "stack.yaml")

@@ -15,7 +15,8 @@ from gradestack._version import __version__
 _NAMES = {
     "api": "TextGrader Contract Engine Extractor Grader Input Inputs Reader ResultT Shard",
     "aggregator": "Aggregator Figure Ratio valid_confidence",
-    "exporter": "ExportSummary Exporter GraderSummary Program ProgramFigure ProgramInput ProgramRun",
+    "exporter": "ExportSummary Exporter GraderSummary Program ProgramFigure ProgramInput "
+    "ProgramRun",
     "cli.signals": "forward_termination",
     "copies.files": "shown_address",
     "declared": "Declarations which_is_better with_unit",

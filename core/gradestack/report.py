@@ -390,8 +390,7 @@ class Report:
         """Yield number, first byte and bytes of the lines of results.jsonl that are not blank.
 
         Args:
-            positions: Position (from 0) and first byte of rows; only these are read. Default: all, in
-                order.
+            positions: Position (from 0) and first byte of each row to read. Default: all, in order.
             name: What errors call the run; default: its path.
 
         Raises:
@@ -578,8 +577,8 @@ class Reporter(Contract):
     """Writes pages or files from the report of a finished run. Same report, same bytes.
 
     Attributes:
-        data_files: Patterns (``report_data/chunk-*.js``) of files that a page may have in a folder of
-            its own; those that an earlier page has left there are removed.
+        data_files: Patterns (``report_data/chunk-*.js``) of files that a page may have in its own
+            folder. Files that an earlier page left there are removed.
     """
 
     contract: ClassVar[Kind] = "reporter"

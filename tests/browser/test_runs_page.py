@@ -100,7 +100,8 @@ def test_two_ticked_runs_are_a_command(tab, page):
 def test_two_ticked_runs_show_the_differences_of_their_figures(tab, page):
     """Beside them stands what a comparison says, or that they are not tested."""
     tab.visit(page.as_uri())
-    cells = "[...document.querySelectorAll('#apart tr')].map(one => [...one.cells].map(each => each.textContent))"
+    rows = "[...document.querySelectorAll('#apart tr')]"
+    cells = f"{rows}.map(row => [...row.cells].map(cell => cell.textContent))"
     which = "document.getElementById('which').textContent"
     tab.run(PICK.format(0))
     tab.run(PICK.format(2))

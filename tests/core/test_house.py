@@ -47,8 +47,8 @@ SHARED = {
 }
 """What a family may use of another package.
 
-Options of commands, chat-shape parsing, rows of a shared data set, lines joined to a data set, the jsonl form, files of
-whole runs, what judges share, statistics, tables, and what shows a run.
+Options of commands, chat-shape parsing, rows of a shared data set, lines joined to a data set, the
+jsonl form, files of whole runs, what judges share, statistics, tables, and what shows a run.
 """
 
 LAYERS = [

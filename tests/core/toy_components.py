@@ -277,20 +277,20 @@ class NumbersProgram(Program):
     reader = "numbers"
     title = "the program of numbers"
 
-    def run(self, given: ProgramInput) -> ProgramRun:
+    def run(self, program_input: ProgramInput) -> ProgramRun:
         """Sum the numbers of a file into a figure, a line and two native files."""
-        if given.config.get("name") == "broken":
+        if program_input.config.get("name") == "broken":
             msg = "the program stumbled"
             raise LookupError(msg)
-        if given.config.get("name") == "outside":
+        if program_input.config.get("name") == "outside":
             return ProgramRun(files={"../summary.json": "{}"})
-        numbers = [float(line) for line in given.input.path.read_text().splitlines()[1:]]
-        figures = {"sum": sum(numbers), "list": numbers, "rows": len(list(given.rows()))}
+        numbers = [float(line) for line in program_input.input.path.read_text().splitlines()[1:]]
+        figures = {"sum": sum(numbers), "list": numbers, "rows": len(list(program_input.rows()))}
         passed = sum(numbers) > 1
         return ProgramRun(
             files={"numbers.json": json.dumps(figures), "numbers/more.json": '{"half": 0.5}'},
             console=f"Sum: {sum(numbers)}",
-            exit_code=int(not passed) if given.config.get("name") == "strict" else None,
+            exit_code=int(not passed) if program_input.config.get("name") == "strict" else None,
             figures=(ProgramFigure(label="sum", value=sum(numbers), figure="number.average.mean"),),
         )
 

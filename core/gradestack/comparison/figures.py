@@ -404,7 +404,7 @@ def _pair_figure(figure: Figure, means: Pair, a: _SideFigure, b: _SideFigure) ->
 
 
 def _pseudo_values(value: float, without: Without, tasks: Sequence[str]) -> list[float] | None:
-    """Return what each task contributes to a figure: N · value − (N − 1) · value without it.
+    """Return each task's contribution to a figure: N · value − (N − 1) · value without the task.
 
     None where it is undefined without some task.
     """

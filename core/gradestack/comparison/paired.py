@@ -91,7 +91,7 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         return [low, high]
 
     def _end_next_to_zero(self, level: float) -> float:
-        """Return how far the interval keeps from 0, for a test with p < level."""
+        """Return the interval's distance from 0, for a test with p < level."""
         least = ulp(0.0)
         if self.signs is None:  # p and the ends of t differ by rounding
             return least

@@ -67,7 +67,7 @@ class Samples(msgspec.Struct, eq=False):
     _amounts: dict[str, list[float | None]] = msgspec.field(default_factory=dict)
 
     def amounts(self, name: str) -> list[float | None]:
-        """Return what every row took: ``cost_usd``, ``tokens`` or ``seconds``."""
+        """Return the amount that each row used: ``cost_usd``, ``tokens`` or ``seconds``."""
         if name not in self._amounts:
             self._amounts[name] = [getattr(fact.usage, name, None) for fact in self.facts]
         return self._amounts[name]

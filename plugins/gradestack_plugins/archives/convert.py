@@ -112,7 +112,9 @@ def _convert(
                 skipped["rows of the dataset without a run"] += 1
                 continue
             try:
-                data, lost = as_jsonl(sample) if form == "jsonl" else as_atif(sample, plain=plain)
+                data, lost_names = (
+                    as_jsonl(sample) if form == "jsonl" else as_atif(sample, plain=plain)
+                )
             except (ValueError, TypeError, RecursionError) as error:
                 why = "nested too deeply" if isinstance(error, RecursionError) else str(error)
                 unusable(
@@ -124,7 +126,7 @@ def _convert(
                 continue
             file.write(data + b"\n")
             count += 1
-            lost_fields.update(set(lost))
+            lost_fields.update(set(lost_names))
         if not count:
             raise DataError(f"{out}: not written, no record could be used")
     for what, times in skipped.items():

@@ -445,21 +445,23 @@ class DeepFabricProgram(Program):
     title = "DeepFabric"
 
     @override
-    def run(self, given: ProgramInput) -> ProgramRun:
-        own = [key for key, grader in given.graders.items() if isinstance(grader, DeepFabric)]
-        key = own[0] if own else ""
-        grader: Any = given.graders.get(key, DeepFabric())
-        inputs = Inputs(data=(given.input,), dataset=given.dataset)
-        index = given.reader.index(inputs)
-        predictions = [
-            result_of(sample.native.row, sample.native.entry, grader)
-            for shard in given.reader.plan(inputs, index)
-            for sample in given.reader.read(shard, index)
-            if isinstance(sample, Sample)
-        ][: given.max_samples]
+    def run(self, program_input: ProgramInput) -> ProgramRun:
+        graders = program_input.graders.items()
+        keys = [key for key, grader in graders if isinstance(grader, DeepFabric)]
+        key = keys[0] if keys else ""
+        grader: Any = program_input.graders.get(key, DeepFabric())
+        inputs = Inputs(data=(program_input.input,), dataset=program_input.dataset)
+        index = program_input.reader.index(inputs)
+        predictions = []
+        for shard in program_input.reader.plan(inputs, index):
+            for sample in program_input.reader.read(shard, index):
+                if isinstance(sample, Sample):
+                    native = sample.native
+                    predictions.append(result_of(native.row, native.entry, grader))
+        predictions = predictions[: program_input.max_samples]
         metrics = compute_metrics(predictions, grader)
-        shown = (given.dataset or given.input).shown
-        config = native_config(shown, grader, given.max_samples)
+        shown = (program_input.dataset or program_input.input).shown
+        config = native_config(shown, grader, program_input.max_samples)
         head, tail = render_around(metrics, config)
         if predictions:
             records = ",\n".join(map(render_prediction, predictions))

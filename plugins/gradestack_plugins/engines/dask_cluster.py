@@ -84,7 +84,7 @@ class Cluster:
             self._poll()
 
     def threads(self) -> int:
-        """Return how many shards the workers can grade at a time; 1 while there are no workers."""
+        """Return the number of shards graded at a time; 1 while there are no workers."""
         return max(1, self._threads)
 
     def order(self, work: Any) -> Future:

@@ -68,8 +68,8 @@ class LocalWorkers:
 
     def _start(self) -> subprocess.Popen[bytes]:
         """Start a worker's process, whose output goes to the log."""
-        # a text is wanted
-        path = os.pathsep.join(dict.fromkeys(entry or os.getcwd() for entry in sys.path))  # noqa: PTH109
+        folders = dict.fromkeys(entry or str(Path.cwd()) for entry in sys.path)
+        path = os.pathsep.join(folders)
         with self._log.open("ab") as log:
             return subprocess.Popen(  # noqa: S603 - our own module
                 self._command,

@@ -8,6 +8,7 @@ reader langgraph .formats:LangGraph LangGraph: streamed updates and events of gr
 reader mini_swe_agent .mini_swe:MiniSweAgent mini-swe-agent: trajectories with commands in blocks
 reader openai_evals .formats:OpenAIEvals OpenAI Evals: output items of the API, and record logs
 reader openhands .formats:OpenHands OpenHands: output of its evaluations
-reader swe_agent .swe_agent:SweAgent SWE-agent: trajectories, whose actions are calls of tools or of a shell
+reader swe_agent .swe_agent:SweAgent SWE-agent: trajectories, whose actions are calls of tools or
+    of a shell
 """
 gradestack_components = hookimpl(lambda: Component.table(__name__, _TABLE))

@@ -159,7 +159,7 @@ class Asker:
     """
 
     connect: Callable[[Endpoint], Connection]
-    say: Callable[[str], None]
+    echo: Callable[[str], None]
     max_cost: float | None = None
     max_requests: int | None = None
     concurrency: int = 16
@@ -210,7 +210,7 @@ class Asker:
         if codes:
             listed = f" ({', '.join(codes)})"
         requests = f"{done['requests']:,} requests{self.spent_text}"
-        self.say(f"{done['judged']:,} judged{listed}, {requests}")
+        self.echo(f"{done['judged']:,} judged{listed}, {requests}")
         if self.stopped:
             return f"not asked: {self.stopped}"
         if not self.last:
@@ -275,7 +275,7 @@ class Asker:
             self._stop = self._stop or error
         if time.monotonic() - self._shown > _SHOWN_EVERY:
             self._shown = time.monotonic()
-            self.say(f"{self.counts['judged']:,} judged{self.spent_text}")
+            self.echo(f"{self.counts['judged']:,} judged{self.spent_text}")
 
     @property
     def _address_advice(self) -> str:

@@ -114,13 +114,13 @@ def judge(files: tuple[str, ...], *, rubric: str | None, again: str, **options: 
     from gradestack_plugins.judges.asking import Asker, connection_to  # noqa: PLC0415
     from gradestack_plugins.judges.session import judge as ask_judge  # noqa: PLC0415
 
-    def say(line: str) -> None:
+    def echo(line: str) -> None:
         click.echo(terminal_line(line), err=True)
 
     address = {name: options.pop(name) for name in ("base_url", "api_key_env", "headers")}
     of_asker = [name for name in options if name in attrs.fields_dict(Asker)]
     how = {name: options.pop(name) for name in of_asker}
-    asker = Asker(connect=partial(connection_to, **address), say=say, **how)
+    asker = Asker(connect=partial(connection_to, **address), echo=echo, **how)
     number = options.pop("sample")
     if number is not None:
         _print_samples(files, number, options["reader"], options["dataset"])
@@ -130,7 +130,7 @@ def judge(files: tuple[str, ...], *, rubric: str | None, again: str, **options: 
     elif options["judgements"] is None:
         raise ConfigError("--judgements FILE is missing: where replies are kept")
     states = [state.strip() for state in again.split(",")]
-    options |= {"ask": asker, "say": say, "again": list(filter(None, states))}
+    options |= {"ask": asker, "echo": echo, "again": list(filter(None, states))}
     with forward_termination():
         ask_judge(files[0] if rubric is None else files, rubric=rubric, **options)
 

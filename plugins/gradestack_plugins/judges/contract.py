@@ -27,7 +27,8 @@ from gradestack_plugins.judges.journal import Journal, Reply
 
 _canonical = msgspec.json.Encoder(order="sorted").encode
 _HIDDEN = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\ufff9-\ufffb"
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f"
+    "\ufe00-\ufe0f\ufeff\ufff9-\ufffb"
     "\U000e0000-\U000e0fff]"
 )
 """Characters a person does not see: control, bidi, zero-width, variation selectors, tags."""

@@ -138,7 +138,7 @@ class Rubric(
     """Characters of the run it sees; of a longer one the middle is left out."""
 
     @cached_property
-    def asked(self) -> str:
+    def criteria_text(self) -> str:
         """The criteria, as they are sent.
 
         Without weights and marks, others of which need no new replies.
@@ -287,14 +287,15 @@ class JudgedByRubric(LabelledJudge):
     def requests(self, sample: Sample) -> Sequence[Request]:
         content = self.content
         data = _cut(visible(dumps(shown_run(sample, content.show))), content.max_chars)
-        nonce, between = marked(content.asked, data)
+        nonce, between = marked(content.criteria_text, data)
         check = hashlib.sha256(f"check{nonce}".encode()).hexdigest()[:_CHECK_SIZE]
         reference = ""
         if content.reference:
             reference = f"\nReference:\n{visible(dumps(_shown_reference(sample)))}"
         schema, schema_text = content.schema
         system = f"{_SYSTEM.format(nonce=nonce)}\n{schema_text}\nCheck code: {check}"
-        user = f"Criteria:\n{content.asked}{reference}\n{between} Judge them by the criteria above."
+        criteria = f"Criteria:\n{content.criteria_text}{reference}"
+        user = f"{criteria}\n{between} Judge them by the criteria above."
         return [content.judge.request(system, user, schema)] * content.judge.votes
 
     @override
@@ -499,7 +500,7 @@ class LettaJudge(LabelledJudge):
     api_key: Any = attrs.field(default=None, repr=False)
     agent_file: Any = None
     judge_tool_name: Any = None
-    asked: str = attrs.field(init=False, eq=False, repr=False)
+    prompt_text: str = attrs.field(init=False, eq=False, repr=False)
     judge: JudgeModel = attrs.field(init=False, eq=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
@@ -514,9 +515,9 @@ class LettaJudge(LabelledJudge):
             raise ValueError("give either prompt or prompt_path")
         try:
             if self.prompt_path is None:
-                asked = self.prompt
+                prompt_text = self.prompt
             else:
-                asked = read_text(self.prompt_path)
+                prompt_text = read_text(self.prompt_path)
         except (OSError, UnicodeDecodeError) as error:
             why = getattr(error, "strerror", None) or error
             raise ValueError(f"prompt_path: {self.prompt_path} cannot be read: {why}") from error
@@ -528,7 +529,7 @@ class LettaJudge(LabelledJudge):
             max_tokens=None,
         )
         object.__setattr__(self, "judge", judge)
-        object.__setattr__(self, "asked", asked)
+        object.__setattr__(self, "prompt_text", prompt_text)
         self.read_people()
 
     @property
@@ -554,7 +555,9 @@ class LettaJudge(LabelledJudge):
         """Return the rubric with the sample's values of its variables."""
         values = as_map(sample.facets.get("rubric_vars"))
         names = "|".join(map(re.escape, self.rubric_vars))
-        return re.sub(f"{{({names})}}", lambda name: visible(_as_text(values[name[1]])), self.asked)
+        return re.sub(
+            f"{{({names})}}", lambda name: visible(_as_text(values[name[1]])), self.prompt_text
+        )
 
     @override
     def problem(self, request: Request, reply: Reply) -> str | None:

@@ -210,7 +210,7 @@ def _write(path: Path, lines: Mapping[Place, bytes]) -> None:
     try:
         staged.unlink(missing_ok=True)  # of an earlier end, or a link that leads elsewhere
         with staged.open("xb") as file:
-            file.writelines(lines[place] for place in sorted(lines))
+            file.writelines(lines[key_and_vote] for key_and_vote in sorted(lines))
             file.flush()
             os.fsync(file.fileno())
         staged.replace(path)
@@ -244,7 +244,9 @@ def part_of(path: Path) -> Path:
 
 
 @contextlib.contextmanager
-def recording(path: Path) -> Generator[tuple[dict[Place, bytes], Callable[[Line], None]]]:  # noqa: C901
+def recording(  # noqa: C901
+    path: Path,
+) -> Generator[tuple[dict[Place, bytes], Callable[[Line], None]]]:
     """Lock a journal for writing; yield what is on record, and what adds to it, in one write.
 
     At the end, also after a failure or Ctrl-C, what was added is joined with it.

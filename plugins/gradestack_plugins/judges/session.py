@@ -35,7 +35,7 @@ from gradestack_plugins.judges.journal import (
 
 __all__ = ["REPLY_CODES", "Recorder", "judge"]
 
-Say = Callable[[str], None]
+Echo = Callable[[str], None]
 Recorder = Callable[[Request, int, Reply, str, Any], None]
 """Puts on record: request, vote, reply, the form it was asked for in, replies before it that were
 asked again.
@@ -83,14 +83,14 @@ def judge(
     overrides: Sequence[str] = (),
     allow_code: bool = False,
     allow_outside: bool = False,
-    say: Say = lambda _: None,
+    echo: Echo = lambda _: None,
     **reading: Any,
 ) -> None:
     """Ask a model for the judgements that are missing, as ``gradestack judge`` does.
 
     ``suite`` is a suite, or with ``rubric`` and ``judgements`` a list of result files, read as
     ``reading`` says. ``ask`` sends requests: the one thing with a network, which what a rubric
-    names is no reason to use. ``say`` is called with lines about what is done; all else is as the
+    names is no reason to use. ``echo`` is called with lines about what is done; all else is as the
     command's options say.
 
     Raises:
@@ -120,7 +120,12 @@ def judge(
         raise ConfigError(
             "no grader of this suite asks a model; one that does has `judgements: FILE`"
         )
-    session: Any = {"offline": offline, "estimate": estimate, "again": again, "say": say}
+    session: Any = {
+        "offline": offline,
+        "estimate": estimate,
+        "repeated_states": again,
+        "echo": echo,
+    }
     problems = [_ask_missing(resolved, key, judge, ask, **session) for key, judge in judges.items()]
     if any(problems):
         raise DataError("; ".join(filter(None, problems)))
@@ -134,8 +139,8 @@ def _ask_missing(
     *,
     offline: bool,
     estimate: bool,
-    again: Sequence[str],
-    say: Say,
+    repeated_states: Sequence[str],
+    echo: Echo,
 ) -> str:
     """Ask for the replies that one judge lacks.
 
@@ -144,13 +149,13 @@ def _ask_missing(
     path = judged.judgements
     part = part_of(path)
     known = recorded(path) | recorded(part, part=True)
-    missing = _Missing(suite, key, judged, again)
-    requests = [request for request, _ in missing.requests(known, say)]
+    missing = _Missing(suite, key, judged, repeated_states)
+    requests = [request for request, _ in missing.requests(known, echo)]
     number, total = len(requests), len(missing.places)
     worst = ""
     if number:
         worst = f"; at most {_most_tokens(requests, judged.endpoint)}"
-    say(f"{key}: {number:,} to ask, {len(known):,} on record{worst}")
+    echo(f"{key}: {number:,} to ask, {len(known):,} on record{worst}")
     if estimate:
         return ""
     if offline and number:
@@ -183,8 +188,8 @@ def _ask_missing(
 class _Missing:
     """The requests of a judge whose reply is not on record, or has a state to ask again for."""
 
-    def __init__(self, suite: Any, key: str, judged: Judged, again: Sequence[str]) -> None:
-        self._suite, self._key, self._judged, self._again = suite, key, judged, again
+    def __init__(self, suite: Any, key: str, judged: Judged, states: Sequence[str]) -> None:
+        self._suite, self._key, self._judged, self._repeated_states = suite, key, judged, states
         self._noted = _Requests(judged)
         self.places = set[Place]()
         """Of all requests, once they were looked through."""
@@ -192,17 +197,17 @@ class _Missing:
         """Of replies on record, "" for a sound one."""
 
     def requests(
-        self, known: Mapping[Place, bytes], say: Say = lambda _: None
+        self, known: Mapping[Place, bytes], echo: Echo = lambda _: None
     ) -> Iterator[tuple[Request, int]]:
         """Yield each request once, with its vote."""
         self.places.clear()
-        bad = lambda record: say(f"warning: {record.source}: {record.reason}")  # noqa: E731
+        bad = lambda record: echo(f"warning: {record.source}: {record.reason}")  # noqa: E731
         for _ in stream_suite(self._suite, {self._key: self._noted}, bad=bad):
-            for request, place in self._noted.noted:
-                if place not in self.places:
-                    self.places.add(place)
-                    if self._is_missing(request, place, known):
-                        yield request, place[1]
+            for request, key_and_vote in self._noted.noted:
+                if key_and_vote not in self.places:
+                    self.places.add(key_and_vote)
+                    if self._is_missing(request, key_and_vote, known):
+                        yield request, key_and_vote[1]
             self._noted.noted.clear()
 
     def _is_missing(self, request: Request, place: Place, known: Mapping[Place, bytes]) -> bool:
@@ -210,7 +215,7 @@ class _Missing:
             return True
         reply = msgspec.json.decode(known[place], type=Reply)
         self.codes[place] = self._judged.problem(request, reply) or ""
-        return self.codes[place] in self._again
+        return self.codes[place] in self._repeated_states
 
 
 def _most_tokens(requests: Sequence[Request], endpoint: Endpoint) -> str:

@@ -289,12 +289,12 @@ class LettaProgram(Program):
     needs_rows = True
 
     @override
-    def run(self, given: ProgramInput) -> ProgramRun:
-        config, graders = given.config, given.graders
+    def run(self, program_input: ProgramInput) -> ProgramRun:
+        config, graders = program_input.config, program_input.graders
         written = as_map(config.get("graders"))
         tools = {key: tool_of(grader, written.get(key)) for key, grader in graders.items()}
         evaluation = Evaluation(
-            results=[result_of(row, graders, tools) for row in given.rows()],
+            results=[result_of(row, graders, tools) for row in program_input.rows()],
             keys=list(graders),
             gate=gate_of(config),
             num_runs=config.get("num_runs") or 1,

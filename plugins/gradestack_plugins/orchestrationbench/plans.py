@@ -312,8 +312,9 @@ def _trial_plans(trial: Trial) -> tuple[list[PlanStep], list[str]]:
         A step for each gold plan; the names of steps whose plan has no gold one.
     """
     predicted: dict[str, Plan] = {}
-    for answer in trial.plans:
-        step, plan = str(answer.step_id), _as_plan(answer.content)
+    for reply in trial.plans:
+        step = str(reply.step_id)
+        plan = _as_plan(reply.content)
         if plan.workflows or step not in predicted:
             predicted[step] = plan
     golds = {step: parse_plan(text) for step, text in gold_plans(trial.label).items()}

@@ -41,13 +41,13 @@ class OrchestrationBenchProgram(Program):
     title = "OrchestrationBench's evaluator"
 
     @override
-    def run(self, given: ProgramInput) -> ProgramRun:
-        reader, inputs = given.reader, Inputs(data=(given.input,))
+    def run(self, program_input: ProgramInput) -> ProgramRun:
+        reader, inputs = program_input.reader, Inputs(data=(program_input.input,))
         settings = reader.index(inputs)
         files = load_files(reader.plan(inputs, settings))
-        document = evaluate_directory(str(given.input.path), files, settings)
+        document = evaluate_directory(str(program_input.input.path), files, settings)
         metrics = document["overall_statistics"]["key_metrics"]
-        graders = given.graders.items()
+        graders = program_input.graders.items()
         key = next((key for key, grader in graders if FAMILY in grader.metrics), None)
         figures = []
         for name, label in KEY_METRICS.items():

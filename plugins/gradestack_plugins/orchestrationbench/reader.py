@@ -298,7 +298,7 @@ def _trial_sample(
     except ValueError as error:
         fault = data_fault("run_unreadable", f"expected a run with a label object: {error}")
         return replace(sample, status=Status.FAILED, error=fault)
-    plans = {str(answer.step_id): answer.content for answer in trial.plans}
+    plans = {str(reply.step_id): reply.content for reply in trial.plans}
     return replace(
         sample,
         input=user_turns(trial.label),

@@ -61,7 +61,7 @@ def panel(
             results.jsonl. ``compare``: on the page of a comparison; the content of comparison.json.
             ``page``: a page of its own beside the report page; the report.
         replaces: What is left out of the first screen where the panel shows something: ``causes``,
-            or figures whose path holds such a part, as ``categories`` of ``ast.categories.accuracy``.
+            or a part of the paths of figures, as ``categories`` in ``ast.categories.accuracy``.
 
     Raises:
         PluginError: There is no such place, or no title.

@@ -1,4 +1,4 @@
-"""Answers to four questions about a comparison: whether to ship, how sure, what broke, what it costs."""
+"""Answers to four questions about a comparison: ship it, how sure, what broke, what it costs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LONGEST_NAME = 60
 
 
 def answers_of(data: Fields) -> list[Answered]:
-    """Return what a reader wants to know first, each question with its answer."""
+    """Return the four questions of a comparison's first screen, each with its answer."""
     decision = Answered("Ship?", _decision(data))
     certainty = Answered("How sure?", _certainty(data))
     broken = Answered("What broke?", [*_broken(data["flips"]), *_more_often(data["changed"])])

@@ -1,4 +1,4 @@
-"""All figures of a comparison as blocks: differences, every pair, leaderboard, groups of a facet."""
+"""All figures of a comparison as blocks: differences, pairs, leaderboard, groups of a facet."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _difference_line(row: Fields) -> DifferenceLine:
 
 
 def _note_on(row: Fields) -> str:
-    """Return how many tasks a figure is over, its p, and what so many tasks can show."""
+    """Return the note below a difference: number of tasks, p, smallest detectable difference."""
     tasks = counted(row["tasks"], "tasks")
     parts = [tasks]
     if row.get("better") is not None:
@@ -74,8 +74,8 @@ def _note_on(row: Fields) -> str:
         parts.append("the question, tested alone" if row["tests"] == 1 else "the question")
         if row["mde80"] is not None and not is_certain(row):
             size = points_text(row["mde80"], row)
-            found = "would be found in four of five such comparisons"
-            parts.append(f"a true difference of {size} {found}")
+            chance = "would be found in four of five such comparisons"
+            parts.append(f"a true difference of {size} {chance}")
     return "; ".join(part for part in parts if part)
 
 

@@ -316,7 +316,7 @@ class ComparisonPage:
         return BeforeAfter(columns, rows, note=note)
 
     def _causes(self, kind: str = "reasons", title: str = "") -> Table:
-        """Return how often reasons, or the tools or arguments they are about, occur."""
+        """Return a table of reasons, tools or arguments with their runs before and after."""
         rows, links = {}, {}
         for row in self._data["changed"][kind][:_MOST_CAUSES]:
             text = cause_text(row["name"]) if kind == "reasons" else row["name"]

@@ -113,7 +113,7 @@ def change_with_ends(row: Fields) -> str:
 
 
 def trials_text(data: Fields) -> str:
-    """Return how many trials each task of both sides has; "" where that differs."""
+    """Return the number of trials per task (``4 trials each``); "" where the sides differ."""
     trials = {run["trials"] for run in data["runs"][:2]}
     return f"{counted(max(trials), 'trials')} each" if len(trials) == 1 else ""
 

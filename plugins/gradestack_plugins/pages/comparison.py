@@ -53,9 +53,9 @@ def compared_models(report: Report) -> Mapping[str, Any] | None:
 
 
 def moved(data: Mapping[str, Any]) -> str:
-    """Return how many trials pass on one side alone.
+    """Return the sentence with the numbers of trials that only one of the two sides passes.
 
-    Of two models who fails them, else that they changed.
+    It names both models where they differ, else it says how many trials were fixed and broken.
     """
     flips = data["flips"]
     trials, broken = counted(flips["fixed"], "trials"), number(flips["broken"])
@@ -102,7 +102,8 @@ def overview_of(data: Mapping[str, Any]) -> dict[str, Any]:
     "--failed",
     type=click.Choice(["zero", "skip"]),
     default="zero",
-    help="Count runs that could not be graded as the worst possible score [default: zero], or skip them.",
+    help="Count runs that could not be graded as the worst possible score [default: zero], or "
+    "skip them.",
 )
 @click.option(
     "--confidence", type=float, default=0.95, help="Confidence level of intervals [default: 0.95]."
@@ -148,7 +149,7 @@ def overview_of(data: Mapping[str, Any]) -> dict[str, Any]:
 @click.option(
     "--force", is_flag=True, help="Compare even if graders, expectations or inputs differ."
 )
-def compare(runs: tuple[str, ...], **given: Any) -> None:
+def compare(runs: tuple[str, ...], **options: Any) -> None:
     """Compare two or more RUNs task by task.
 
     A RUN is a report directory, RUN::MODEL, or a result file, which is graded first.
@@ -156,8 +157,9 @@ def compare(runs: tuple[str, ...], **given: Any) -> None:
     The first RUN is the baseline. With one RUN its models are compared. The exit code is 0 whatever
     the difference, and 3 if the runs cannot be compared.
     """
-    found = gradestack.compare(*runs, **{**given, "figures": given["figures"] or None})
-    shown = console_lines(found.data)
-    if given["output"] is not None:
-        shown += ["", f"Comparison: {given['output']}"]
+    options["figures"] = options["figures"] or None
+    comparison = gradestack.compare(*runs, **options)
+    shown = console_lines(comparison.data)
+    if options["output"] is not None:
+        shown += ["", f"Comparison: {options['output']}"]
     click.echo("\n".join(map(terminal_line, shown)))

@@ -545,7 +545,7 @@ def _draw_paired(block: blocks.PairedDifference) -> Shape:
 
 def _draw_differences(block: blocks.Differences) -> Shape:
     """Return differences on one axis around zero that holds all their intervals."""
-    values = [each for line in block.lines for each in (line.difference, *(line.ends or ()))]
+    values = [end for line in block.lines for end in (line.difference, *(line.ends or ()))]
     widest = 1.08 * max((abs(value) for value in values if value), default=1 / 1.08)
     lines = []
     for line in block.lines:

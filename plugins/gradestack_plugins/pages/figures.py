@@ -265,7 +265,7 @@ class _Results:
         return Result(figure, path, better)
 
     def _other_runs(self, interval: Mapping[str, Any]) -> str:
-        """Return how many runs a figure counts, where these are not the graded ones."""
+        """Return ``of N runs`` where a figure counts other runs than the graded ones, else ""."""
         if self._success is None or self._success.many:
             return ""
         runs = as_count(interval.get("n"))
@@ -433,7 +433,7 @@ def _gate_line(gate: Mapping[str, Any], unit: str) -> GateLine:
 
 
 def confidence_of(summary: Mapping[str, Any]) -> str:
-    """Return the confidence of all intervals of the headline as a sentence; "" where they differ."""
+    """Return a sentence with the confidence of the headline's intervals; "" where they differ."""
     intervals = [as_map(as_map(summary.get("outcome")).get("share_interval"))]
     for entry in headline(summary):
         for estimate in (entry, *map(as_map, as_map(entry.get("models")).values())):

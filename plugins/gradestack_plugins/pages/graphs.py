@@ -84,7 +84,7 @@ def _compare_nodes(node: Node, twin: Node) -> str:
 
 
 def _draw_node(node: Node, nodes: Nodes, twin: Node | None, alone: str) -> SimpleNamespace:
-    """Return a node with its status: ``same``, ``differs``, ``missing`` (expected only), ``extra``."""
+    """Return a node to draw: ``same``, ``differs``, ``missing`` (expected only) or ``extra``."""
     status = alone if twin is None else _compare_nodes(node, twin)
     lines = [brief(str(line), _LONGEST_LINE) for line in node.lines[:_MOST_LINES]]
     if len(node.lines) > _MOST_LINES:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import IO, Any
 
 import msgspec
 from msgspec import Raw
@@ -20,27 +20,21 @@ _decode, _encode = msgspec.json.Decoder(dict[str, Raw]).decode, msgspec.json.Enc
 
 
 def joined(comparison: Comparison, registry: Registry | None) -> Report:
-    """Return the sides of a comparison as one run with their names for models.
+    """Return the sides of a comparison as one run, in which each side is a model of its name.
 
-    Their rows, and figures by model.
-
-    Tasks that were matched by something else than their ids have the id of the first side.
-    Components and words are the baseline's.
+    The run has the rows of all sides, and figures by model. Components and words are the
+    baseline's. Tasks that were matched by something else than their ids have the id of the first
+    side.
     """
-    times, sides, ids = Counter[str](), list[Any](), dict[str, Raw]()
-    for side in comparison.sides:
-        times[side.name] += 1
-        number = f" ({times[side.name]})" if times[side.name] > 1 else ""
-        sides.append(msgspec.structs.replace(side, name=side.name + number))
-    held = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the report
+    sides = _with_distinct_names(comparison.sides)
+    row_buffer = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the report
     try:
-        for side in sides:
-            held.writelines(_lines(side, ids))
+        _write_rows(row_buffer, sides)
     except BaseException:
-        held.close()
+        row_buffer.close()
         raise
     reports = list({id(side.report): side.report for side in sides}.values())
-    inputs = [each for report in reports for each in as_list(report.header.get("inputs"))]
+    inputs = [source for report in reports for source in as_list(report.header.get("inputs"))]
     names = [side.name for side in sides]
     summary: dict[str, Any] = {
         "side": "run" if len(reports) > 1 else "model",
@@ -50,77 +44,95 @@ def joined(comparison: Comparison, registry: Registry | None) -> Report:
         "headline": {"letta": False, "figures": list(_headline(sides))},
         "gates": [],
         "gates_passed": None,
-        "warnings": [
-            *(f"compared although: {each} (--force)" for each in comparison.data["incomparable"]),
-            *comparison.data.get("warnings", ()),
-            *(
-                f"not compared: {reason}"
-                for reason in comparison.data.get("not_compared", {}).values()
-            ),
-        ],
+        "warnings": list(_warnings(comparison.data)),
     }
     header = {**reports[0].header, "notes": [], "inputs": inputs}
-    return Report(
-        path=None, header=header, summary=summary, row_buffer=held, registry=registry
-    ).closing_itself()
+    report = Report(
+        path=None, header=header, summary=summary, row_buffer=row_buffer, registry=registry
+    )
+    return report.closing_itself()
+
+
+def _with_distinct_names(sides: Sequence[Any]) -> list[Any]:
+    """Return the sides, numbered from the second of a name on: ``big``, ``big (2)``."""
+    times, renamed_sides = Counter[str](), []
+    for side in sides:
+        times[side.name] += 1
+        number = f" ({times[side.name]})" if times[side.name] > 1 else ""
+        renamed_sides.append(msgspec.structs.replace(side, name=side.name + number))
+    return renamed_sides
+
+
+def _write_rows(file: IO[bytes], sides: Sequence[Any]) -> None:
+    """Write the rows of all sides, one side after the other."""
+    ids = dict[str, Raw]()
+    for side in sides:
+        file.writelines(_lines(side, ids))
+
+
+def _warnings(data: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the warnings of a comparison, and the graders that were not compared."""
+    for difference in data["incomparable"]:
+        yield f"compared although: {difference} (--force)"
+    yield from data.get("warnings", ())
+    for reason in data.get("not_compared", {}).values():
+        yield f"not compared: {reason}"
 
 
 def _lines(side: Any, ids: dict[str, Raw]) -> Iterator[bytes]:
-    """Yield the rows of a side with its name for their model."""
+    """Yield the rows of a side, with the side's name as their model.
+
+    Args:
+        side: A side of the comparison.
+        ids: Task -> id of its sample on the first side that has it, as JSON; is added to.
+    """
     tasks = {row: task for task, rows in side.tasks.items() for row in rows}
     name, other = Raw(dumps(side.name).encode()), side.match != "id"
     facts = side.samples.facts
-    for number, _, line in side.report.lines((row, facts[row].first_byte) for row in sorted(tasks)):
+    positions = ((row, facts[row].first_byte) for row in sorted(tasks))
+    for number, _, line in side.report.lines(positions):
         try:
             row = _decode(line)
             sample = _decode(row["sample"]) if other else {}
         except (msgspec.MsgspecError, RecursionError):  # numbers that msgspec does not know
-            whole = side.report.row(number, line)
-            row, sample = (
-                {key: Raw(dumps(each).encode()) for key, each in of.items()}
-                for of in (whole, whole["sample"])
-            )
+            decoded_row = side.report.row(number, line)
+            row, sample = _encode_values(decoded_row), _encode_values(decoded_row["sample"])
         if not bytes(row["grade"]).startswith(b"{"):
             raise DataError(f"{side.report.rows_name}:{number}: expected an object at $.grade")
         row["model_name"] = name
         if other:
-            row["sample"] = Raw(
-                _encode({**sample, "id": ids.setdefault(tasks[number - 1], sample["id"])})
-            )
+            identifier = ids.setdefault(tasks[number - 1], sample["id"])
+            row["sample"] = Raw(_encode({**sample, "id": identifier}))
         yield _encode(row) + b"\n"
 
 
-def _own(side: Any, held: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return what a figure, or what an aggregator computed, is of one side."""
-    models = as_map(held.get("models"))
-    return (
-        as_map(models[side.model])
-        if side.model in models
-        else {k: held[k] for k in held if k != "models"}
-    )
+def _encode_values(document: Mapping[str, Any]) -> dict[str, Raw]:
+    return {key: Raw(dumps(value).encode()) for key, value in document.items()}
+
+
+def _figure_of_side(side: Any, figure: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return one side's part of a figure or of an aggregator's figures."""
+    models = as_map(figure.get("models"))
+    if side.model in models:
+        return as_map(models[side.model])
+    return {key: figure[key] for key in figure if key != "models"}
 
 
 def _metrics(sides: Sequence[Any], shared: Sequence[str]) -> dict[str, Any]:
+    """Return ``metrics`` of the summary: counts, averages and aggregates of the shared graders."""
     by_metric, states, aggregates = {}, {}, dict[str, dict[str, Any]]()
     for key in shared:
         grades = [grade for side in sides for grade in _grades(side, key)]
-        counts, scores = (
-            Counter(each.outcome for each in grades),
-            [each.score for each in grades if each.score is not None],
-        )
-        of = {
-            "attempted": len(scores),
-            "total": len(scores) + counts[Outcome.FAILED] + counts[Outcome.MISSING],
-        }
+        counts = Counter(grade.outcome for grade in grades)
+        scores = [grade.score for grade in grades if grade.score is not None]
+        attempted = len(scores)
+        total = attempted + counts[Outcome.FAILED] + counts[Outcome.MISSING]
         by_metric[key] = {
-            f"avg_score_{name}": sum_over(scores, n) if n else None for name, n in of.items()
+            "avg_score_attempted": sum_over(scores, attempted) if attempted else None,
+            "avg_score_total": sum_over(scores, total) if total else None,
         }
-        states[key], aggregates[key] = {state.value: counts[state] for state in Outcome}, {}
-        for side in sides:
-            for name, metrics in side.report.aggregates.get(key, {}).items():
-                aggregates[key].setdefault(name, {"models": {}})["models"][side.name] = _own(
-                    side, as_map(metrics)
-                )
+        states[key] = {state.value: counts[state] for state in Outcome}
+        aggregates[key] = _aggregates(sides, key)
     totals = {side.name: sum(map(len, side.tasks.values())) for side in sides}
     return {
         "total": sum(totals.values()),
@@ -129,6 +141,16 @@ def _metrics(sides: Sequence[Any], shared: Sequence[str]) -> dict[str, Any]:
         "states": states,
         "aggregates": aggregates,
     }
+
+
+def _aggregates(sides: Sequence[Any], key: str) -> dict[str, Any]:
+    """Return the aggregators' figures of a grader, by aggregator and side."""
+    by_name: dict[str, Any] = {}
+    for side in sides:
+        for name, metrics in side.report.aggregates.get(key, {}).items():
+            models = by_name.setdefault(name, {"models": {}})["models"]
+            models[side.name] = _figure_of_side(side, as_map(metrics))
+    return by_name
 
 
 def _grades(side: Any, key: str) -> Iterator[Any]:
@@ -141,39 +163,41 @@ def _outcome(sides: Sequence[Any]) -> dict[str, Any] | None:
     """Return the successes of the sides by their common outcome; None where they have none."""
     if sides[0].outcome is None or any(side.outcome != sides[0].outcome for side in sides):
         return None
-    found = []
-    for side in sides:
-        held = as_map(side.report.summary["outcome"])
-        models = {
-            as_text(each.get("model_name")): each
-            for each in map(as_map, as_list(held.get("per_model")))
-        }
-        own = models.get(side.model, held)
-        found.append({**{name: own.get(name) for name in _SUCCESSES}, "model_name": side.name})
-    if not all(
-        isinstance(each[name], int) for each in found for name in _SUCCESSES[:2]
-    ):  # of a damaged summary
-        return None
-    both = {name: sum(each[name] for each in found) for name in _SUCCESSES[:2]}
+    per_model = [_successes(side) for side in sides]
+    totals = {}
+    for name in _SUCCESSES[:2]:
+        counts = [successes[name] for successes in per_model]
+        if not all(isinstance(count, int) for count in counts):  # of a damaged summary
+            return None
+        totals[name] = sum(counts)
     return {
         **sides[0].report.summary["outcome"],
-        **both,
+        **totals,
         "share": None,
         "share_interval": None,
-        "per_model": found,
+        "per_model": per_model,
     }
+
+
+def _successes(side: Any) -> dict[str, Any]:
+    """Return the numbers of passed and failed runs of a side, with the share that passed."""
+    outcome = as_map(side.report.summary["outcome"])
+    models = {}
+    for entry in map(as_map, as_list(outcome.get("per_model"))):
+        models[as_text(entry.get("model_name"))] = entry
+    counts = models.get(side.model, outcome)
+    return {**{name: counts.get(name) for name in _SUCCESSES}, "model_name": side.name}
 
 
 def _headline(sides: Sequence[Any]) -> Iterator[dict[str, Any]]:
     """Yield the figures of the baseline's headline, of each side that has them."""
-    known = [
-        {as_text(each.get("figure")): each for each in headline(side.report.summary)}
-        for side in sides
-    ]
-    for path, entry in known[0].items():
-        own = {
-            side.name: _own(side, each[path])
-            for side, each in zip(sides, known, strict=True)
-            if path in each
-        }
-        yield {"label": entry.get("label"), "figure": path, "value": None, "models": own}
+    headlines = []
+    for side in sides:
+        figures = headline(side.report.summary)
+        headlines.append({as_text(figure.get("figure")): figure for figure in figures})
+    for path, entry in headlines[0].items():
+        models = {}
+        for side, figures_by_path in zip(sides, headlines, strict=True):
+            if path in figures_by_path:
+                models[side.name] = _figure_of_side(side, figures_by_path[path])
+        yield {"label": entry.get("label"), "figure": path, "value": None, "models": models}

@@ -18,7 +18,8 @@ _FENCES = re.compile(r"`+")
 _ITEM = re.compile(r"^([-+=]+|\d+(?=[.)]))(?=[.)]?(?:\s|$))")
 """What at the beginning of a block makes a list, a line across or a heading."""
 _LINKED = re.compile(
-    r"://|\bwww\.|\b(?:mailto|xmpp):|(?<!\w)@|@.*\.|#\d|\$|(?<!\w)[!%&~]\w|\bgh(?:sa)?-\w|:[-+]?[a-z]\w*:|:[-+]1:"
+    r"://|\bwww\.|\b(?:mailto|xmpp):|(?<!\w)@|@.*\.|#\d|\$"
+    r"|(?<!\w)[!%&~]\w|\bgh(?:sa)?-\w|:[-+]?[a-z]\w*:|:[-+]1:"
     r"|\b(?=\w*\d)(?=\w*[a-f])[0-9a-f]{7,40}\b",
     re.IGNORECASE,
 )

@@ -351,13 +351,13 @@ def add_changes(folder: Folder, root: Path) -> None:
     for runs in by_suite.values():
         pairs = [*pairwise(runs)][-_MOST_COMPARED:]
         for before, run in pairs:
-            sizes = [line.samples for each in (before, run) for line in each.lines]
+            sizes = [line.samples for shape in (before, run) for line in shape.lines]
             if sum(sizes) <= _MOST_SAMPLES:
                 _add_change(root, before, run)
 
 
 def _add_change(root: Path, before: Shape, run: Shape) -> None:
-    """Add the question's difference to each line of a run; none where the two cannot be compared."""
+    """Add the difference from the run before to each line; none where the runs do not compare."""
     try:
         comparison = gradestack.compare(root / before.path, root / run.path, figures=())
     except GradestackError:

@@ -1,4 +1,4 @@
-"""The first screen of a run: what was graded, what came of it, and what to know before quoting it."""
+"""The first screen of a run: what was graded, the results, and what to know before quoting them."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ _MOST_FINDINGS, _MOST_MODELS = 3, 6
 _LOST_INPUT, _UNGRADED = 0.01, 0.01
 """Shares from which unread records and ungraded runs are worth a caveat."""
 _NO_DIFFERENCE, _ENOUGH = 0.05, 10
-"""A grader whose means differ by less between successes and the others, over so many runs each, says
-nothing of success.
+"""A grader says nothing of success where its means in passed and in other runs differ by less, each
+over so many runs.
 """
 _JUDGED_BY = {
     "bfcl_ast": "the possible answers of the data",

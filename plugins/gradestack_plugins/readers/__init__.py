@@ -5,7 +5,8 @@ from gradestack import Component, hookimpl
 _TABLE = """
 reader jsonl .jsonl:JsonLines gradestack's own JSON Lines form of samples
 grader recorded .recorded:Recorded The recorded grade
-command formats .formats:formats List the formats that are read, each with an example of a file's name.
+command formats .formats:formats List the formats that are read, each with an example of a file's
+    name.
 stack auto .stacks:auto By the reference data: calls, texts, labels, a recorded verdict; without
     any, trajectory
 stack exact_match .stacks:exact_match Answers equal to the expected text

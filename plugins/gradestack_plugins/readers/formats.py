@@ -9,7 +9,8 @@ from gradestack import discover, terminal_line
 
 @click.command()
 def formats() -> None:
-    """List the formats that gradestack reads: the reader, what it reads, and an example of a file's name.
+    """List the formats that gradestack reads: the reader, what it reads, and an example of a file's
+    name.
 
     Files are recognised by their content, whatever they are called.
     """

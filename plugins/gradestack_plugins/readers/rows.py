@@ -3,7 +3,8 @@
 A row is a call of a model, a call of a tool, a step that may be one, or the root of its trace.
 Calls of models and tools below a call of a tool are the run of a sub-agent. Requests of one trace
 mostly repeat the messages before them: a message is read once, however often it is recorded, and
-the messages that a request adds are appended, then its answer. Rows of tools give results to the calls that answers made, by name and order.
+the messages that a request adds are appended, then its answer. Rows of tools
+give results to the calls that answers made, by name and order.
 """
 
 from __future__ import annotations

@@ -26,7 +26,8 @@ panel statements .reporters.panels:statements What metrics say of their figures 
 panel programs .reporters.panels:programs What the original program of the format computes, beside
     our figures
 table headline .tables.figures:figure_table The figures of the headline with their intervals
-table figures .tables.figures:figure_table Every number of every grader and aggregator with its interval
+table figures .tables.figures:figure_table Every number of every grader and aggregator with its
+    interval
 table gates .tables.figures:figure_table Every gate with its verdict
 table samples .tables.rows:row_table A row per sample: state, score, calls, tokens, cost
 table grades .tables.rows:row_table A row per sample and grader
@@ -40,8 +41,8 @@ command schema .reporters.commands:schema Print the JSON Schema of a suite file,
 command stacks .reporters.commands:stacks List and print the named metric stacks.
 command validate .reporters.commands:validate Check the suite file SUITE without running it.
 command plugins .reporters.commands:plugins List, describe, check and upgrade components.
-command compare .pages.comparison:compare Compare two or more evaluations task by task: figures, what
-    changed, a leaderboard.
+command compare .pages.comparison:compare Compare two or more evaluations task by task: figures,
+    what changed, a leaderboard.
 command show .pages.show:show Show one run: its calls against the expected ones, grades, messages.
 command view .pages.view:view Serve a report to a browser on this machine, for large evaluations.
 command query .tables.query:query Run SQL on the tables of an evaluation: samples, grades, items,

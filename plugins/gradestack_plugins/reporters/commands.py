@@ -150,11 +150,11 @@ def plugins_upgrade(path: Path, *, dry_run: bool) -> None:
     help="Open URLs that the suite names. Use it only if you trust the suite.",
 )
 @allow_outside_option
-def validate(suite: str, **given: Any) -> None:
+def validate(suite: str, **options: Any) -> None:
     """Check the suite file SUITE without running it."""
     installed = _registry()
     with forward_termination():
-        resolved = load_suite(suite, registry=installed, **given)
+        resolved = load_suite(suite, registry=installed, **options)
     paths = ", ".join([str(data.path) for data in resolved.inputs.data])
     graders = ", ".join([f"{stage.key} ({stage.name})" for stage in resolved.graders])
     metrics = ", ".join([f"{metric.of}/{metric.stage.key}" for metric in resolved.metrics])

@@ -59,7 +59,7 @@ def stability(about: Report) -> Iterable[blocks.Block] | None:
 
 
 def _questions_blocks(about: Report, k: int) -> Iterable[blocks.Block]:
-    """Yield how many questions get the same answer every time, and strips of the least stable."""
+    """Yield the share of questions with the same answer every time, and the least stable ones."""
     total = as_count(as_map(about.summary.get("metrics")).get("total"))
     if not about.has_rows or total > _MOST_READ:
         return

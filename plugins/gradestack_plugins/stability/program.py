@@ -260,15 +260,18 @@ class StabilityProgram(Program):
     title = "the When2Call evaluation suite"
 
     @override
-    def run(self, given: ProgramInput) -> ProgramRun:
-        if given.dataset is None:
+    def run(self, program_input: ProgramInput) -> ProgramRun:
+        if program_input.dataset is None:
             rows = None
         else:
-            rows = read_values(given.dataset)
+            rows = read_values(program_input.dataset)
         document = stability_document(
-            read_values(given.input), rows, given.input.path.stem, given.max_samples
+            read_values(program_input.input),
+            rows,
+            program_input.input.path.stem,
+            program_input.max_samples,
         )
-        graders = given.graders.items()
+        graders = program_input.graders.items()
         key = next((key for key, grader in graders if "stability" in grader.metrics), None)
         metrics = document["metrics"]
         figures = tuple(

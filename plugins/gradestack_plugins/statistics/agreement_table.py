@@ -1,4 +1,4 @@
-"""How far the graders of a run agree, pair by pair."""
+"""Agreement of a run's graders, pair by pair."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LETTERS = {"passed": "P", "part": "P", "lost": "F"}
 
 
 class Agreement(msgspec.Struct, frozen=True):
-    """How far two graders agree where both have verdicts."""
+    """Agreement of two graders over the samples on which both have verdicts."""
 
     a: str
     b: str
@@ -62,13 +62,13 @@ def agreements_of(report: Report) -> list[Agreement]:
     marks = index.verdicts.by_grader
     verdicts = {key: marks[key].translate(table).decode() for key in keys}
     tasks = index.verdicts.tasks
-    return [found for a, b in pairs for found in _compare(a, b, verdicts, tasks)]
+    return [agreement for a, b in pairs for agreement in _compare(a, b, verdicts, tasks)]
 
 
 def _compare(
     a: str, b: str, verdicts: Mapping[str, str], tasks: Sequence[int]
 ) -> Iterator[Agreement]:
-    """Yield how raters ``a`` and ``b`` agree; nothing where no sample has both their verdicts.
+    """Yield the agreement of raters ``a`` and ``b``; nothing where no sample has both verdicts.
 
     ``verdicts`` has a text for each rater, one letter a sample: P, F, or a space without verdict.
     """

@@ -1,4 +1,4 @@
-"""What figures of any family show on pages: confusion matrix, trials, agreement of graders."""
+"""Panels for figures of any family: confusion matrix, trials, agreement of graders."""
 
 from __future__ import annotations
 

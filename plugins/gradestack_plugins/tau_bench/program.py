@@ -297,10 +297,10 @@ class TauBenchProgram(Program):
     title = "tau-bench"
 
     @override
-    def run(self, given: ProgramInput) -> ProgramRun:
+    def run(self, program_input: ProgramInput) -> ProgramRun:
         results: list[Result] = []
         scored = []
-        for record in read_values(given):
+        for record in read_values(program_input):
             if is_result(record):
                 results.append(read_result(record))
                 scored.append({**record, "partial_score": results[-1].partial_score})
@@ -309,26 +309,28 @@ class TauBenchProgram(Program):
         metrics = {**compute_pass_hat_k(results), "statistics": compute_statistics(results)}
         block = statistics_block(metrics["statistics"])
         files = {
-            partial_name(given.input.path.name): indent_json(scored),
+            partial_name(program_input.input.path.name): indent_json(scored),
             STATISTICS: block,
             METRICS: indent_json(metrics),
         }
         reliability = pass_hat_k_block(metrics)
         console = block + reliability
-        figures = tuple(compare_figures(metrics, given.graders))
+        figures = tuple(compare_figures(metrics, program_input.graders))
         return ProgramRun(files=files, console=console, figures=figures)
 
 
-def read_values(given: ProgramInput) -> list[Any]:
+def read_values(program_input: ProgramInput) -> list[Any]:
     """Return the JSON values of the file; of the first tasks alone where the suite has a limit."""
-    elements = read_records(given.input, layout="list")
+    elements = read_records(program_input.input, layout="list")
     values = [element.value for element in elements if element.problem is None]
     tasks = {str(value["task_id"]): None for value in values if is_result(value)}
-    first = list(tasks)[: given.max_samples]
+    first = list(tasks)[: program_input.max_samples]
     return [value for value in values if not is_result(value) or str(value["task_id"]) in first]
 
 
-WHY_CALLS = "the script reads no arguments given as an object, and no actions of act and react runs"
+WHY_CALLS = (
+    "the script reads no arguments program_input as an object, and no actions of act and react runs"
+)
 WHY_TRIALS = "the runner divides by the distinct trials of the file, and counts copies of a trial"
 
 

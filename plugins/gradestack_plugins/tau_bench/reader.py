@@ -166,7 +166,7 @@ class TauBench(RecordReader):
     @classmethod
     @override
     def complaint(cls, record: dict[str, Any]) -> str | None:
-        """Say which names an object lacks that is nearly a record; None for any other object."""
+        """Return the names missing from an object that is nearly a record, else None."""
         missing = [name for name in _NAMES if name not in record]
         is_near = missing in (["task_id"], ["reward"], ["info", "traj"])
         return f"{' and '.join(missing)} missing" if is_near else None

@@ -1,4 +1,4 @@
-"""What the family shows on pages: answers beside what was expected."""
+"""Panels of the text graders: answers beside what was expected."""
 
 from __future__ import annotations
 

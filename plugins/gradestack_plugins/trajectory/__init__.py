@@ -10,8 +10,8 @@ grader tool_schema .tool_schema:ToolSchema Share of tool calls that are valid ag
     tools
 grader tool_policy .tool_policy:ToolPolicy Share of a policy's rules that hold in a run: tools,
     counts, order, repeats
-grader repeats .repeats:CallRepeats Share of tool calls that do not repeat the one before them; loops
-    of calls
+grader repeats .repeats:CallRepeats Share of tool calls that do not repeat the one before them;
+    loops of calls
 grader usage .usage:RunUsage Steps, calls, tokens, seconds and cost of a run; never passes or fails
 aggregator tool_outcomes .success:ToolOutcomes Calls by outcome, over all runs and by tool
 aggregator call_validity .tool_schema:CallValidity Calls valid against their tools' schemas, by

@@ -1,4 +1,4 @@
-"""What the family shows on pages: what the tools answered where calls failed."""
+"""Panels of the trajectory graders: answers of the tools to calls that failed."""
 
 from __future__ import annotations
 

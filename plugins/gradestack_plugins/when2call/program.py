@@ -190,17 +190,19 @@ class When2CallProgram(Program):
     title = "When2Call's evaluation suite"
 
     @override
-    def run(self, given: ProgramInput) -> ProgramRun:
-        inputs = Inputs(data=(given.input,), dataset=given.dataset)
-        index = given.reader.index(inputs)
-        shards = given.reader.plan(inputs, index)
-        samples = (sample for shard in shards for sample in given.reader.read(shard, index))
+    def run(self, program_input: ProgramInput) -> ProgramRun:
+        inputs = Inputs(data=(program_input.input,), dataset=program_input.dataset)
+        index = program_input.reader.index(inputs)
+        shards = program_input.reader.plan(inputs, index)
+        samples = (sample for shard in shards for sample in program_input.reader.read(shard, index))
         graders = [
-            (key, grader) for key, grader in given.graders.items() if isinstance(grader, When2Call)
+            (key, grader)
+            for key, grader in program_input.graders.items()
+            if isinstance(grader, When2Call)
         ]
         key, grader = graders[0] if graders else ("", When2Call())
-        method = index.files[given.input.name].method
-        document = score_samples(islice(samples, given.max_samples), method, grader)
+        method = index.files[program_input.input.name].method
+        document = score_samples(islice(samples, program_input.max_samples), method, grader)
         metrics = document["metrics"]
         metrics = metrics.get(grader.variant, metrics)
         figures = []

@@ -587,7 +587,7 @@ def test_figures_are_those_of_their_formulas(case):
 
 
 def test_a_server_that_is_not_reached_costs_nothing():
-    """The tokens of a request that was never sent are not counted, those of one without reply are."""
+    """Tokens count for a request without a reply, not for a request that was never sent."""
     not_sent = _describe_failure(httpx.ConnectError("refused"))
     assert not_sent == (_NOT_SENT, b"no connection (ConnectError)", None)
     assert _describe_failure(httpx.ReadTimeout("late"))[0] == _NO_REPLY

@@ -259,7 +259,7 @@ def test_every_figure_before_and_after(compared):
 
 
 def count_calls(rows):
-    """Return the credit of all calls, a half for each right argument, calls made, calls expected."""
+    """Return the credit of all calls (half a point per right argument), calls made and expected."""
     credit = made = 0
     for row in rows:
         (expected,) = row["expected"]["calls"]

@@ -27,7 +27,9 @@ SLOW_FOLDERS = {"benchmarks", "browser", "docs", "faults", "fuzz", "packaging"}
 
 def examples(number):
     """Return the number of examples that a property test draws, all or an eighth."""
-    return number if THOROUGH else max(number // 8, 10)
+    if THOROUGH:
+        return number
+    return max(number // 8, 10)
 
 
 steady = {
@@ -92,15 +94,18 @@ class Held:
     """
 
     def __init__(self, folder, *, files=12, records=20, free=8):
-        self.folder, self.free, self.count = folder, free * records, files * records
+        self.folder = folder
+        self.free = free * records
+        self.count = files * records
         self._running = []
         (folder / "grader.py").write_text(GRADER)
         for file in range(files):
             numbers = range(file * records, (file + 1) * records)
             facets = {"held": file >= free}
-            rows = [
-                {"id": f"t{n}", "predicted": str((n % 5) / 4), "facets": facets} for n in numbers
-            ]
+            rows = []
+            for n in numbers:
+                predicted = str((n % 5) / 4)
+                rows.append({"id": f"t{n}", "predicted": predicted, "facets": facets})
             (folder / f"{file:02}.jsonl").write_text(
                 "".join(json.dumps(row) + "\n" for row in rows)
             )
@@ -111,14 +116,17 @@ class Held:
             "graders": {"g": grader},
             "reports": [],
         }
-        (folder / "suite.yaml").write_text(yaml.safe_dump(suite))
+        suite_path = folder / "suite.yaml"
+        suite_path.write_text(yaml.safe_dump(suite))
 
     def open(self):
         """Let runs through, those that stand still and those to come."""
         (self.folder / "open").touch()
 
     def shut(self):
-        for path in (*self.folder.glob("held-*"), self.folder / "open"):
+        paths = self.folder.glob("held-*")
+        open_folder = self.folder / "open"
+        for path in (*paths, open_folder):
             path.unlink(missing_ok=True)
 
     def start(self, *options, program=("-m", "gradestack.cli")):
@@ -142,7 +150,9 @@ class Held:
         rows = self.folder / f".{out}.unfinished/run/results.jsonl"
 
         def true():
-            still = len(list(self.folder.glob("held-*"))) >= workers
+            paths = list(self.folder.glob("held-*"))
+            path_count = len(paths)
+            still = path_count >= workers
             return run.poll() is not None or (
                 still and rows.read_bytes().count(b"\n") >= (least or self.free)
             )

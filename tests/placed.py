@@ -19,7 +19,8 @@ def panel_of(function, place="overview", *, name="p", title="P", plugin="mine"):
 
 
 def with_panels(report, *placed):
-    return attrs.evolve(report, shared={"panels": Panels(placed)})
+    shared = {"panels": Panels(placed)}
+    return attrs.evolve(report, shared=shared)
 
 
 def unpacked(text):

@@ -8,7 +8,8 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture
 def bench(monkeypatch):
-    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    benchmarks_folder = ROOT / "benchmarks"
+    monkeypatch.syspath_prepend(str(benchmarks_folder))
     return importlib.import_module
 
 

@@ -49,7 +49,9 @@ def graded(bench, path, out, graders=None):
 
 
 def rows_of(path):
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    text = path.read_text(encoding="utf-8")
+    lines = text.splitlines()
+    return [json.loads(line) for line in lines]
 
 
 def test_the_script_has_the_figures_of_the_suite(bench, by_hand, recording, tmp_path):
@@ -59,9 +61,13 @@ def test_the_script_has_the_figures_of_the_suite(bench, by_hand, recording, tmp_
     figures = by_hand.grade(recording)
     assert figures["partial"]["n"] == RECORDS
     assert 0 < figures["successes"] < RECORDS
-    assert by_hand.grade(recording, tmp_path / "rows.jsonl") == figures
-    report = load_report(graded(bench, recording, tmp_path / "run"))
-    assert by_hand.unequal(figures, by_hand.figures_of(report)) == []
+    rows_path = tmp_path / "rows.jsonl"
+    assert by_hand.grade(recording, rows_path) == figures
+    run_folder = tmp_path / "run"
+    path = graded(bench, recording, run_folder)
+    report = load_report(path)
+    unequal = by_hand.unequal(figures, by_hand.figures_of(report))
+    assert unequal == []
 
 
 def test_the_script_scores_every_record_to_the_last_digit(bench, by_hand, recording, tmp_path):
@@ -69,14 +75,18 @@ def test_the_script_scores_every_record_to_the_last_digit(bench, by_hand, record
 
     A reason stands wherever the partial score is below 1, only there.
     """
-    by_hand.grade(recording, tmp_path / "rows.jsonl")
+    rows_path = tmp_path / "rows.jsonl"
+    by_hand.grade(recording, rows_path)
     ours = rows_of(tmp_path / "rows.jsonl")
-    theirs = rows_of(graded(bench, recording, tmp_path / "run") / "results.jsonl")
-    assert [row["id"] for row in ours] == [row["sample"]["id"] for row in theirs]
+    run_folder = tmp_path / "run"
+    path = graded(bench, recording, run_folder) / "results.jsonl"
+    theirs = rows_of(path)
+    ids = [row["sample"]["id"] for row in theirs]
+    assert [row["id"] for row in ours] == ids
     for name in ("partial", "deepfabric"):
-        assert [row["grades"][name] for row in ours] == [
-            row["grades"][name]["score"] for row in theirs
-        ]
+        scores = [row["grades"][name]["score"] for row in theirs]
+        grades = [row["grades"][name] for row in ours]
+        assert grades == scores
     assert all(bool(row["reasons"]) == (row["grades"]["partial"] < 1) for row in ours)
 
 
@@ -90,15 +100,21 @@ def test_the_third_party_does_the_work_of_the_built_in_grader(bench, recording, 
 
     def essence(row):
         grade = row["grade"]
-        items = [
-            {name: item.get(name) for name in ("id", "score", "gold", "label", "parts", "metadata")}
-            for item in grade["items"]
-        ]
-        reasons = [
-            (reason["subject"], reason["code"], reason.get("pointer", ""))
-            for reason in grade.get("reasons", ())
-        ]
+        items = []
+        for item in grade["items"]:
+            items.append(
+                {
+                    name: item.get(name)
+                    for name in ("id", "score", "gold", "label", "parts", "metadata")
+                }
+            )
+        reasons = []
+        for reason in grade.get("reasons", ()):
+            pointer = reason.get("pointer", "")
+            reasons.append((reason["subject"], reason["code"], pointer))
         return grade["score"], grade["counts"], items, reasons
 
-    assert [essence(row) for row in theirs] == [essence(row) for row in ours]
+    essences = [essence(row) for row in theirs]
+    expected = [essence(row) for row in ours]
+    assert essences == expected
     assert any(row["grade"].get("reasons") for row in ours)

@@ -22,7 +22,8 @@ def samples(name, files):
     dataset = files.dataset and Input(path=files.dataset, name="dataset", shown="dataset")
     inputs = Inputs(data=(Input(path=files.data, name="data", shown="data"),), dataset=dataset)
     index = reader.index(inputs)
-    return [sample for shard in reader.plan(inputs, index) for sample in reader.read(shard, index)]
+    shards = reader.plan(inputs, index)
+    return [sample for shard in shards for sample in reader.read(shard, index)]
 
 
 def written(bench, name, folder, seed=5):
@@ -32,7 +33,8 @@ def written(bench, name, folder, seed=5):
 
 def test_every_reader_of_a_family_has_files(bench):
     """A format that is left out would never be measured."""
-    assert list(bench("formats").FORMATS) == FORMATS
+    formats = list(bench("formats").FORMATS)
+    assert formats == FORMATS
 
 
 @pytest.mark.parametrize("name", some_of(FORMATS, 5))
@@ -41,7 +43,9 @@ def test_every_record_is_a_sample(bench, name, tmp_path):
 
     That would be read faster.
     """
-    samples_read = samples(name, written(bench, name, tmp_path / "files"))
+    folder = tmp_path / "files"
+    files = written(bench, name, folder)
+    samples_read = samples(name, files)
     assert len(samples_read) == RECORDS
     assert sum(sample.status is Status.OK for sample in samples_read) >= 0.9 * RECORDS
     assert len({(sample.id, sample.model, sample.run) for sample in samples_read}) == RECORDS
@@ -54,7 +58,8 @@ def test_the_same_seed_gives_the_same_files(bench, name, tmp_path):
     """Every byte depends on the seed only."""
 
     def contents(folder, seed):
-        return [path.read_bytes() for path in written(bench, name, tmp_path / folder, seed).all()]
+        paths = written(bench, name, tmp_path / folder, seed).all()
+        return [path.read_bytes() for path in paths]
 
     first = contents("first", 5)
     assert contents("again", 5) == first
@@ -63,12 +68,14 @@ def test_the_same_seed_gives_the_same_files(bench, name, tmp_path):
 
 def test_a_file_of_another_format_is_not_measured(bench, tmp_path):
     """Its records would be bad, and cost little."""
-    readers, formats = bench("readers"), bench("formats")
+    readers = bench("readers")
+    formats = bench("formats")
     wrong = tmp_path / "results.json"
     wrong.write_text('[{"reward": 1}]', encoding="utf-8")
     with pytest.raises(ValueError, match="task_id is missing"):
         readers.read(readers.discover().load("reader", "tau_bench")(), formats.Files(wrong))
-    assert readers.parsed(formats.Files(wrong)) == 1
+    files = formats.Files(wrong)
+    assert readers.parsed(files) == 1
 
 
 def test_copies_of_a_case_are_runs_of_their_own(bench, tmp_path):
@@ -83,8 +90,10 @@ def test_copies_of_a_case_are_runs_of_their_own(bench, tmp_path):
         for copies in (1, 3):
             folder = tmp_path / f"{name}-{copies}"
             folder.mkdir()
-            runs = samples(name, write(folder, copies, 5))
+            files = write(folder, copies, 5)
+            runs = samples(name, files)
             assert all(isinstance(run, Sample) for run in runs), name
             counts.append(len(runs))
         one, three = counts
-        assert three in {one, 3 * one, 1 + 3 * (one - 1)}, name
+        expected = {one, 3 * one, 1 + 3 * (one - 1)}
+        assert three in expected, name

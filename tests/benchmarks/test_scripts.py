@@ -30,7 +30,8 @@ def table_of(name, folder, *options):
         [*command, *options], cwd=folder, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
-    return json.loads(output.read_text(encoding="utf-8"))
+    text = output.read_text(encoding="utf-8")
+    return json.loads(text)
 
 
 def without_parsers(notes):
@@ -47,13 +48,17 @@ def without_parsers(notes):
 def test_a_script_makes_its_table(name, tmp_path):
     """It has its rows, and no item failed but for a reference parser that is not installed."""
     table = table_of(name, tmp_path)
-    assert len(table["rows"]) == ROWS[name]
+    row_count = len(table["rows"])
+    assert row_count == ROWS[name]
     assert without_parsers(table["notes"]) == []
-    assert {len(row) for row in table["rows"]} == {len(table["columns"])}
+    row_counts = {len(row) for row in table["rows"]}
+    column_count = len(table["columns"])
+    assert row_counts == {column_count}
 
 
 def test_a_script_prints_its_table(tmp_path):
-    command = [sys.executable, str(BENCHMARKS / "startup.py"), "--rounds", "1"]
+    startup_path = BENCHMARKS / "startup.py"
+    command = [sys.executable, str(startup_path), "--rounds", "1"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
     assert "gradestack --version" in done.stdout
     assert "against click" in done.stdout
@@ -61,41 +66,45 @@ def test_a_script_prints_its_table(tmp_path):
 
 def test_a_peer_that_cannot_be_installed_has_a_reason_and_no_figure(bench, monkeypatch, tmp_path):
     """The other rows are not lost with it."""
-    frame, peers = bench("frame"), bench("peers")
+    frame = bench("frame")
+    peers = bench("peers")
 
     def refused(_command):
         raise frame.ChildFailed("not installed: ERROR: nothing of that name")
 
     monkeypatch.setattr(peers, "_quietly", refused)
-    table = peers.measure(
-        frame.Options(records=40, rounds=1, seed=7, place=tmp_path, cache=tmp_path / "cache")
-    )
+    cache = tmp_path / "cache"
+    options = frame.Options(records=40, rounds=1, seed=7, place=tmp_path, cache=cache)
+    table = peers.measure(options)
     figures = {row[0]: row[2] for row in table.rows}
-    assert [name for name, seconds in figures.items() if seconds == "–"] == list(peers.PEERS)
-    assert (
-        len([note for note in table.notes if "not installed: ERROR: nothing of that name" in note])
-        == 4
-    )
-    assert {row.verdict for row in table.reach} == {
-        "not measured: not installed: ERROR: nothing of that name"
-    }
+    names = [name for name, seconds in figures.items() if seconds == "–"]
+    assert names == list(peers.PEERS)
+    notes = [note for note in table.notes if "not installed: ERROR: nothing of that name" in note]
+    note_count = len(notes)
+    assert note_count == 4
+    verdicts = {row.verdict for row in table.reach}
+    assert verdicts == {"not measured: not installed: ERROR: nothing of that name"}
 
 
 def test_peers_get_the_calls_of_a_recording(bench, workload, monkeypatch, tmp_path):
     """Arguments that are not JSON are None; right records have equal lists."""
     pytest.importorskip("orjson", reason="peers decode with orjson")
-    monkeypatch.syspath_prepend(str(BENCHMARKS / "peer_side"))
-    workload.write(tmp_path / "recording.jsonl", 300)
+    peer_side_folder = BENCHMARKS / "peer_side"
+    monkeypatch.syspath_prepend(str(peer_side_folder))
+    recording_path = tmp_path / "recording.jsonl"
+    workload.write(recording_path, 300)
     kinds = [kind for _, kind in workload.records(300)]
     records = list(bench("side_common").records(tmp_path / "recording.jsonl", 250))
     assert len(records) == 250
     for record, kind in zip(records, kinds, strict=False):
         assert (record.made == record.expected) == (kind == "right")
-        assert (None in [arguments for _, arguments in record.made]) == (kind == "broken_arguments")
+        expected = [arguments for _, arguments in record.made]
+        assert (None in expected) == (kind == "broken_arguments")
 
 
 def test_a_script_that_fails_costs_no_other_its_figures(bench, tmp_path):
-    collect, frame = bench("collect"), bench("frame")
+    collect = bench("collect")
+    frame = bench("frame")
     reach = frame.Reach(what="speed", must=1, aim=2, measured=1.5)
     table = frame.Table(title="Good", columns=["a"], rows=[["1.5"]], reach=[reach])
     good = collect.Section(name="good", title="Good", seconds=1, table=table)
@@ -127,5 +136,8 @@ def test_all_scripts_are_collected_and_described(bench):
         "trace",
         "mutants",
     }  # the last four time nothing
-    scripts = {path.stem for path in BENCHMARKS.glob("*.py")} - helpers
-    assert scripts == {*collect.SCRIPTS, *collect.PRINTING}
+    paths = BENCHMARKS.glob("*.py")
+    stems = {path.stem for path in paths}
+    scripts = stems - helpers
+    expected = {*collect.SCRIPTS, *collect.PRINTING}
+    assert scripts == expected

@@ -27,7 +27,9 @@ def page_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
 
     def page(family: str) -> Path:
         if family not in pages:
-            suite = Path(__file__).parents[2] / "examples" / family / "suite.yaml"
+            file_path = Path(__file__)
+            examples_folder = file_path.parents[2] / "examples"
+            suite = examples_folder / family / "suite.yaml"
             out = tmp_path_factory.mktemp(family) / "run"
             pages[family] = gradestack.run(suite, output=out, engine="serial").path / "report.html"
         return pages[family]

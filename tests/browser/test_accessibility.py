@@ -83,39 +83,50 @@ def violations(tab, axe, path, *, width, scheme):
 
 
 def test_a_page_has_no_violation(tab, axe, page_of):
-    assert violations(tab, axe, page_of("quickstart"), width=390, scheme="light") == []
+    page = page_of("quickstart")
+    assert violations(tab, axe, page, width=390, scheme="light") == []
     tab.run("document.querySelector('.view.now').append(document.createElement('img'))")
-    assert [name for name, *_ in tab.run(RUN)] == ["image-alt"]
+    names = [name for name, *_ in tab.run(RUN)]
+    assert names == ["image-alt"]
 
 
 @everywhere
 @pytest.mark.parametrize("family", FAMILIES)
 def test_no_page_of_any_family_has_a_violation(tab, axe, page_of, family, scheme, width):
-    assert violations(tab, axe, page_of(family), width=width, scheme=scheme) == []
+    page = page_of(family)
+    assert violations(tab, axe, page, width=width, scheme=scheme) == []
 
 
 @everywhere
 def test_a_comparison_has_no_violation(tab, axe, page_of, tmp_path, scheme, width):
     path = tmp_path / "comparison"
-    gradestack.compare(page_of("airline").parent, page_of("airline").parent, output=path)
-    assert violations(tab, axe, path / "comparison.html", width=width, scheme=scheme) == []
+    page = page_of("airline")
+    gradestack.compare(page.parent, page_of("airline").parent, output=path)
+    comparison_path = path / "comparison.html"
+    assert violations(tab, axe, comparison_path, width=width, scheme=scheme) == []
 
 
 @everywhere
 def test_a_page_with_its_samples_beside_it_has_no_violation(
     tab, axe, page_of, tmp_path, scheme, width
 ):
-    report = gradestack.load_report(page_of("airline").parent)
-    (path,) = HtmlReporter(max_bytes=0, max_samples=0).write(report, tmp_path)
+    page = page_of("airline")
+    report = gradestack.load_report(page.parent)
+    html_reporter = HtmlReporter(max_bytes=0, max_samples=0)
+    (path,) = html_reporter.write(report, tmp_path)
     assert violations(tab, axe, path, width=width, scheme=scheme) == []
 
 
 @everywhere
 def test_a_folder_of_runs_has_no_violation(tab, axe, page_of, tmp_path, scheme, width):
     for name in ("first", "second"):
-        shutil.copytree(page_of("airline").parent, tmp_path / name)
+        page = page_of("airline")
+        shutil.copytree(page.parent, tmp_path / name)
     (tmp_path / ".third.unfinished").mkdir()
-    gradestack.compare(tmp_path / "first", tmp_path / "second", output=tmp_path / "compared")
+    first_folder = tmp_path / "first"
+    second_folder = tmp_path / "second"
+    output = tmp_path / "compared"
+    gradestack.compare(first_folder, second_folder, output=output)
     path = write_index(folder_of(tmp_path), tmp_path)
     assert violations(tab, axe, path, width=width, scheme=scheme) == []
 
@@ -123,8 +134,11 @@ def test_a_folder_of_runs_has_no_violation(tab, axe, page_of, tmp_path, scheme, 
 @everywhere
 @pytest.mark.parametrize("family", ["airline", "orchestration"])
 def test_served_pages_have_no_violation(tab, axe, page_of, tmp_path, family, scheme, width):
-    report = gradestack.load_report(page_of(family).parent)
+    page = page_of(family)
+    report = gradestack.load_report(page.parent)
     (path,) = HtmlReporter().write_served(report, tmp_path)
     (row,) = rows_at(report, [0])
-    (tmp_path / "report_data" / "chunk-s1.js").write_text(served_sample(row, ()), encoding="utf-8")
+    report_data_folder = tmp_path / "report_data"
+    chunk_s1_path = report_data_folder / "chunk-s1.js"
+    chunk_s1_path.write_text(served_sample(row, ()), encoding="utf-8")
     assert violations(tab, axe, path, width=width, scheme=scheme) == []

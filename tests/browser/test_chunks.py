@@ -24,9 +24,8 @@ def opened(tab, fake, tmp_path):
             report.row_buffer.getvalue() + "".join(f"{dumps(row)}\n" for row in more).encode()
         )
         report = with_panels(attrs.evolve(report, row_buffer=buffer), *panels)
-        (path,) = HtmlReporter(**{"max_bytes": 0, "max_samples": 0, **options}).write(
-            report, tmp_path
-        )
+        html_reporter = HtmlReporter(**{"max_bytes": 0, "max_samples": 0, **options})
+        (path,) = html_reporter.write(report, tmp_path)
         tab.visit(path.as_uri(), width=1440)
         tab.wait(READY)
         return tab, path
@@ -53,7 +52,9 @@ def test_a_sample_beside_the_page_is_read_when_it_is_looked_at(opened):
     assert tab.run("document.querySelectorAll('#one .grade').length") > 0
     assert "Row 8 of results.jsonl" in tab.run("document.getElementById('one').textContent")
     assert tab.messages() == []
-    assert tab.requests() == [path.as_uri(), (path.parent / "report_data" / "chunk-1.js").as_uri()]
+    requests = tab.requests()
+    expected = [path.as_uri(), (path.parent / "report_data" / "chunk-1.js").as_uri()]
+    assert requests == expected
 
 
 @pytest.mark.parametrize(
@@ -174,7 +175,8 @@ def test_a_sample_beside_the_page_is_read_when_it_is_looked_at(opened):
     ],
 )
 def test_what_a_row_has_is_shown(opened, fake, change, texts):
-    tab, _ = opened([fake.graded_row(2, 0, "m")], [{**fake.graded_row(1, 0, "m"), **change}])
+    graded_row = fake.graded_row(2, 0, "m")
+    tab, _ = opened([graded_row], [{**fake.graded_row(1, 0, "m"), **change}])
     show(tab, 1)
     tab.wait("document.querySelector('#one').textContent.includes('Row 2 of')")
     shown = " ".join(tab.run(ALL_TEXT).split())
@@ -226,7 +228,8 @@ def test_panels_stand_in_samples(opened, panel, options):
 def test_numbers_keep_their_digits(opened, fake):
     row = fake.graded_row(1, 0, "m")
     row["expected"]["calls"][0]["arguments"] = {"many": 12345678901234567890, "one": 1.0, "two": 2}
-    tab, _ = opened([row, fake.graded_row(2, 0, "m")])
+    graded_row = fake.graded_row(2, 0, "m")
+    tab, _ = opened([row, graded_row])
     show(tab, 0)
     cells = "[...document.querySelector('#one .pair').querySelectorAll('tr td:nth-child(2)')]"
     assert tab.run(f"{cells}.map(one => one.textContent).slice(0, 3)") == [
@@ -240,7 +243,8 @@ def test_hidden_characters_are_visible(opened, fake):
     row = fake.graded_row(1, 0, "m")
     far = (*range(0x2000, 0x2100), *range(0xFE00, 0x10000), *range(0xE0000, 0xE0100))
     text = "".join(map(chr, (*range(0x250), 0x61C, 0x180E, *far, 0xD83D))) + "\r\n"
-    for grade in (row["grade"], *row["grades"].values()):
+    grades = row["grades"].values()
+    for grade in (row["grade"], *grades):
         grade["rationale"] = text
     tab, _ = opened([row])
     show(tab, 0)
@@ -253,7 +257,8 @@ def test_hidden_characters_are_visible(opened, fake):
 def test_a_page_without_its_chunks_says_so(opened):
     tab, path = opened()
     tab.open("about:blank")
-    (path.parent / "report_data" / "chunk-1.js").unlink()
+    report_data_folder = path.parent / "report_data"
+    (report_data_folder / "chunk-1.js").unlink()
     tab.open(path.as_uri())
     tab.wait(READY)
     note = "report_data/chunk-1.js is not beside this page: see results.jsonl, line"
@@ -263,7 +268,8 @@ def test_a_page_without_its_chunks_says_so(opened):
 def test_a_chunk_of_another_page_is_not_shown(opened):
     tab, path = opened()
     tab.open("about:blank")
-    chunk = path.parent / "report_data" / "chunk-1.js"
+    report_data_folder = path.parent / "report_data"
+    chunk = report_data_folder / "chunk-1.js"
     chunk.write_text(
         'globalThis.gradestackChunk = "H4sIAAAAAAAAAwMAAAAAAAAAAAA=";\n', encoding="ascii"
     )
@@ -285,7 +291,8 @@ def test_the_worst_samples_stay_in_the_page(opened):
     tab, path = opened(max_bytes=8_000, max_samples=5)
     assert tab.run("[...document.querySelectorAll('script[id^=chunk]')].length") == 1
     tab.open("about:blank")
-    for entry in (path.parent / "report_data").iterdir():
+    report_data_folder = path.parent / "report_data"
+    for entry in report_data_folder.iterdir():
         entry.unlink()
     tab.open(path.as_uri())
     tab.wait(READY)

@@ -20,13 +20,16 @@ def tau(tmp_path_factory):
     if not data:
         pytest.skip("GRADESTACK_REFERENCE_DATA is not set")
     out = tmp_path_factory.mktemp("tau") / "run"
-    gradestack.grade_files(Path(data) / "tau-bench" / "gpt-4o-airline.json", output=out)
+    tau_bench_folder = Path(data) / "tau-bench"
+    paths = tau_bench_folder / "gpt-4o-airline.json"
+    gradestack.grade_files(paths, output=out)
     return out
 
 
 @pytest.fixture
 def opened(tab, tau):
-    tab.visit((tau / "report.html").as_uri(), width=1440, height=900)
+    report_path = tau / "report.html"
+    tab.visit(report_path.as_uri(), width=1440, height=900)
     tab.wait("document.querySelector('#whole-map path') !== null")  # which the page's script draws
     return tab
 
@@ -39,7 +42,8 @@ def test_it_prints_on_six_pages(opened):
             "data"
         ]
     )
-    assert 2 <= len(re.findall(rb"/Type */Page\b", paper)) <= 6
+    matches = re.findall(rb"/Type */Page\b", paper)
+    assert 2 <= len(matches) <= 6
     opened.send("Emulation.setEmulatedMedia", media="print")
     shown = (
         "[...document.querySelectorAll('.causes, .tree, .task-room, .print-only tr, #graders, "
@@ -64,15 +68,15 @@ def two(tmp_path_factory):
     for (model, share), task, run in product((("north", 9), ("south", 5)), range(12), range(2)):
         is_right = (task * 2 + run * 5) % 12 < share
         identity = {"id": f"t{task}", "model": model, "run": run}
-        calls = {"expected": [right_call], "predicted": [right_call if is_right else wrong_call]}
+        predicted = [right_call if is_right else wrong_call]
+        calls = {"expected": [right_call], "predicted": predicted}
         rows.append({**identity, **calls, "usage": {"cost_usd": 0.01}})
-    (folder / "runs.jsonl").write_text(
-        "".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8"
-    )
-    return (
-        gradestack.grade_files(folder / "runs.jsonl", output=folder / "out", engine="serial").path
-        / "report.html"
-    )
+    runs_path = folder / "runs.jsonl"
+    runs_path.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+    paths = folder / "runs.jsonl"
+    output = folder / "out"
+    report = gradestack.grade_files(paths, output=output, engine="serial")
+    return report.path / "report.html"
 
 
 def test_two_models_are_compared_on_the_first_screen(tab, two):
@@ -103,16 +107,18 @@ class Reader:
     """
 
     def __init__(self, tab, page):
-        self.clicks, self.run, self.wait = 0, tab.run, tab.wait
-        self.rows = [
-            json.loads(line) for line in (page.parent / "results.jsonl").read_bytes().splitlines()
-        ]
+        self.clicks = 0
+        self.run = tab.run
+        self.wait = tab.wait
+        results_path = page.parent / "results.jsonl"
+        lines = results_path.read_bytes().splitlines()
+        self.rows = [json.loads(line) for line in lines]
         graded = [row for row in self.rows if row["state"] == "graded"]
-        below = [
-            row["grade"]["score"] < 1 if row["passed"] is None else not row["passed"]
-            for row in graded
-        ]
-        self.lost = [row for row, is_lost in zip(graded, below, strict=True) if is_lost]
+        below = []
+        for row in graded:
+            below.append(row["grade"]["score"] < 1 if row["passed"] is None else not row["passed"])
+        pairs = zip(graded, below, strict=True)
+        self.lost = [row for row, is_lost in pairs if is_lost]
         tab.visit(page.as_uri(), width=1440)
         tab.wait("document.documentElement.classList.contains('searchable')")
 
@@ -132,9 +138,8 @@ class Reader:
 
 
 def reasons_of(row):
-    graded_parts = [
-        one for grade in row["grades"].values() for one in (grade, *(grade.get("items") or ()))
-    ]
+    grades = row["grades"].values()
+    graded_parts = [one for grade in grades for one in (grade, *(grade.get("items") or ()))]
     return [reason for one in graded_parts for reason in one.get("reasons") or ()]
 
 
@@ -156,7 +161,8 @@ def the_most_common_cause(reader):
         for reasons in map(reasons_of, reader.lost)
         if reasons
     ]
-    ((code, count),) = Counter(sorted(code for *_, code in ranked)).most_common(1)
+    counts = Counter(sorted(code for *_, code in ranked))
+    ((code, count),) = counts.most_common(1)
     if not reader.run("document.querySelector('.causes a') !== null"):
         reader.click(".bar [href='#failures']")
         reader.clicks = 0
@@ -164,16 +170,17 @@ def the_most_common_cause(reader):
     assert reader.text(first) == cause_text(code)
     reader.click(first)
     assert reader.shown() == count
-    assert code in {found_reason["code"] for found_reason in reasons_of(reader.opened())}
+    found_reasons = reasons_of(reader.opened())
+    codes = {found_reason["code"] for found_reason in found_reasons}
+    assert code in codes
 
 
 def the_wrong_argument_of_a_sample(reader):
     reader.click(".causes [href*='wrong_']")
-    blamed = {
-        reason["pointer"].split("/")[1]
-        for reason in reasons_of(reader.opened())
-        if reason.get("pointer")
-    }
+    blamed = set()
+    for reason in reasons_of(reader.opened()):
+        if reason.get("pointer"):
+            blamed.add(reason["pointer"].split("/")[1])
     marked = reader.run(
         "[...document.querySelectorAll('#one .differs th code')].map(one => one.textContent)"
     )
@@ -184,7 +191,10 @@ def the_samples_that_called_a_tool(reader):
     reader.click(".bar [href='#samples']")
     reader.click(".term[data-term^='tool:']")
     tool = reader.run("document.getElementById('find').value").removeprefix("tool:").strip('"')
-    called = [{call["name"] for call in row["predicted"].get("calls") or ()} for row in reader.rows]
+    called = []
+    for row in reader.rows:
+        calls = row["predicted"].get("calls") or ()
+        called.append({call["name"] for call in calls})
     assert reader.shown() == sum(tool in names for names in called) > 0
 
 
@@ -201,7 +211,8 @@ def the_models_task_by_task(reader):
     passed = Counter(
         (row["model_name"], row["passed"]) for row in reader.rows if row["sample"]["id"] == name
     )
-    assert first.count("✓") == passed["north", True] + passed["south", True] > 0
+    expected = passed["north", True] + passed["south", True]
+    assert first.count("✓") == expected > 0
 
 
 def the_cost_of_a_success(reader):
@@ -217,7 +228,8 @@ def the_samples_without_a_grade(reader):
 
 def the_link_of_a_sample(reader):
     reader.run("location.hash = '#samples'")
-    name = re.escape(str(reader.opened()["sample"]["id"]))
+    sample = reader.opened()["sample"]
+    name = re.escape(str(sample["id"]))
     reader.click(".one-head button:last-child")
     reader.wait("/Copied|address bar/.test(document.querySelector('.one-head').textContent)")
     assert re.search(rf"sample=[^&]*{name}", reader.run("decodeURIComponent(location.hash)"))

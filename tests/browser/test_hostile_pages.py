@@ -66,11 +66,15 @@ def hostile(value, texts, depth=0):
 
 @pytest.fixture
 def report(fake):
-    good = fake.make_report(fake.realistic_rows(tasks=5, trials=2))
+    realistic_rows = fake.realistic_rows(tasks=5, trials=2)
+    good = fake.make_report(realistic_rows)
     texts = itertools.cycle(PAYLOADS)
-    lines = "".join(f"{dumps(hostile(row, texts))}\n" for row in good.rows())
-    summary, header = hostile(good.summary, texts), hostile(fake.HEADER, texts)
-    return attrs.evolve(good, summary=summary, header=header, row_buffer=io.BytesIO(lines.encode()))
+    rows = good.rows()
+    lines = "".join(f"{dumps(hostile(row, texts))}\n" for row in rows)
+    summary = hostile(good.summary, texts)
+    header = hostile(fake.HEADER, texts)
+    bytes_io = io.BytesIO(lines.encode())
+    return attrs.evolve(good, summary=summary, header=header, row_buffer=bytes_io)
 
 
 @pytest.fixture
@@ -102,8 +106,10 @@ def watched(tab):
             == 0
         )
         assert tab.messages() == []
-        data_folder = (path.parent / "report_data").as_uri()
-        return [address for address in tab.requests() if not address.startswith(data_folder)]
+        report_data_folder = path.parent / "report_data"
+        data_folder = report_data_folder.as_uri()
+        requests = tab.requests()
+        return [address for address in requests if not address.startswith(data_folder)]
 
     yield watch
     tab.send("Page.removeScriptToEvaluateOnNewDocument", identifier=hook["identifier"])
@@ -113,14 +119,17 @@ def watched(tab):
     "options", some_of([{"max_bytes": 0, "max_samples": 6}, {}, {"max_samples": 0}], 3)
 )
 def test_the_page_of_a_run(watched, report, tmp_path, options):
-    (path,) = HtmlReporter(**options).write(report, tmp_path)
+    html_reporter = HtmlReporter(**options)
+    (path,) = html_reporter.write(report, tmp_path)
     assert watched(path, samples=20) == [path.as_uri()]
 
 
 def render(source):
     """Write a page of Markdown beside its source."""
-    renderer = MarkdownIt("commonmark", {"html": True}).enable("table")
-    body = renderer.render(source.read_text(encoding="utf-8"))
+    markdown_it = MarkdownIt("commonmark", {"html": True})
+    renderer = markdown_it.enable("table")
+    text = source.read_text(encoding="utf-8")
+    body = renderer.render(text)
     page = source.with_name("rendered.html")
     head = "<!doctype html><meta charset=utf-8><link rel=icon href=data:,>"
     page.write_text(head + body, encoding="utf-8")
@@ -143,26 +152,33 @@ def test_a_comparison(watched, tmp_path):
         lines = []
         for task, text in enumerate(itertools.islice(itertools.cycle(PAYLOADS), 24)):
             call = {"name": text, "arguments": {text: text}}
-            made = [call] if (task + side) % 3 else []
+            if (task + side) % 3:
+                made = [call]
+            else:
+                made = []
+            model = text[:9]
             row = {
                 "id": f"{task} {text}",
-                "model": text[:9],
+                "model": model,
                 "input": text,
                 "facets": {"kind": text},
                 "expected": [call],
             }
             lines.append(json.dumps({**row, "model": name, "predicted": made}))
         (tmp_path / f"{side}.jsonl").write_text("\n".join(lines), encoding="utf-8")
-        gradestack.grade_files(
-            [tmp_path / f"{side}.jsonl"], output=tmp_path / name, engine="serial"
-        )
+        output = tmp_path / name
+        gradestack.grade_files([tmp_path / f"{side}.jsonl"], output=output, engine="serial")
         sides.append(tmp_path / name)
     out = tmp_path / "out"
     gradestack.compare(*sides, by="kind", output=out)
-    pages = {entry.name for entry in out.iterdir()}
+    paths = out.iterdir()
+    pages = {entry.name for entry in paths}
     assert {"comparison.html", "comparison.md"} <= pages
-    assert "onerror=alert(3)" in (out / "comparison.html").read_text(encoding="utf-8")
-    assert watched(out / "comparison.html") == [(out / "comparison.html").as_uri()]
+    comparison_path = out / "comparison.html"
+    expected = comparison_path.read_text(encoding="utf-8")
+    assert "onerror=alert(3)" in expected
+    tab = out / "comparison.html"
+    assert watched(tab) == [(out / "comparison.html").as_uri()]
     page = render(out / "comparison.md")
     assert watched(page) == [page.as_uri()]
 

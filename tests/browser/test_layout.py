@@ -32,7 +32,8 @@ def opened(tab, path, width):
 @pytest.mark.parametrize("width", [390, 1440])
 def test_the_axis_is_labelled_where_its_lines_are(tab, page_of, width):
     opened(tab, page_of("airline"), width)
-    labels, lines = tab.run(LABELS), tab.run(GRID)
+    labels = tab.run(LABELS)
+    lines = tab.run(GRID)
     assert len(labels) == len(lines) == 5  # one axis for shares and scores
     assert labels == pytest.approx(lines, abs=1)
     assert tab.run("document.querySelector('#estimates').textContent.includes('100.0%')")
@@ -56,19 +57,26 @@ def test_an_interval_keeps_to_its_column(tab, page_of, width):
 
 @pytest.mark.parametrize("width", some_of([390, 1000, 1440], 2))
 def test_long_names_widen_no_page(tab, tmp_path, width):
-    made = [
-        {
-            "id": str(number),
-            "expected": [{"name": LONG, "arguments": {"p" * 50: 1}}],
-            "predicted": [{"name": LONG, "arguments": {"p" * 50: 2}}],
-        }
-        for number in range(3)
-    ]
-    (tmp_path / "rows.jsonl").write_text(
-        "".join(f"{json.dumps(row)}\n" for row in made), encoding="utf-8"
-    )
-    gradestack.grade_files(tmp_path / "rows.jsonl", output=tmp_path / "out")
-    opened(tab, tmp_path / "out" / "report.html", width)
+    made = []
+    for number in range(3):
+        arguments = {"p" * 50: 1}
+        expected = [{"name": LONG, "arguments": arguments}]
+        predicted = [{"name": LONG, "arguments": {"p" * 50: 2}}]
+        made.append(
+            {
+                "id": str(number),
+                "expected": expected,
+                "predicted": predicted,
+            }
+        )
+    rows_path = tmp_path / "rows.jsonl"
+    rows_path.write_text("".join(f"{json.dumps(row)}\n" for row in made), encoding="utf-8")
+    paths = tmp_path / "rows.jsonl"
+    output = tmp_path / "out"
+    gradestack.grade_files(paths, output=output)
+    out_folder = tmp_path / "out"
+    path = out_folder / "report.html"
+    opened(tab, path, width)
     assert tab.run("document.documentElement.scrollWidth") <= width
     assert tab.run("document.querySelector('#calls tbody th').textContent") == LONG
     assert (

@@ -26,7 +26,8 @@ def page(tmp_path_factory, fake):
     rows[0]["trajectory"][0][1]["content"] = HOSTILE
     out = tmp_path_factory.mktemp("page")
     HtmlReporter().write(fake.make_report(rows, threshold=0.9), out)
-    return (out / "report.html").as_uri(), rows
+    report_path = out / "report.html"
+    return report_path.as_uri(), rows
 
 
 @pytest.fixture
@@ -74,15 +75,20 @@ def test_the_filter_leaves_what_was_asked_for(opened, page):
     assert search(opened, "score<0.5") == sum(
         row["state"] == "graded" and row["grade"]["score"] < 0.5 for row in rows
     )
-    called = [{call["name"] for call in row["predicted"]["calls"] or ()} for row in rows]
+    called = []
+    for row in rows:
+        calls = row["predicted"]["calls"] or ()
+        called.append({call["name"] for call in calls})
     tool = next(name for names in called for name in names)
     assert search(opened, f"tool:{tool}") == sum(tool in names for names in called)
     assert search(opened, f"tool:{tool} model:north-1") == sum(
         tool in names and row["model_name"] == "north-1"
         for names, row in zip(called, rows, strict=True)
     )
-    query = rows[3]["sample"]["input"][:60].lower()
-    assert search(opened, json.dumps(query)) == sum(
+    sample = rows[3]["sample"]
+    query = sample["input"][:60].lower()
+    text = json.dumps(query)
+    assert search(opened, text) == sum(
         query in row["sample"]["input"].lower()[:200] for row in rows
     )
     assert search(opened, "nowhere to be found") == 0
@@ -101,7 +107,8 @@ def test_sorting_reorders_the_list(opened, page):
     opened.run(f"sort.value = 'high'; sort.{CHANGE}")
     scores = opened.run(f"{LINES}.map(one => one.querySelector('.n').textContent)")
     graded = [float(text) for text in scores if text]
-    assert graded == sorted(graded, reverse=True)
+    expected = sorted(graded, reverse=True)
+    assert graded == expected
     assert scores[len(graded) :] == [""] * (len(scores) - len(graded))
     opened.run(f"sort.value = 'worst'; sort.{CHANGE}")
     assert opened.run(order) == first
@@ -170,7 +177,8 @@ def test_a_cause_shows_exactly_its_samples(opened):
             f"parseInt(one{position}.textContent)"
         )
         opened.wait(f"{SHOWN} === {number_shown}")
-    address, shown = opened.run("location.href"), opened.run(SHOWN)
+    address = opened.run("location.href")
+    shown = opened.run(SHOWN)
     opened.open("about:blank")
     opened.open(address)
     opened.wait(READY)
@@ -233,7 +241,8 @@ def test_it_works_without_scripts(tab, page):
 
 
 def test_text_can_be_read_in_both_schemes(opened):
-    script = Path(__file__).with_name("contrast.js").read_text(encoding="utf-8")
+    path = Path(__file__).with_name("contrast.js")
+    script = path.read_text(encoding="utf-8")
     texts_checked = 0
     for scheme in ("light", "dark"):
         opened.emulate(scheme=scheme)
@@ -245,18 +254,21 @@ def test_text_can_be_read_in_both_schemes(opened):
     assert texts_checked > 600
     opened.run("document.documentElement.setAttribute('data-theme', 'light')")
     opened.run("document.documentElement.style.setProperty('--soft', '#aaa')")
-    assert opened.run(script)["poor"] != []
+    poor = opened.run(script)["poor"]
+    assert poor != []
 
 
 @pytest.mark.parametrize("width", [390, 1440])
 def test_everything_has_a_name(opened, width):
     opened.emulate(width=width)
-    script = Path(__file__).with_name("names.js").read_text(encoding="utf-8")
+    path = Path(__file__).with_name("names.js")
+    script = path.read_text(encoding="utf-8")
     assert opened.run(script) == []
     opened.run("document.querySelectorAll('details').forEach(one => { one.open = true; })")
     assert opened.run(script) == []
     opened.run("document.querySelector('.now h1').outerHTML = '<h3>x</h3>'")
-    assert len(opened.run(script)) >= 2
+    process_count = len(opened.run(script))
+    assert process_count >= 2
 
 
 def test_a_browser_that_cannot_unpack_the_list_shows_the_samples(tab, page):
@@ -307,10 +319,12 @@ def test_a_panel_is_silent_and_alone(tab, panelled, panel_place):
 
 def test_a_sample_shows_its_sub_agents(tab, tmp_path, fake):
     rows = fake.realistic_rows(tasks=2, trials=1)
-    rows[0]["children"] = [rows[1]["sample"]["id"], f"gone {HOSTILE}"]
+    sample = rows[1]["sample"]
+    rows[0]["children"] = [sample["id"], f"gone {HOSTILE}"]
     rows[1] |= {"agent_id": HOSTILE, "usage": {"input_tokens": 50}}
     HtmlReporter().write(fake.make_report(rows, threshold=0.9), tmp_path)
-    tab.visit((tmp_path / "report.html").as_uri())
+    report_path = tmp_path / "report.html"
+    tab.visit(report_path.as_uri())
     tab.wait(READY)
     tab.run("location.hash = '#s1'")
     items = (

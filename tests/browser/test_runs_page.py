@@ -23,27 +23,37 @@ SHOWN = (
 def page(tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs")
     for number, name in enumerate(("first", "second one", "third")):
-        rows = [
-            {
-                "id": str(run_number),
-                "model": model,
-                "expected": {"text": "a"},
-                "predicted": "ab"[run_number % (4 - number) == 0],
-            }
-            for run_number in range(12)
-            for model in "ab"[: 1 + number % 2]
-        ]
-        (folder / "rows.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+        rows = []
+        for run_number in range(12):
+            for model in "ab"[: 1 + number % 2]:
+                predicted = "ab"[run_number % (4 - number) == 0]
+                rows.append(
+                    {
+                        "id": str(run_number),
+                        "model": model,
+                        "expected": {"text": "a"},
+                        "predicted": predicted,
+                    }
+                )
+        rows_path = folder / "rows.jsonl"
+        rows_path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+        paths = [str(folder / "rows.jsonl")]
         suite = {
             "name": "s",
-            "target": {"paths": [str(folder / "rows.jsonl")]},
+            "target": {"paths": paths},
             "graders": {"e": "exact_match"},
         }
-        gradestack.run({**suite, "reader": "jsonl", "reports": ["html"]}, output=folder / name)
-        header = json.loads((folder / name / "header.json").read_text())
+        output = folder / name
+        gradestack.run({**suite, "reader": "jsonl", "reports": ["html"]}, output=output)
+        text = (folder / name / "header.json").read_text()
+        header = json.loads(text)
         header["timestamp"] = f"2026-01-0{number + 1}T00:00:00+00:00"
-        (folder / name / "header.json").write_text(json.dumps(header))
-    gradestack.compare(folder / "first", folder / "third", output=folder / "compared")
+        header_path = folder / name / "header.json"
+        header_path.write_text(json.dumps(header))
+    first_folder = folder / "first"
+    third_folder = folder / "third"
+    compared_folder = folder / "compared"
+    gradestack.compare(first_folder, third_folder, output=compared_folder)
     return write_index(folder_of(folder), folder)
 
 
@@ -69,7 +79,8 @@ def test_it_is_silent_and_can_be_read(tab, page, width, scheme):
         == [True] * 4
     )
     assert tab.messages() == []
-    assert tab.requests() == [page.as_uri()]
+    requests = tab.requests()
+    assert requests == [page.as_uri()]
 
 
 def test_two_ticked_runs_are_a_command(tab, page):
@@ -94,7 +105,8 @@ def test_two_ticked_runs_are_a_command(tab, page):
         True,
         True,
     ]
-    assert len(tab.run(SHOWN)) == 1
+    process_count = len(tab.run(SHOWN))
+    assert process_count == 1
 
 
 def test_two_ticked_runs_show_the_differences_of_their_figures(tab, page):
@@ -109,7 +121,8 @@ def test_two_ticked_runs_show_the_differences_of_their_figures(tab, page):
     assert head == ["Figure", "first", "third", "Difference"]
     shares = [1 - 3 / 12, 1 - 6 / 12]
     texts = [f"{100 * share:.1f}%" for share in shares]
-    assert first == ["Exact match", *texts, f"{100 * (shares[1] - shares[0]):+.1f} points"]
+    expected = ["Exact match", *texts, f"{100 * (shares[1] - shares[0]):+.1f} points"]
+    assert first == expected
     assert "Exact match: third is worse than first" in tab.run(which) or "may be chance" in tab.run(
         which
     )
@@ -120,15 +133,19 @@ def test_two_ticked_runs_show_the_differences_of_their_figures(tab, page):
 
 def test_the_run_before_has_a_verdict_beside_its_difference(tab, tmp_path):
     for number, (name, right) in enumerate((("one", 2), ("two", 11), ("three", 11))):
-        samples = [
-            {"id": str(task), "expected": "a", "predicted": "a" if task < right else "b"}
-            for task in range(12)
-        ]
-        gradestack.grade(samples, graders={"e": "exact_match"}, output=tmp_path / name, name="s")
-        header = json.loads((tmp_path / name / "header.json").read_text())
+        samples = []
+        for task in range(12):
+            predicted = "a" if task < right else "b"
+            samples.append({"id": str(task), "expected": "a", "predicted": predicted})
+        output = tmp_path / name
+        gradestack.grade(samples, graders={"e": "exact_match"}, output=output, name="s")
+        text = (tmp_path / name / "header.json").read_text()
+        header = json.loads(text)
         header["timestamp"] = f"2026-01-0{number + 1}T00:00:00+00:00"
-        (tmp_path / name / "header.json").write_text(json.dumps(header))
-    tab.visit(write_index(folder_of(tmp_path), tmp_path).as_uri())
+        header_path = tmp_path / name / "header.json"
+        header_path.write_text(json.dumps(header))
+    index = write_index(folder_of(tmp_path), tmp_path)
+    tab.visit(index.as_uri())
     tab.run(PICK.format(2))
     tab.run(PICK.format(1))
     row = tab.run(

@@ -20,9 +20,11 @@ def page(tmp_path_factory):
         {"id": "needless", "expected": [], "predicted": [find]},
     ]
     lines = "".join(f"{json.dumps(row)}\n" for row in rows)
-    (folder / "rows.jsonl").write_text(lines, encoding="utf-8")
+    rows_path = folder / "rows.jsonl"
+    rows_path.write_text(lines, encoding="utf-8")
     graders = {"calls": {"kind": "tool_calls"}, "names": {"kind": "tau_partial"}}
-    report = gradestack.grade(rows, graders=graders, output=folder / "out", reports=["html"])
+    output = folder / "out"
+    report = gradestack.grade(rows, graders=graders, output=output, reports=["html"])
     return report.path / "report.html"
 
 

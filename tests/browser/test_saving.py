@@ -27,14 +27,16 @@ def opened(tab, report, tmp_path):
     (path,) = HtmlReporter().write(report, tmp_path)
     tab.visit(path.as_uri(), width=1440)
     tab.wait(READY)
-    tab.send("Page.setDownloadBehavior", behavior="allow", downloadPath=str(tmp_path / "saved"))
+    saved_folder = tmp_path / "saved"
+    tab.send("Page.setDownloadBehavior", behavior="allow", downloadPath=str(saved_folder))
     return tab
 
 
 @pytest.fixture
 def saved(opened, tmp_path):
     def save(table, form):
-        path = tmp_path / "saved" / f"rail-{table}.{form}"
+        saved_folder = tmp_path / "saved"
+        path = saved_folder / f"rail-{table}.{form}"
         opened.run(f"document.querySelector('[data-save={table}][data-form={form}]').click()")
         deadline = time.monotonic() + 60
         while not path.is_file():
@@ -58,39 +60,46 @@ def test_tables_of_the_run_are_the_files_of_the_reporters(saved, report, tmp_pat
 
 def test_tasks_are_counted_as_the_reporters_count_them(saved, report, tmp_path):
     CsvReporter().write(report, tmp_path)
-    wanted = list(
-        csv.reader((tmp_path / "tables" / "tasks.csv").read_text(encoding="utf-8").splitlines())
-    )
-    saved_rows = list(csv.reader(saved("tasks", "csv").splitlines()))
-    assert [line[:-1] for line in saved_rows] == [line[:-1] for line in wanted]
+    tables_folder = tmp_path / "tables"
+    tasks_path = tables_folder / "tasks.csv"
+    text = tasks_path.read_text(encoding="utf-8")
+    reader = csv.reader(text.splitlines())
+    wanted = list(reader)
+    lines = saved("tasks", "csv").splitlines()
+    saved_rows = list(csv.reader(lines))
+    expected = [line[:-1] for line in wanted]
+    assert [line[:-1] for line in saved_rows] == expected
     for line, other in zip(saved_rows[1:], wanted[1:], strict=True):
         assert (line[-1] == "") == (other[-1] == "")
         assert not line[-1] or abs(float(line[-1]) - float(other[-1])) <= 0.001
-    (task_row,) = (line for line in json.loads(saved("tasks", "json")) if line["id"] == FORMULA)
-    assert (
-        task_row["trials"],
-        task_row["passed"] + task_row["not_passed"] + task_row["ungraded"],
-    ) == (1, 1)
+    document = json.loads(saved("tasks", "json"))
+    (task_row,) = (line for line in document if line["id"] == FORMULA)
+    assert task_row["trials"] == 1
+    assert task_row["passed"] + task_row["not_passed"] + task_row["ungraded"] == 1
 
 
 def test_samples_are_those_the_list_shows(saved, opened, report):
-    assert len(json.loads(saved("samples", "json"))) == len(index_of(report).entries)
+    text = saved("samples", "json")
+    document_count = len(json.loads(text))
+    entry_count = len(index_of(report).entries)
+    assert document_count == entry_count
     opened.run("const find = document.getElementById('find'); find.value = 'HYPERLINK'")
     opened.run("find.dispatchEvent(new Event('input', {bubbles: true}))")
     opened.wait("document.getElementById('shown-count').textContent.startsWith('1 of')")
-    head, line = csv.reader(saved("samples", "csv").splitlines())
+    lines = saved("samples", "csv").splitlines()
+    head, line = csv.reader(lines)
     assert head == ["position", "id", "model", "run", "outcome", "score", "reasons"]
-    entry = index_of(report).entries[int(line[0])]
+    index = index_of(report)
+    entry = index.entries[int(line[0])]
     assert line[1] == f"'{FORMULA}"
-    assert line[2:4] == [entry.model, entry.run]
-    kinds, options = (
-        list(index_of(report).reasons.kinds),
-        list(index_of(report).reasons.by_run)[entry.position],
-    )
-    reasons = [
-        [sample[key] or "" for key in ("grader", "code", "subject", "argument")]
-        for sample in json.loads(line[6])
-    ]
+    expected = [entry.model, entry.run]
+    assert line[2:4] == expected
+    kinds = list(index_of(report).reasons.kinds)
+    by_run = list(index_of(report).reasons.by_run)
+    options = by_run[entry.position]
+    reasons = []
+    for sample in json.loads(line[6]):
+        reasons.append([sample[key] or "" for key in ("grader", "code", "subject", "argument")])
     assert reasons == [list(kinds[number]) for number in options]
 
 
@@ -98,7 +107,8 @@ def test_buttons_have_names_and_are_not_printed(opened):
     names = opened.run(
         "[...document.querySelectorAll('[data-save]')].map(one => one.getAttribute('aria-label'))"
     )
-    assert len(names) == len(set(names)) == 12
+    name_count = len(set(names))
+    assert len(names) == name_count == 12
     assert {"Save tasks as CSV", "Save the runs listed as JSON", "Save figures as CSV"} <= set(
         names
     )

@@ -16,9 +16,11 @@ SORT = "document.getElementById('task-view').elements.sort"
 
 
 def row(fake, task, run, model, passed):
-    grade = {"state": "graded", "score": float(passed) / 2, "passed": passed}
+    score = float(passed) / 2
+    grade = {"state": "graded", "score": score, "passed": passed}
+    graded_row = fake.graded_row(0, run or 0, model)
     fields = {
-        **fake.graded_row(0, run or 0, model),
+        **graded_row,
         "sample": {"id": task},
         "run": run,
         "passed": passed,
@@ -64,7 +66,8 @@ def test_models_stand_side_by_side_the_largest_difference_first(opened, fake):
     ]
     assert tab.run(TEXTS) == by_difference
     choose(tab, "task")
-    assert [line[0] for line in tab.run(TEXTS)] == [HOSTILE, "alone", "task 2", "task 10"]
+    lines = tab.run(TEXTS)
+    assert [line[0] for line in lines] == [HOSTILE, "alone", "task 2", "task 10"]
     address = tab.run("location.href")
     tab.open("about:blank")
     tab.open(address)
@@ -80,9 +83,10 @@ def test_models_stand_side_by_side_the_largest_difference_first(opened, fake):
 
 
 def test_every_task_of_many_is_there(opened, fake):
-    rows = [
-        row(fake, str(task), run, "m", task % 7 > run) for task in range(1500) for run in range(2)
-    ]
+    rows = []
+    for task in range(1500):
+        for run in range(2):
+            rows.append(row(fake, str(task), run, "m", task % 7 > run))
     tab = opened(rows, "tasks")
     assert tab.run("document.querySelectorAll('*').length") < 4000
     assert (

@@ -33,15 +33,17 @@ def url(tmp_path_factory):
             "model": HOSTILE,
             "messages": talk,
         }
-        rows.append(
-            row | {"expected": {"calls": calls}, "predicted": {"calls": calls[: number % 3]}}
-        )
-    (folder / "rows.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    suite = {"name": HOSTILE, "target": {"paths": [str(folder / "rows.jsonl")]}, "reader": "jsonl"}
-    gradestack.run(
-        suite | {"graders": {"partial": "tau_partial"}, "reports": []}, output=folder / "out"
-    )
-    run = ServedRun(load_report(folder / "out"), gradestack.discover(limit=""))
+        predicted = {"calls": calls[: number % 3]}
+        rows.append(row | {"expected": {"calls": calls}, "predicted": predicted})
+    rows_path = folder / "rows.jsonl"
+    rows_path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    paths = [str(folder / "rows.jsonl")]
+    suite = {"name": HOSTILE, "target": {"paths": paths}, "reader": "jsonl"}
+    output = folder / "out"
+    gradestack.run(suite | {"graders": {"partial": "tau_partial"}, "reports": []}, output=output)
+    path = folder / "out"
+    report = load_report(path)
+    run = ServedRun(report, gradestack.discover(limit=""))
     server = Server(run)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
@@ -63,7 +65,8 @@ def test_the_page_is_silent_and_can_be_read(tab, url, width, scheme):
     names, contrast = (tab.run(check) for check in CHECKS)
     assert (names, contrast["poor"]) == ([], [])
     assert tab.messages() == []
-    assert {request.removeprefix(url) for request in tab.requests()} <= {
+    requests = {request.removeprefix(url) for request in tab.requests()}
+    assert requests <= {
         "",
         "report_data/chunk-s1.js",
         "report_data/chunk-s3.js",

@@ -20,7 +20,8 @@ def run(fake, tmp_path_factory):
     rows = fake.realistic_rows(tasks=48, trials=4)
     rows[0]["sample"]["id"] = HOSTILE
     report = fake.make_report(rows)
-    (path,) = HtmlReporter(max_samples=3).write(report, tmp_path_factory.mktemp("map"))
+    html_reporter = HtmlReporter(max_samples=3)
+    (path,) = html_reporter.write(report, tmp_path_factory.mktemp("map"))
     return report, path.as_uri()
 
 
@@ -48,7 +49,8 @@ def summed(cells):
 
 def test_every_trial_is_a_cell_and_few_elements(opened, run):
     tab = opened()
-    assert summed(tab.run(CELLS)) == Counter(map(verdict, index_of(run[0]).entries))
+    cells = tab.run(CELLS)
+    assert summed(cells) == Counter(map(verdict, index_of(run[0]).entries))
     titles = tab.run(f"[...{MAP}.querySelectorAll('.group-title')].map(one => one.textContent)")
     assert titles[0].startswith("north-1: never ")
     assert tab.run(f"{MAP}.querySelectorAll('*').length") <= 12 * len(titles)
@@ -97,7 +99,8 @@ def test_groups_are_few(fake, tab, tmp_path):
     tab.run(f"{MAP}.scrollIntoView({{behavior: 'instant'}})")
     tab.wait(f"{MAP}.querySelector('path') !== null")
     shown = tab.run(f"[...{MAP}.querySelectorAll('.group-title')].map(one => one.textContent)")
-    assert shown == [f"{title} (1)" for title in TENTHS]
+    expected = [f"{title} (1)" for title in TENTHS]
+    assert shown == expected
 
 
 def test_keys_walk_over_trials_and_open_one(opened):
@@ -106,7 +109,8 @@ def test_keys_walk_over_trials_and_open_one(opened):
     first = tab.run(SAID)
     tab.key("ArrowDown", 40)
     second = tab.run(SAID)
-    assert first.partition(", trial")[0] == second.partition(", trial")[0]
+    expected = second.partition(", trial")[0]
+    assert first.partition(", trial")[0] == expected
     assert first != second
     tab.key("ArrowRight", 39)
     third = tab.run(SAID)

@@ -100,7 +100,8 @@ def test_options_of_every_type_are_converted_or_refused_as_values(value):
     unsupported = []
     for component in COMPONENTS:
         component_class = REGISTRY.load(component.kind, component.name)
-        for name, field in (fields_of(component_class) or {}).items():
+        fields = fields_of(component_class)
+        for name, field in (fields or {}).items():
             try:
                 _convert(value, field.kind, None)
             except Exception as error:  # noqa: BLE001 - whatever a class refuses its options with

@@ -26,17 +26,19 @@ def _name(path):
 def _shards(suite):
     resolved = gradestack.load_suite(suite)
     reader = resolved.reader.component
-    return len(list(reader.plan(resolved.inputs, reader.index(resolved.inputs))))
+    index = reader.index(resolved.inputs)
+    shards = reader.plan(resolved.inputs, index)
+    return len(list(shards))
 
 
 def _results(suite, engine, out):
     """Return all files of a run but header.json: rows, figures, native files and pages."""
-    gradestack.run(suite, output=out, overrides=[f"engine={engine}"])
-    contents = {
-        path.relative_to(out): path.read_bytes()
-        for path in sorted(out.rglob("*"))
-        if path.is_file()
-    }
+    overrides = [f"engine={engine}"]
+    gradestack.run(suite, output=out, overrides=overrides)
+    contents = {}
+    for path in sorted(out.rglob("*")):
+        if path.is_file():
+            contents[path.relative_to(out)] = path.read_bytes()
     return {path: content for path, content in contents.items() if path.name != "header.json"}
 
 
@@ -50,13 +52,14 @@ def serial_run(tmp_path_factory):
 @pytest.mark.parametrize("suite", SUITES, ids=_name)
 def test_processes_give_what_one_gives(suite, workers, size, tmp_path, monkeypatch, serial_run):
     """On any number of processes, wherever the input is cut into shards."""
-    expected, shards = serial_run(suite), _shards(suite)
+    expected = serial_run(suite)
+    shards = _shards(suite)
     monkeypatch.setattr(SIZE, size)
     one_shard = "orchestration", "sessions", "stability"  # files, and a dataset of few bytes
     assert _shards(suite) > shards or _name(suite) in one_shard
-    assert (
-        _results(suite, f"{{kind: processes, workers: {workers}}}", tmp_path / "many") == expected
-    )
+    many_folder = tmp_path / "many"
+    results = _results(suite, f"{{kind: processes, workers: {workers}}}", many_folder)
+    assert results == expected
 
 
 @pytest.mark.parametrize("suite", some_of(SUITES, len(SUITES)), ids=_name)
@@ -64,7 +67,8 @@ def test_a_cluster_that_loses_a_worker_gives_the_same(suite, tmp_path, serial_ru
     """On two dask workers, one of them killed at the first result."""
     expected = serial_run(suite)
     monkeypatch.setattr(SIZE, 300)
-    answer_of_cluster, killed = dask_cluster.Cluster.result_of, []
+    answer_of_cluster = dask_cluster.Cluster.result_of
+    killed = []
 
     def answer_and_kill(self, future):
         received = answer_of_cluster(self, future)
@@ -75,12 +79,16 @@ def test_a_cluster_that_loses_a_worker_gives_the_same(suite, tmp_path, serial_ru
         return received
 
     monkeypatch.setattr(dask_cluster.Cluster, "result_of", answer_and_kill)
-    assert _results(suite, "{kind: dask, workers: 2}", tmp_path / "cluster") == expected
+    cluster_folder = tmp_path / "cluster"
+    results = _results(suite, "{kind: dask, workers: 2}", cluster_folder)
+    assert results == expected
     assert killed
 
 
 @pytest.mark.parametrize("suite", SUITES, ids=_name)
 def test_metrics_are_recomputed_from_the_rows_alone(suite, tmp_path):
     """A report directory holds all that its metrics are made of."""
-    report = gradestack.run(suite, output=tmp_path / "out", overrides=["reports=[]"])
-    assert recomputed(report, gradestack.load_suite(suite).metrics) == report.aggregates
+    output = tmp_path / "out"
+    report = gradestack.run(suite, output=output, overrides=["reports=[]"])
+    metrics = gradestack.load_suite(suite).metrics
+    assert recomputed(report, metrics) == report.aggregates

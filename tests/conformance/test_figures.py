@@ -48,7 +48,8 @@ def interval_beside(figures_map, path):
         for name in path[:cut]:
             at = at[name]
         for name in (f"{path[cut]}_interval", *path[cut + 1 :]):
-            at = at if not isinstance(at, dict) or "reason" in at else at.get(name)
+            if isinstance(at, dict) and "reason" not in at:
+                at = at.get(name)
         if isinstance(at, dict):
             return at
     return None
@@ -69,17 +70,15 @@ def checked(out):
         if component["kind"] == "aggregator"
     }
     known, wrong = 0, []
-    for grader, metrics in summary["metrics"]["aggregates"].items():
+    aggregates = summary["metrics"]["aggregates"]
+    for grader, metrics in aggregates.items():
         for key, figures_map in metrics.items():
             entry = entries[grader, key]
             for path, value in numbers(figures_map):
                 name = ".".join(path[2:] if path[0] == "models" else path)
+                figures = registry.load("aggregator", entry["name"]).figures
                 figure = next(
-                    (
-                        figure
-                        for figure in registry.load("aggregator", entry["name"]).figures
-                        if figure.covers(name)
-                    ),
+                    (figure for figure in figures if figure.covers(name)),
                     None,
                 )
                 if name == "alpha" and "alpha_nominal" in figures_map:
@@ -115,26 +114,31 @@ def results(*words, out):
     "suite", sorted(EXAMPLES.glob("*/suite.yaml")), ids=lambda path: path.parent.name
 )
 def test_every_figure_of_an_example_has_an_interval_or_a_reason(suite, profile, tmp_path):
-    known, wrong = results("run", suite, "--profile", profile, out=tmp_path / "out")
-    assert (known > 3 or profile == "upstream", wrong) == (True, [])
+    out_folder = tmp_path / "out"
+    known, wrong = results("run", suite, "--profile", profile, out=out_folder)
+    assert (known > 3 or profile == "upstream") is True
+    assert wrong == []
 
 
 @pytest.mark.parametrize("stack", ["tool_calls", "trajectory"])
 def test_rates_of_tools_and_checks_have_one_too(stack, tmp_path):
-    known, wrong = results(
-        "grade", EXAMPLES / "airline/results.json", "--stack", stack, out=tmp_path / "out"
-    )
+    results_path = EXAMPLES / "airline/results.json"
+    out_folder = tmp_path / "out"
+    known, wrong = results("grade", results_path, "--stack", stack, out=out_folder)
     assert (known > 10, wrong) == (True, [])
 
 
 def test_agreement_and_flakiness_have_one_too(tmp_path):
     suite = tmp_path / "agree.yaml"
-    suite.write_text(AGREEMENT.replace("PATH", str(EXAMPLES / "airline/results.json")))
-    known, wrong = results("run", suite, "--allow-outside", out=tmp_path / "out")
+    results_path = EXAMPLES / "airline/results.json"
+    agreement = AGREEMENT.replace("PATH", str(results_path))
+    suite.write_text(agreement)
+    out_folder = tmp_path / "out"
+    known, wrong = results("run", suite, "--allow-outside", out=out_folder)
     assert wrong == []
-    aggregates = json.loads((tmp_path / "out/summary.json").read_text())["metrics"]["aggregates"][
-        "reward"
-    ]
+    summary_path = tmp_path / "out/summary.json"
+    document = json.loads(summary_path.read_text())
+    aggregates = document["metrics"]["aggregates"]["reward"]
     for metric, names in (
         ("agreement", ("kappa", "ac1", "alpha_nominal", "alpha_interval")),
         ("flakiness", ("icc", "within_variance")),
@@ -150,5 +154,7 @@ def test_agreement_and_flakiness_have_one_too(tmp_path):
 @pytest.mark.parametrize("profile", ["documented", "upstream"])
 @pytest.mark.parametrize("path", REFERENCE)
 def test_every_figure_of_published_data_has_an_interval_or_a_reason(path, profile, tmp_path):
-    known, wrong = results("grade", DATA / path, "--profile", profile, out=tmp_path / "out")
-    assert (known > 1 or profile == "upstream" or "bfcl" in path, wrong) == (True, [])
+    out_folder = tmp_path / "out"
+    known, wrong = results("grade", DATA / path, "--profile", profile, out=out_folder)
+    assert (known > 1 or profile == "upstream" or "bfcl" in path) is True
+    assert wrong == []

@@ -65,14 +65,16 @@ def _graded_twice(records_file, options, folder):
     second = folder / "second"
     suite = folder / "suite.yaml"
     code = _run("grade", records_file, *options, "--output", first)
-    if not (first / "summary.json").exists():
+    summary_path = first / "summary.json"
+    if not summary_path.exists():
         assert code in (2, 3)
         return None
-    config = json.loads((first / "summary.json").read_text())["config"]
-    config |= {"target": {"paths": [str(first)]}, "reader": {"kind": "letta"}}
-    suite.write_text(
-        json.dumps({name: value for name, value in config.items() if name != "dataset"})
-    )
+    text = (first / "summary.json").read_text()
+    config = json.loads(text)["config"]
+    paths = [str(first)]
+    config |= {"target": {"paths": paths}, "reader": {"kind": "letta"}}
+    values_by_name = {name: value for name, value in config.items() if name != "dataset"}
+    suite.write_text(json.dumps(values_by_name))
     assert _run("run", suite, "--output", second) == code
     return first, second
 
@@ -82,15 +84,26 @@ def _content(run, graders):
 
     A stack may add some for rows.
     """
-    rows = [json.loads(line) for line in (run / "results.jsonl").read_text().splitlines()]
+    rows = []
+    results_path = run / "results.jsonl"
+    for line in results_path.read_text().splitlines():
+        rows.append(json.loads(line))
     names = ("predicted", "expected", "status", "error", "facets", "usage", "remarks", "native")
-    compared_rows = [
-        {**{name: row.get(name) for name in names}, **{key: row["grades"][key] for key in graders}}
-        for row in rows
-    ]
-    summary = json.loads((run / "summary.json").read_text())
-    metrics, outcome = summary["metrics"], summary["outcome"]
-    assert {name for row in rows for name in row} <= Row.__annotations__.keys()
+    compared_rows = []
+    for row in rows:
+        grades_by_key = {key: row["grades"][key] for key in graders}
+        compared_rows.append(
+            {
+                **{name: row.get(name) for name in names},
+                **grades_by_key,
+            }
+        )
+    summary_path = run / "summary.json"
+    summary = json.loads(summary_path.read_text())
+    metrics = summary["metrics"]
+    outcome = summary["outcome"]
+    keys = Row.__annotations__.keys()
+    assert {name for row in rows for name in row} <= keys
     assert {
         name for row in rows for grade in row["grades"].values() for name in grade
     } <= GradeRow.__annotations__.keys()
@@ -115,7 +128,10 @@ def _check(records_file, options, folder):
     runs = _graded_twice(records_file, options, folder)
     if runs is None:
         return
-    graders = json.loads((runs[0] / "summary.json").read_text())["metrics"]["states"]
+    summary_path = runs[0] / "summary.json"
+    text = summary_path.read_text()
+    document = json.loads(text)
+    graders = document["metrics"]["states"]
     assert _content(runs[1], graders) == _content(runs[0], graders)
 
 
@@ -123,7 +139,8 @@ def _check(records_file, options, folder):
 @pytest.mark.parametrize("stack", some_of([None, "trajectory"], 2))
 @pytest.mark.parametrize("records_file", FILES, ids=lambda path: path.parent.name)
 def test_rows_graded_again_give_the_run(records_file, stack, profile, tmp_path):
-    _check(records_file, [*(["--stack", stack] if stack else []), "--profile", profile], tmp_path)
+    options = [*(["--stack", stack] if stack else []), "--profile", profile]
+    _check(records_file, options, tmp_path)
 
 
 @pytest.mark.parametrize("stack", ["tool_calls", "trajectory", "peers"])
@@ -131,8 +148,10 @@ def test_who_made_a_call_and_what_it_gave_and_the_schemas_are_in_the_row(stack, 
     """Results stand in the call where no conversation has them, and schemas where a grader reads
     them.
     """
-    (tmp_path / "runs.jsonl").write_text("".join(json.dumps(line) + "\n" for line in LINES))
-    _check(tmp_path / "runs.jsonl", ["--stack", stack], tmp_path)
+    runs_path = tmp_path / "runs.jsonl"
+    runs_path.write_text("".join(json.dumps(line) + "\n" for line in LINES))
+    records_file = tmp_path / "runs.jsonl"
+    _check(records_file, ["--stack", stack], tmp_path)
 
 
 @pytest.mark.skipif(not DATA.is_dir(), reason="GRADESTACK_REFERENCE_DATA is not set")
@@ -142,4 +161,5 @@ def test_who_made_a_call_and_what_it_gave_and_the_schemas_are_in_the_row(stack, 
     "records_file", PUBLISHED, ids=lambda path: path.relative_to(DATA).as_posix()
 )
 def test_rows_of_published_data_graded_again_give_the_run(records_file, stack, tmp_path):
-    _check(records_file, ["--stack", stack] if stack else [], tmp_path)
+    options = ["--stack", stack] if stack else []
+    _check(records_file, options, tmp_path)

@@ -57,15 +57,17 @@ def worker_maker(folder):
     def make(**fields):
         parts = folder / f"parts{len(made)}"
         parts.mkdir()
-        toy = grader_stage(key="quality", component="toy", grader=toys.Toy())
+        grader = toys.Toy()
+        toy = grader_stage(key="quality", component="toy", grader=grader)
         partial = grader_stage(key="partial", component="tau_partial", grader=TauPartial())
         text = grader_stage(
             key="text", component="json_equal", grader=JsonEqual(), extractor=LastAssistant()
         )
+        count = toys.Count()
         options = {
             "graders": (toy, partial, text),
             "metrics": (
-                metric(key="toy_count", of="quality", aggregator=toys.Count()),
+                metric(key="toy_count", of="quality", aggregator=count),
                 metric(key="mean", of="quality", aggregator=Mean()),
                 metric(key="mean", of="partial", aggregator=Mean()),
                 metric(key="statistics", of="partial", aggregator=PartialStatistics()),
@@ -75,7 +77,8 @@ def worker_maker(folder):
             "gate": GateSpec(op="gte", value=0.3),
             "main": "quality",
         }
-        made.append(worker(parts, toys.Numbers(), **{**options, **fields}))
+        numbers = toys.Numbers()
+        made.append(worker(parts, numbers, **{**options, **fields}))
         return made[-1]
 
     return make
@@ -94,19 +97,27 @@ WISHES = {
 
 def sample(number, **fields):
     """Make the numbered sample; some failed, one is missing, some break the toy grader."""
-    wish = {"do": WISHES[number]} if number in WISHES else {}
+    if number in WISHES:
+        wish = {"do": WISHES[number]}
+    else:
+        wish = {}
     failed = number % 31 == 7
-    made = (CALL, replace(CALL, arguments={"x": number % 4, "y": [2, 1]}))[number % 2 :]
+    arguments = {"x": number % 4, "y": [2, 1]}
+    made = (CALL, replace(CALL, arguments=arguments))[number % 2 :]
     last_message = Message(role="assistant", content=json.dumps(number % 3) if number % 9 else "")
+    calls = (CALL,) if number % 6 else ()
+    expectation = Expectation(calls=calls, text="1")
+    status = Status.FAILED if failed else Status.MISSING if number == 50 else Status.OK
+    recorded = {"score": number % 5 / 7, **wish}
     usual_fields = {
         "id": f"t{number % 20}" if number % 10 else f"t{number}",
         "model": (None, "m", "é")[number % 3],
         "run": number // 20,
-        "recorded": {"score": number % 5 / 7, **wish},
-        "expected": Expectation(calls=(CALL,) if number % 6 else (), text="1"),
+        "recorded": recorded,
+        "expected": expectation,
         "calls": made if number % 13 else None,
         "turns": ((last_message,),),
-        "status": Status.FAILED if failed else Status.MISSING if number == 50 else Status.OK,
+        "status": status,
         "error": Fault(category="target", code="x") if failed else None,
         "facets": {"tags": ["odd"] if number % 2 else [], "nan": float("nan")}
         if number % 8
@@ -119,23 +130,26 @@ def sample(number, **fields):
 def records(count=100):
     for number in range(count):
         if number % 14 == 3:
+            source = Source(file="in.jsonl", ordinal=number, line=number + 1)
             yield BadRecord(
-                source=Source(file="in.jsonl", ordinal=number, line=number + 1),
+                source=source,
                 reason=f"bad {number}",
             )
         yield sample(number)
 
 
 def rows(result):
-    return [json.loads(line) for line in result.parts.rows.read_bytes().splitlines()]
+    lines = result.parts.rows.read_bytes().splitlines()
+    return [json.loads(line) for line in lines]
 
 
 def readable_result(made, result):
     """Return the result of a shard as data that can be compared: rows, figures, counts, files."""
     merging = merged(made, result)
+    figures = merging.figures()
     return {
         "rows": None if result.parts.rows is None else result.parts.rows.read_bytes(),
-        "metrics": merging.figures(),
+        "metrics": figures,
         "counts": [
             (key, name, grader_figures(count))
             for key, counts in merging.counts().items()
@@ -156,7 +170,9 @@ def readable_result(made, result):
 
 
 def whole_result(made, samples):
-    return readable_result(made, made.process(SHARD, singly(samples)))
+    blocks = singly(samples)
+    result = made.process(SHARD, blocks)
+    return readable_result(made, result)
 
 
 def consistent(result):
@@ -167,11 +183,14 @@ def consistent(result):
     table.extend(result.table)
     id_column = table.keys["id"]
     assert [id_column.values[code] for code in id_column.codes] == ids
-    assert {
-        len(verdict.codes) for verdict in (*table.verdicts.values(), *table.numbers.values())
-    } == {len(ids)}
+    verdicts = table.verdicts.values()
+    numbers = table.numbers.values()
+    code_counts = {len(verdict.codes) for verdict in (*verdicts, *numbers)}
+    assert code_counts == {len(ids)}
     if "log/all.txt" in result.parts.native:
-        chunks = result.parts.native["log/all.txt"].read_text().split("|")
+        log_all_txt = result.parts.native["log/all.txt"]
+        text = log_all_txt.read_text()
+        chunks = text.split("|")
         assert [chunk.partition("=")[0] for chunk in chunks if not chunk.startswith("bad")] == ids
     return ids
 

@@ -19,7 +19,8 @@ def graded(*references, registry, allow_code=True, **options):
 
 
 def average(report, key):
-    return report.metrics["by_metric"][key]["avg_score_attempted"]
+    by_metric = report.metrics["by_metric"]
+    return by_metric[key]["avg_score_attempted"]
 
 
 def grader_text(name, score):

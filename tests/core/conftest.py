@@ -52,7 +52,8 @@ def toys():
 
 @pytest.fixture(scope="session")
 def with_echo(toys):
-    return toys.make_registry(toys.component("exporter", "echo", "Echo"))
+    component = toys.component("exporter", "echo", "Echo")
+    return toys.make_registry(component)
 
 
 @pytest.fixture
@@ -94,14 +95,18 @@ def run_lines(tmp_path, write_lines, registry):
         using: Any = None,
         **suite: Any,
     ) -> Any:
-        path = write_lines(records) if not isinstance(records, Path) else records
+        if not isinstance(records, Path):
+            path = write_lines(records)
+        else:
+            path = records
         content = {
             "name": "toys",
             "graders": {"quality": "toy"},
             "reports": [],
             "reader": "jsonl",
         } | suite
-        content.setdefault("target", {"paths": [str(path)]})
+        paths = [str(path)]
+        content.setdefault("target", {"paths": paths})
         return gradestack.run(
             content, output=tmp_path / output, strict=strict, registry=using or registry
         )
@@ -214,7 +219,9 @@ def command(monkeypatch, capsys, registry):
         try:
             commands.main([str(argument) for argument in arguments])
         except SystemExit as done:
-            code = done.code if isinstance(done.code, int) else 0
+            code = 0
+            if isinstance(done.code, int):
+                code = done.code
         out, err = capsys.readouterr()
         return Said(code, out, err)
 
@@ -242,7 +249,8 @@ def spawn(tmp_path):
             *map(str, paths),
             *(str(ROOT / part) for part in ("core", "plugins", "templates")),
         ]
-        environment |= {"PYTHONPATH": os.pathsep.join(places), "COLUMNS": "120"} | variables
+        pythonpath = os.pathsep.join(places)
+        environment |= {"PYTHONPATH": pythonpath, "COLUMNS": "120"} | variables
         done = subprocess.run(
             [sys.executable, *program, *map(str, arguments)],
             cwd=cwd or tmp_path,
@@ -269,11 +277,11 @@ def distribution(tmp_path):
         site = tmp_path / f"site-{name}"
         dist_info = site / f"{name.replace('-', '_')}-{version}.dist-info"
         dist_info.mkdir(parents=True)
-        (dist_info / "METADATA").write_text(
-            f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
-        )
+        metadata_folder = dist_info / "METADATA"
+        metadata_folder.write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
         lines = [f"{key} = {value}" for key, value in entry_points.items()]
-        (dist_info / "entry_points.txt").write_text("\n".join(["[gradestack]", *lines, ""]))
+        entry_points_path = dist_info / "entry_points.txt"
+        entry_points_path.write_text("\n".join(["[gradestack]", *lines, ""]))
         for module, text in modules.items():
             (site / f"{module}.py").write_text(text)
         return site

@@ -37,7 +37,8 @@ UNCOUNTED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, as
 
 def expression_nodes(statement):
     """Count the expression nodes of one statement; a literal of constants counts as one."""
-    count, waiting = 0, list(ast.iter_child_nodes(statement))
+    count = 0
+    waiting = list(ast.iter_child_nodes(statement))
     while waiting:
         node = waiting.pop()
         if isinstance(
@@ -70,7 +71,10 @@ class Measures:
     """
 
     def __init__(self):
-        self.work, self.sizes, self.largest, self.long_lines = 0, [], 0, 0
+        self.work = 0
+        self.sizes = []
+        self.largest = 0
+        self.long_lines = 0
 
     def add_file(self, text):
         """Add a file's text to the totals."""
@@ -86,11 +90,15 @@ class Measures:
         """Return the totals as plain numbers."""
         sizes = sorted(self.sizes) or [0]
         dense = sum(size > DENSE for size in sizes)
+        per_mille_over_25 = round(1000 * dense / len(sizes))
+        number = int(0.9 * len(sizes))
+        nine_tenths = sizes[number]
+        half_of_the_statements = sizes[len(sizes) // 2]
         return {
             "work": self.work,
-            "half of the statements": sizes[len(sizes) // 2],
-            "nine tenths": sizes[int(0.9 * len(sizes))],
-            "per mille over 25": round(1000 * dense / len(sizes)),
+            "half of the statements": half_of_the_statements,
+            "nine tenths": nine_tenths,
+            "per mille over 25": per_mille_over_25,
             "long lines": self.long_lines,
             "largest file": self.largest,
         }
@@ -101,9 +109,13 @@ def folders():
     by_folder = {}
     for package in PACKAGES:
         root = ROOT / package
-        by_folder[package] = sorted(root.glob("*.py"))
+        paths = root.glob("*.py")
+        by_folder[package] = sorted(paths)
         for child in sorted(root.iterdir()):
-            files = sorted(child.rglob("*.py")) if child.is_dir() else []
+            if child.is_dir():
+                files = sorted(child.rglob("*.py"))
+            else:
+                files = []
             if files:
                 by_folder[f"{package}/{child.name}"] = files
     for tree in ("core", "plugins", "tests"):
@@ -122,7 +134,8 @@ def yaml_nodes(text):
         return 1
 
     try:
-        return sum(count(document) for document in yaml.compose_all(text) if document is not None)
+        documents = yaml.compose_all(text)
+        return sum(count(document) for document in documents if document is not None)
     except yaml.YAMLError:
         return len(text.splitlines())
 
@@ -141,15 +154,16 @@ def measure_house():
         is_tree = "/" not in folder
         measured[folder] = figures if is_tree else {"work": figures["work"]}
     templates = ROOT / "templates/gradestack_templates"
-    scripts = [path for path in templates.rglob("*") if path.suffix in {".j2", ".js", ".css"}]
+    paths = templates.rglob("*")
+    scripts = [path for path in paths if path.suffix in {".j2", ".js", ".css"}]
     lines = Counter(
         {"lines": sum(len(path.read_text(encoding="utf-8").splitlines()) for path in scripts)}
     )
-    cases = (ROOT / "tests").rglob("*.y*ml")
+    tests_folder = ROOT / "tests"
+    cases = tests_folder.rglob("*.y*ml")
     measured["templates"] = dict(lines)
-    measured["tests, YAML"] = {
-        "nodes": sum(yaml_nodes(path.read_text(encoding="utf-8")) for path in cases)
-    }
+    nodes = sum(yaml_nodes(path.read_text(encoding="utf-8")) for path in cases)
+    measured["tests, YAML"] = {"nodes": nodes}
     return measured
 
 
@@ -180,8 +194,12 @@ def public_names(module):
 
 def public_methods(kind):
     """List the public methods a class defines itself, with their signatures."""
-    for name, member in sorted(vars(kind).items()):
-        function = member.__func__ if isinstance(member, (classmethod, staticmethod)) else member
+    attributes = vars(kind).items()
+    for name, member in sorted(attributes):
+        if isinstance(member, (classmethod, staticmethod)):
+            function = member.__func__
+        else:
+            function = member
         if not name.startswith("_") and inspect.isfunction(function):
             yield f"{name}{signature_of(function)}"
 
@@ -203,7 +221,9 @@ def signature_of(value):
             words.append("*")
             keyword_only = True
         prefix = {parameter.VAR_POSITIONAL: "*", parameter.VAR_KEYWORD: "**"}
-        optional = "" if parameter.default is parameter.empty else "=…"
+        optional = "=…"
+        if parameter.default is parameter.empty:
+            optional = ""
         words.append(f"{prefix.get(parameter.kind, '')}{parameter.name}{optional}")
     return f"({', '.join(words)})"
 

@@ -8,25 +8,30 @@ import yaml
 
 
 def data(test_file, name):
-    return yaml.safe_load(Path(test_file).with_name(name).read_text(encoding="utf-8"))
+    path = Path(test_file).with_name(name)
+    text = path.read_text(encoding="utf-8")
+    return yaml.safe_load(text)
 
 
 def some_of(cases, every):
     """Have one case of so many (of several arguments: a list or tuple) in each run, the others in
     `make proofs`.
     """
-    params = [
-        case
-        if hasattr(case, "marks")
-        else pytest.param(*(case if type(case) in {list, tuple} else [case]))
-        for case in cases
-    ]
-    return [
-        param
-        if number % every == 0
-        else pytest.param(*param.values, id=param.id, marks=pytest.mark.proof)
-        for number, param in enumerate(params)
-    ]
+    params = []
+    for case in cases:
+        params.append(
+            case
+            if hasattr(case, "marks")
+            else pytest.param(*(case if type(case) in {list, tuple} else [case]))
+        )
+    parameters = []
+    for number, param in enumerate(params):
+        parameters.append(
+            param
+            if number % every == 0
+            else pytest.param(*param.values, id=param.id, marks=pytest.mark.proof)
+        )
+    return parameters
 
 
 def at(value, path):
@@ -47,31 +52,35 @@ def write_records(path, records):
 
 
 def read_json(path):
-    return json.loads(path.read_text(encoding="utf-8"))
+    text = path.read_text(encoding="utf-8")
+    return json.loads(text)
 
 
 def read(report, name="summary.json"):
-    return json.loads((report.path / name).read_text(encoding="utf-8"))
+    text = (report.path / name).read_text(encoding="utf-8")
+    return json.loads(text)
 
 
 def ids(report):
-    return [row["sample"]["id"] for row in report.rows()]
+    rows = report.rows()
+    return [row["sample"]["id"] for row in rows]
 
 
 def files_but_headers(folder):
     """Return the content of every file below a directory but what may differ between runs, by
     relative path.
     """
-    return {
-        path.relative_to(folder).as_posix(): path.read_bytes()
-        for path in sorted(folder.rglob("*"))
-        if path.is_file() and path.name != "header.json"
-    }
+    contents_by_path = {}
+    for path in sorted(folder.rglob("*")):
+        if path.is_file() and path.name != "header.json":
+            contents_by_path[path.relative_to(folder).as_posix()] = path.read_bytes()
+    return contents_by_path
 
 
 def clean(result, code, *words):
     assert result.code == code, result
-    assert "Traceback" not in result.err + result.out
+    expected = result.err + result.out
+    assert "Traceback" not in expected
     assert result.err.startswith("error: "), result.err
     for word in words:
         assert word in result.err, result.err

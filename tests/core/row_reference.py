@@ -72,7 +72,8 @@ def shared_of(graded):
 
 
 def item_of(item):
-    fields = {"id": item.id, **shared_of(item)}
+    shared = shared_of(item)
+    fields = {"id": item.id, **shared}
     fields |= {"outcome": item.outcome.value} if item.outcome is not Outcome.GRADED else {}
     fields |= {"score": pure(item.score)} if item.score is not None else {}
     return fields | ({"metadata": pure(item.metadata)} if item.metadata else {})
@@ -84,13 +85,17 @@ def grade_of(grade):
     if fault is None:
         named = {}
     else:
-        named = {"error": fault.message, "error_type": fault.type or fault.code}
+        error_type = fault.type or fault.code
+        named = {"error": fault.message, "error_type": error_type}
+    shared = shared_of(grade)
+    score = 0.0 if grade.score is None else grade.score
+    metadata = named | pure(grade.metadata)
     fields = {
-        **shared_of(grade),
-        "score": 0.0 if grade.score is None else grade.score,
+        **shared,
+        "score": score,
         "state": grade.outcome.value,
         "rationale": grade.rationale,
-        "metadata": named | pure(grade.metadata),
+        "metadata": metadata,
     }
     fields |= {} if grade.passed is None else {"passed": grade.passed}
     return fields | ({"items": [item_of(item) for item in grade.items]} if grade.items else {})
@@ -131,7 +136,8 @@ def calls_of(calls):
     """Return tool calls as data; None where there are none to compare."""
     call_rows = None if calls is None else []
     for call in calls or ():
-        row = {"name": call.name, "arguments": pure(call.arguments)}
+        arguments = pure(call.arguments)
+        row = {"name": call.name, "arguments": arguments}
         row |= (
             {"raw_arguments": call.raw_arguments}
             if call.arguments is None and call.raw_arguments is not None
@@ -147,9 +153,15 @@ def reference(sample, grades, headline, passed, submissions):
     expected = sample.expected
     submission_texts = [submissions.get(headline), sample.text, sample.label, ""]
     written = {key: grade_of(grade) for key, grade in grades.items()}
-    truth = expected.text if expected.text is not None else expected.label
+    if expected.text is not None:
+        truth = expected.text
+    else:
+        truth = expected.label
     source = pure(sample.source)
-    number = None if source is None else source.pop("id")
+    if source is None:
+        number = None
+    else:
+        number = source.pop("id")
     return {
         "sample": {
             "id": sample.id if number is None else number,
@@ -221,7 +233,8 @@ SCORED = Grade(score=0.5)
 def ordered(pairs):
     """Check that no key of an object is repeated."""
     keys = [key for key, _ in pairs]
-    assert len(keys) == len(set(keys))
+    key_count = len(set(keys))
+    assert len(keys) == key_count
     return dict(pairs)
 
 
@@ -236,12 +249,16 @@ def parsed(line):
     def refuse(word):
         raise AssertionError(word)
 
-    return json.loads(line.decode("utf-8"), object_pairs_hook=ordered, parse_constant=refuse)
+    text = line.decode("utf-8")
+    return json.loads(text, object_pairs_hook=ordered, parse_constant=refuse)
 
 
 def row_bytes(sample, grades, main, *, passed=None, submissions=None):
     """Encode the row of a sample; raise the fault of a grade that could not be written."""
-    success = None if passed is None else Always(main, passed)
+    if passed is None:
+        success = None
+    else:
+        success = Always(main, passed)
     line, _, kept_grades = line_and_kept(
         sample, grades, main, success=success, submissions=submissions
     )
@@ -279,7 +296,8 @@ def line_and_kept(
     )
     data, (written,) = encoder.encode_samples([sample])
     if written is not sample:  # what graders would say of it
-        grades, submissions = dict.fromkeys(grades, unhandled(written)), None
+        grades = dict.fromkeys(grades, unhandled(written))
+        submissions = None
     columns = {key: [grade] for key, grade in grades.items()}
     texts = {key: [text] for key, text in (submissions or {}).items()}
     pieces, kept_grades = encoder.encode_rows([written], data, columns, texts)
@@ -294,4 +312,6 @@ def written(sample, grades=None, headline="quality", passed=None, submissions=No
 def same(left, right):
     """Compare data with the types of its numbers; a mapping's order does not count."""
     form = {"sort_keys": True, "ensure_ascii": True}
-    assert json.dumps(left, **form) == json.dumps(right, **form)
+    text = json.dumps(left, **form)
+    expected = json.dumps(right, **form)
+    assert text == expected

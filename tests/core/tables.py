@@ -10,11 +10,12 @@ def recomputed(report, metrics):
     """Compute the figures of a report from its rows, by grader and metric."""
     needs = needs_of_figures(report.states, metrics)
     figures_by_grader = {key: {} for key in report.states}
-    table = table_of(((row.key(), row) for _, row in report.decoded("run")), needs)
+    decoded = report.decoded("run")
+    table = table_of(((row.key(), row) for _, row in decoded), needs)
     for metric in metrics:
         aggregator = metric.stage.component
-        figures = compute_figures(
-            aggregator, select_grades(aggregator, table, metric.of, metric.name)
-        )
-        figures_by_grader[metric.of][metric.stage.key] = loads(dumps(figures))
+        grades = select_grades(aggregator, table, metric.of, metric.name)
+        figures = compute_figures(aggregator, grades)
+        text = dumps(figures)
+        figures_by_grader[metric.of][metric.stage.key] = loads(text)
     return figures_by_grader

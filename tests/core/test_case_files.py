@@ -22,10 +22,10 @@ def checked(tmp_path):
     """Return a function that writes cases to a file below a folder, and checks each."""
 
     def check(*cases, text=None):
-        (tmp_path / "deep").mkdir(exist_ok=True)
-        (tmp_path / "deep/few.yaml").write_text(
-            yaml.safe_dump(list(cases)) if text is None else text
-        )
+        deep_folder = tmp_path / "deep"
+        deep_folder.mkdir(exist_ok=True)
+        few_path = tmp_path / "deep/few.yaml"
+        few_path.write_text(yaml.safe_dump(list(cases)) if text is None else text)
         for case in testing.cases(tmp_path):
             testing.check_case(case)
 

@@ -38,10 +38,14 @@ def names_in(path):
                 names.add(prefix + node.name)
                 visit(node.body, f"{prefix}{node.name}.")
             elif isinstance(node, ast.Assign | ast.AnnAssign):
-                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+                if isinstance(node, ast.Assign):
+                    targets = node.targets
+                else:
+                    targets = [node.target]
                 names.update(prefix + name.id for name in targets if isinstance(name, ast.Name))
 
-    visit(ast.parse(path.read_text(encoding="utf-8")).body, "")
+    text = path.read_text(encoding="utf-8")
+    visit(ast.parse(text).body, "")
     return names
 
 
@@ -58,7 +62,8 @@ def test_there_are_names_to_look_for():
 
 def test_the_tables_are_whole():
     """Each row names its place in the code."""
-    steps, changes = ROWS["How a record becomes a page"], ROWS["Where to change what"]
+    steps = ROWS["How a record becomes a page"]
+    changes = ROWS["Where to change what"]
     assert len(steps) > 20
     assert len(changes) > 50
     rows = [row for row in steps + changes if row not in HEADS]
@@ -68,7 +73,9 @@ def test_the_tables_are_whole():
 def test_the_picture_shows_every_room():
     """Files and folders of the core, but the version and what compares in Python."""
     picture = PAGE.split("```")[1]
-    rooms = {path.stem for path in (ROOT / "core/gradestack").iterdir()}
-    shown = set(re.findall(r"[a-z_]+", picture))
+    paths = (ROOT / "core/gradestack").iterdir()
+    rooms = {path.stem for path in paths}
+    matches = re.findall(r"[a-z_]+", picture)
+    shown = set(matches)
     left_out = {"__init__", "__pycache__", "_version", "py", "python_compare", "python_add"}
     assert rooms - shown - left_out == set()

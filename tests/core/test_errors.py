@@ -24,16 +24,23 @@ def test_a_message_has_a_limit():
         "a" + "x" * 1_000_000 + "z", *(f"{number} {'y' * 5000} end" for number in range(5000))
     )
     head, *problems = str(error).split("\n")
-    assert (head[0], head[-1], len(head)) == ("a", "z", 2003)
+    assert head[0] == "a"
+    assert head[-1] == "z"
+    assert len(head) == 2003
     assert len(problems) == 101
-    assert (problems[0][-3:], problems[-1]) == ("end", "  - and 4900 more")
+    first_problem = problems[0][-3:]
+    assert first_problem == "end"
+    last_problem = problems[-1]
+    assert last_problem == "  - and 4900 more"
     assert str(pickle.loads(pickle.dumps(error))) == str(error)  # noqa: S301
-    assert len(ConfigError("head", *map(str, range(101))).problems) == 101
+    config_error = ConfigError("head", *map(str, range(101)))
+    assert len(config_error.problems) == 101
 
 
 def test_errors_cross_process_borders():
     error = pickle.loads(pickle.dumps(DataError("head", "one", "two")))  # noqa: S301
-    assert (type(error), str(error)) == (DataError, "head\n  - one\n  - two")
+    assert type(error) is DataError
+    assert str(error) == "head\n  - one\n  - two"
 
 
 def test_what_cannot_be_read_is_a_data_error_and_names_are_few(tmp_path):

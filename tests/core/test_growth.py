@@ -55,9 +55,8 @@ def graded(tmp_path):
             lines = (json.dumps(called(rng, task)) + "\n" for task in range(size))
             (tmp_path / f"{name}{size}.jsonl").write_text("".join(lines))
             records_file = tmp_path / f"{name}{size}.jsonl"
-            gradestack.grade_files(
-                records_file, output=tmp_path / f"{name}{size}", overrides=["reports=[]"]
-            )
+            output = tmp_path / f"{name}{size}"
+            gradestack.grade_files(records_file, output=output, overrides=["reports=[]"])
         return tmp_path / f"a{size}", tmp_path / f"b{size}"
 
     return grade
@@ -77,7 +76,9 @@ def test_files_of_a_directory_are_named_in_time_by_their_number(tmp_path):
     for file in files:
         file.touch()
     names = name_inputs(files)
-    assert len({name.name for name in names}) == len({name.shown for name in names}) == 8000
+    name_count = len({name.name for name in names})
+    shown_count = len({name.shown for name in names})
+    assert name_count == shown_count == 8000
     assert names[0].shown == "000/0.jsonl"
     assert grows(lambda size: name_inputs(files[:size]), 4000) < MOST
 
@@ -94,8 +95,12 @@ def test_calls_of_a_sample_become_a_table_in_time_by_their_number():
             "predicted": {"calls": calls},
         }
         line = json.dumps({**record, "grade": {"state": "graded", "score": 1.0, "items": items}})
-        return Report(path=None, header={}, summary={}, row_buffer=io.BytesIO(line.encode()))
+        bytes_io = io.BytesIO(line.encode())
+        return Report(path=None, header={}, summary={}, row_buffer=bytes_io)
 
     runs = {size: row(size) for size in (2000, 4000)}
-    assert runs[2000].table("calls")["matched"] == [*range(2000), *range(2000)]
+    table = runs[2000].table("calls")
+    matched = table["matched"]
+    expected = [*range(2000), *range(2000)]
+    assert matched == expected
     assert grows(lambda size: runs[size].table("calls"), 2000) < MOST

@@ -101,12 +101,14 @@ PUBLIC = {"gradestack", "gradestack.testing", "gradestack.jsonio"}
 
 def room(path):
     """Return the file or folder of the house a module belongs to."""
-    return path.relative_to(KERNEL).parts[0].removesuffix(".py")
+    relative_path = path.relative_to(KERNEL)
+    return relative_path.parts[0].removesuffix(".py")
 
 
 @cache
 def tree_of(path):
-    return ast.parse(path.read_text(encoding="utf-8"))
+    text = path.read_text(encoding="utf-8")
+    return ast.parse(text)
 
 
 def imported_modules(path):
@@ -166,30 +168,34 @@ def shown(path):
 def test_there_are_modules_to_look_at():
     """So that the rules below are about something."""
     assert len(MODULES) > 60
-    assert "gradestack.errors.PluginError" in imports(KERNEL / "registry.py")
+    path = KERNEL / "registry.py"
+    assert "gradestack.errors.PluginError" in imports(path)
 
 
 def test_the_kernel_knows_no_plugin():
     """It imports no plugin and no templates, and every library only where it belongs."""
     nowhere = ("gradestack_plugins", "gradestack_templates", "jinja2", "numpy", "networkx")
+    sets_by_library = {library: set() for library in nowhere}
     allowed = {
         "click": {"cli"},
         "yaml": {"suites", "cli", "testing"},
         "pluggy": {"hooks", "registry"},
         "rich": {"cli"},
-    } | {library: set() for library in nowhere}
-    misplaced = {
-        shown(path): library
-        for path in sorted(KERNEL.rglob("*.py"))
-        for library in roots(imports(path)) & allowed.keys()
-        if room(path) not in allowed[library]
-    }
+    } | sets_by_library
+    misplaced = {}
+    for path in sorted(KERNEL.rglob("*.py")):
+        names = imports(path)
+        for library in roots(names) & allowed.keys():
+            if room(path) not in allowed[library]:
+                misplaced[shown(path)] = library
     assert misplaced == {}
 
 
 def test_every_file_has_its_place():
     """Whatever stands in the house is in the list of layers, and the other way round."""
-    rooms = {path.name.removesuffix(".py") for path in KERNEL.iterdir()} - NO_ROOMS
+    paths = KERNEL.iterdir()
+    names = {path.name.removesuffix(".py") for path in paths}
+    rooms = names - NO_ROOMS
     assert rooms == set(LAYERS)
 
 
@@ -200,9 +206,11 @@ def test_each_file_imports_only_what_stands_above_it():
         if path == KERNEL / "__init__.py":
             continue
         here = LAYERS.index(room(path))
-        below = {
-            name for name in imported_modules(path) if LAYERS.index(name.partition(".")[0]) > here
-        }
+        below = set()
+        for name in imported_modules(path):
+            index = LAYERS.index(name.partition(".")[0])
+            if index > here:
+                below.add(name)
         if below:
             forbidden_imports[shown(path)] = sorted(
                 {name.rpartition(".")[0] or name for name in below}
@@ -213,14 +221,18 @@ def test_each_file_imports_only_what_stands_above_it():
 def test_no_two_modules_import_each_other():
     modules = {}
     for path in sorted(KERNEL.rglob("*.py")):
-        parts = path.relative_to(KERNEL).with_suffix("").parts
+        relative_path = path.relative_to(KERNEL)
+        parts = relative_path.with_suffix("").parts
         modules[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
     edges = {}
     for name, path in modules.items():
-        named = {
-            imported_module if imported_module in modules else imported_module.rpartition(".")[0]
-            for imported_module in imported_modules(path)
-        }
+        named = set()
+        for imported_module in imported_modules(path):
+            named.add(
+                imported_module
+                if imported_module in modules
+                else imported_module.rpartition(".")[0]
+            )
         edges[name] = (named & set(modules)) - {name, ""} if name else set()
     TopologicalSorter(edges).prepare()  # raises CycleError, naming them
 
@@ -229,14 +241,13 @@ def test_the_outside_imports_the_public_paths_only():
     """Plugins, ours too, come through the same door as yours."""
     forbidden_imports = {}
     for path in files_outside():
-        names = {
-            node.module for node in ast.walk(tree_of(path)) if isinstance(node, ast.ImportFrom)
-        }
+        names = set()
+        for node in ast.walk(tree_of(path)):
+            if isinstance(node, ast.ImportFrom):
+                names.add(node.module)
+        nodes = ast.walk(tree_of(path))
         names |= {
-            alias.name
-            for node in ast.walk(tree_of(path))
-            if isinstance(node, ast.Import)
-            for alias in node.names
+            alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names
         }
         private = {name for name in names if name.partition(".")[0] == "gradestack"} - PUBLIC
         if private:
@@ -248,8 +259,12 @@ def test_the_documentation_imports_the_public_paths_only():
     """Code that readers copy from the documentation keeps working."""
     statement = re.compile(r"^\s*(?:from|import) (gradestack(?:\.\w+)*)\b", re.MULTILINE)
     private = {}
-    for page in sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]):
-        names = set(statement.findall(page.read_text(encoding="utf-8")))
+    paths = ROOT.glob("*.md")
+    docs_folder = ROOT / "docs"
+    for page in sorted([*paths, *docs_folder.glob("*.md")]):
+        text = page.read_text(encoding="utf-8")
+        matches = statement.findall(text)
+        names = set(matches)
         if names - PUBLIC:
             private[shown(page)] = names - PUBLIC
     assert private == {}
@@ -258,20 +273,23 @@ def test_the_documentation_imports_the_public_paths_only():
 @pytest.mark.slow
 def test_no_folder_does_more_or_says_it_denser():
     """Work, density, long lines and the largest file stay below the ceilings of ``house.yaml``."""
-    ceilings, measured = data(__file__, "house.yaml"), measure_house()
-    assert measured.keys() == ceilings.keys()
-    over = {
-        f"{folder}: {name}": (value, ceilings[folder][name])
-        for folder, figures in measured.items()
-        for name, value in figures.items()
-        if value > ceilings[folder][name]
-    }
+    ceilings = data(__file__, "house.yaml")
+    measured = measure_house()
+    keys = measured.keys()
+    assert keys == ceilings.keys()
+    over = {}
+    for folder, figures in measured.items():
+        for name, value in figures.items():
+            if value > ceilings[folder][name]:
+                over[f"{folder}: {name}"] = (value, ceilings[folder][name])
     assert over == {}
 
 
 def test_the_public_api_is_the_recorded_one():
     """A change of names or signatures is seen in the diff of ``public_api.txt``."""
-    recorded = (Path(__file__).parent / "public_api.txt").read_text(encoding="utf-8")
+    file_path = Path(__file__)
+    public_api_path = file_path.parent / "public_api.txt"
+    recorded = public_api_path.read_text(encoding="utf-8")
     assert public_api() == recorded, "run python -m tests.core.house_measures"
 
 
@@ -279,9 +297,14 @@ def test_the_command_line_imports_little_at_its_top():
     """All but click, errors, the version, the collector and how lines are printed is imported when
     a command runs.
     """
-    tree = ast.parse((KERNEL / "cli/commands.py").read_text(encoding="utf-8"))
+    commands_path = KERNEL / "cli/commands.py"
+    text = commands_path.read_text(encoding="utf-8")
+    tree = ast.parse(text)
     tree.body = [node for node in tree.body if not isinstance(node, ast.If)]  # typing only
-    top = {node.module or "" for node in tree.body if isinstance(node, ast.ImportFrom)}
+    top = set()
+    for node in tree.body:
+        if isinstance(node, ast.ImportFrom):
+            top.add(node.module or "")
     top |= {
         alias.name for node in tree.body if isinstance(node, ast.Import) for alias in node.names
     }
@@ -303,7 +326,9 @@ def test_a_family_knows_no_other_family():
     """It imports the kernel, itself, and what is shared."""
     strangers = {}
     for path in FAMILIES.rglob("*.py"):
-        family = ".".join(path.relative_to(FAMILIES.parent).parts[:2]).removesuffix(".py")
+        relative_path = path.relative_to(FAMILIES.parent)
+        parts = relative_path.parts[:2]
+        family = ".".join(parts).removesuffix(".py")
         packages = (family, *SHARED)
         for name in imports(path):
             within = any(f"{name}.".startswith(f"{package}.") for package in packages)
@@ -323,8 +348,10 @@ def test_plugin_modules_are_light():
     modules = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     ).stdout.split()
-    packages = {f"gradestack_plugins.{path.parent.name}" for path in FAMILIES.glob("*/__init__.py")}
-    assert {name for name in modules if name.startswith("gradestack_plugins.")} <= packages
+    paths = FAMILIES.glob("*/__init__.py")
+    packages = {f"gradestack_plugins.{path.parent.name}" for path in paths}
+    names = {name for name in modules if name.startswith("gradestack_plugins.")}
+    assert names <= packages
     assert (
         roots(modules)
         & {
@@ -350,7 +377,10 @@ def test_each_root_holds_one_package():
         "templates": "gradestack_templates",
     }
     for root, package in roots_and_packages.items():
-        names = [path.name for path in (ROOT / root).iterdir() if path.name != "__pycache__"]
+        names = []
+        for path in (ROOT / root).iterdir():
+            if path.name != "__pycache__":
+                names.append(path.name)
         assert names == [package]
         assert (ROOT / root / package / "__init__.py").is_file()
     assert all((package / "py.typed").is_file() for package in (KERNEL, FAMILIES))
@@ -358,36 +388,44 @@ def test_each_root_holds_one_package():
 
 def test_installed_entry_points_are_those_of_the_project():
     """A new line in pyproject.toml needs a new install; this tells."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    installed = {
-        entry_point.name: entry_point.value
-        for entry_point in distribution("gradestack").entry_points
-        if entry_point.group == "gradestack"
-    }
-    assert installed == project["entry-points"]["gradestack"]
+    pyproject_path = ROOT / "pyproject.toml"
+    text = pyproject_path.read_text(encoding="utf-8")
+    document = tomllib.loads(text)
+    project = document["project"]
+    installed = {}
+    for entry_point in distribution("gradestack").entry_points:
+        if entry_point.group == "gradestack":
+            installed[entry_point.name] = entry_point.value
+    expected = project["entry-points"]["gradestack"]
+    assert installed == expected
+    entry_points = distribution("gradestack").entry_points
     scripts = {
         entry_point.name: entry_point.value
-        for entry_point in distribution("gradestack").entry_points
+        for entry_point in entry_points
         if entry_point.group == "console_scripts"
     }
     assert scripts == project["scripts"]
 
 
 def test_every_plugin_package_is_an_entry_point():
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    pyproject_path = ROOT / "pyproject.toml"
+    text = pyproject_path.read_text(encoding="utf-8")
+    document = tomllib.loads(text)
+    project = document["project"]
     named = set(project["entry-points"]["gradestack"].values())
-    hooked = {
-        f"gradestack_plugins.{path.parent.name}"
-        for path in FAMILIES.glob("*/__init__.py")
-        if "gradestack.hookimpl" in imports(path)
-    }
+    hooked = set()
+    for path in FAMILIES.glob("*/__init__.py"):
+        if "gradestack.hookimpl" in imports(path):
+            hooked.add(f"gradestack_plugins.{path.parent.name}")
     assert hooked == named
 
 
 def test_every_hook_is_documented_with_its_signature():
     """docs/plugins.md has a heading per hook, with the exact arguments."""
-    text = (ROOT / "docs/plugins.md").read_text(encoding="utf-8")
-    headings = [line for line in text.splitlines() if line.startswith("#")]
+    plugins_path = ROOT / "docs/plugins.md"
+    text = plugins_path.read_text(encoding="utf-8")
+    lines = text.splitlines()
+    headings = [line for line in lines if line.startswith("#")]
     for name, hook in vars(hookspecs).items():
         if not name.startswith("gradestack_"):
             continue

@@ -30,10 +30,12 @@ def defined(figure, tasks):
 
     Every task left out once, sums in floats.
     """
-    count, value = len(tasks), figure(tasks)
-    pseudo = [
-        count * value - (count - 1) * figure(tasks[:at] + tasks[at + 1 :]) for at in range(count)
-    ]
+    count = len(tasks)
+    value = figure(tasks)
+    pseudo = []
+    for at in range(count):
+        grader = tasks[:at] + tasks[at + 1 :]
+        pseudo.append(count * value - (count - 1) * figure(grader))
     mean = sum(pseudo) / count
     return value, math.sqrt(
         sum((pseudo_value - mean) ** 2 for pseudo_value in pseudo) / (count - 1) / count
@@ -43,7 +45,9 @@ def defined(figure, tasks):
 @pytest.mark.parametrize("seed", range(5))
 def test_one_task_is_left_out_at_a_time(seed):
     rng = random.Random(seed)  # noqa: S311 - test data
-    tasks = [(rng.randrange(1, 5), rng.choice([0.0, 0.5, 1.0])) for _ in range(12)]
+    tasks = []
+    for _ in range(12):
+        tasks.append((rng.randrange(1, 5), rng.choice([0.0, 0.5, 1.0])))
     cells = {}
     for size, score in tasks:
         cell = (size, size * score)
@@ -66,14 +70,18 @@ def _mean(tasks):
 @pytest.mark.parametrize("tasks", [2, 7, 1000])
 def test_tasks_that_are_alike_have_no_spread(value, tasks):
     cells = {(1, value): tasks - 1, (3, 3 * value): 1}
-    assert jackknife(lambda n, total: {"mean": total / n}, cells, 2)["mean"].stderr == 0.0
+    mean = jackknife(lambda n, total: {"mean": total / n}, cells, 2)["mean"]
+    assert mean.stderr == 0.0
 
 
 def test_what_is_undefined_without_a_task_has_no_standard_error():
     def figures(n, total):
-        return {"mean": total / n if n else None, "other": None}
+        mean = total / n if n else None
+        return {"mean": mean, "other": None}
 
-    assert jackknife(figures, {(1, 1): 1, (0, 0): 1}, 2)["mean"] == Estimate(1.0, None, 2)
+    mean = jackknife(figures, {(1, 1): 1, (0, 0): 1}, 2)["mean"]
+    estimate = Estimate(1.0, None, 2)
+    assert mean == estimate
     assert jackknife(figures, {(1, 1): 1}, 2)["mean"] == Estimate(1.0, None, 1)
     assert jackknife(figures, {}, 2) == {
         "mean": Estimate(None, None, 0),
@@ -140,13 +148,17 @@ class Share(Aggregator):
         scores = totals["scores"]
         made = totals["made"]
         expected = totals["expected"]
-        return {"share": ratio(scores, samples), "called": ratio(made, expected)}
+        share = ratio(scores, samples)
+        called = ratio(made, expected)
+        return {"share": share, "called": called}
 
 
 def figures(*rows):
     grades = [grade if isinstance(grade, Grade) else Grade(score=grade) for _, grade in rows]
-    wanted = Wanted(parts={"q": ()}, contributions={"share": ("q", Share().contribution)})
-    table = Table.of(wanted, [key for key, _ in rows], {"q": grades})
+    contributions = {"share": ("q", Share().contribution)}
+    wanted = Wanted(parts={"q": ()}, contributions=contributions)
+    keys = [key for key, _ in rows]
+    table = Table.of(wanted, keys, {"q": grades})
     return compute_figures(Share(), select_grades(Share(), table, "q", "share"))
 
 
@@ -154,22 +166,29 @@ def test_figures_stand_with_their_intervals():
     """Samples of a task are one cell; a cluster is the task where it is given."""
     rows = [(Key(id=task), score) for task, score in (("a", 1), ("a", 0), ("b", 1), ("c", 0))]
     computed = figures(*rows)
-    assert (computed["n"], computed["clusters"], computed["share"]) == (4, 3, 0.5)
-    assert computed["share_interval"]["clusters"] == 3
+    assert computed["n"] == 4
+    assert computed["clusters"] == 3
+    assert computed["share"] == 0.5
+    clusters = computed["share_interval"]["clusters"]
+    assert clusters == 3
     assert "models" not in computed
-    assert figures(*rows, (Key(id="d", cluster="a"), 1))["clusters"] == 3
+    key = Key(id="d", cluster="a")
+    assert figures(*rows, (key, 1))["clusters"] == 3
 
 
 def test_a_ratio_is_of_the_tasks_that_add_to_its_divisor():
     """A task without any is no cluster of it; its n is the divisor."""
     counts = {"a": (2, 1), "b": (1, 1), "c": (0, 0)}
-    rows = [
-        (Key(id=task), Grade(score=1.0, counts={"expected": expected, "made": made}))
-        for task, (expected, made) in counts.items()
-    ]
+    rows = []
+    for task, (expected, made) in counts.items():
+        key = Key(id=task)
+        rows.append((key, Grade(score=1.0, counts={"expected": expected, "made": made})))
     computed = figures(*rows)
-    assert (computed["called_interval"]["n"], computed["called_interval"]["clusters"]) == (3, 2)
-    assert (computed["share_interval"]["n"], computed["share_interval"]["clusters"]) == (3, 3)
+    assert computed["called_interval"]["n"] == 3
+    clusters = computed["called_interval"]["clusters"]
+    assert clusters == 2
+    assert computed["share_interval"]["n"] == 3
+    assert computed["share_interval"]["clusters"] == 3
 
 
 def test_what_cannot_be_below_a_bound_has_no_interval_that_is():
@@ -177,7 +196,8 @@ def test_what_cannot_be_below_a_bound_has_no_interval_that_is():
     plain = interval(few, 3, share=False)
     cut = interval(few, 3, share=False, least=0.0)
     assert plain["low"] < 0 < cut["high"]
-    assert (cut["low"], cut["high"]) == (0.0, plain["high"])
+    assert cut["low"] == 0.0
+    assert cut["high"] == plain["high"]
     for confidence in (0.5, 0.99):
         known = interval(few, 3, share=False, confidence=confidence)
         computed = change_confidence(cut, 1.5, confidence)
@@ -202,20 +222,23 @@ And so on.
 @pytest.mark.parametrize(("value", "stderr", "clusters"), NEAR)
 def test_within_a_task_of_an_end_an_interval_is_no_narrower_than_wilsons(value, stderr, clusters):
     """And its end there is one that a single task would reach with five chances in a hundred."""
-    computed = interval(Estimate(value, stderr, clusters), clusters)
+    estimate = Estimate(value, stderr, clusters)
+    computed = interval(estimate, clusters)
     q = t_quantile(0.975, clusters - 1)
     middle = value + q * q / (2 * clusters)
     variance = value * (1 - value) / clusters
     root = q * math.sqrt(variance + (q / (2 * clusters)) ** 2)
     divisor = 1 + q * q / clusters
-    assert computed["low"] <= (middle - root) / divisor
+    expected = (middle - root) / divisor
+    assert computed["low"] <= expected
     assert computed["high"] >= (middle + root) / divisor
     share_of_one = 1 - 0.95 ** (1 / clusters)
     if value < 0.5:
         assert computed["low"] <= share_of_one + 1e-12
     else:
         assert computed["high"] >= 1 - share_of_one - 1e-12
-    assert (computed["method"], computed["stderr"]) == ("logit_t", stderr)
+    assert computed["method"] == "logit_t"
+    assert computed["stderr"] == stderr
 
 
 @pytest.mark.parametrize("confidence", [0.5, 0.8, 0.99])
@@ -229,17 +252,18 @@ def test_an_interval_at_another_confidence_is_the_one_computed_so(confidence):
         near = Estimate(value, stderr, clusters)
         computed = change_confidence(interval(near, 9), value, confidence)
         expected = interval(near, 9, confidence=confidence)
+        low = pytest.approx(expected["low"])
+        high = pytest.approx(expected["high"])
         assert computed == {
             **expected,
-            "low": pytest.approx(expected["low"]),
-            "high": pytest.approx(expected["high"]),
+            "low": low,
+            "high": high,
         }
 
 
 def amount_of(*values):
-    return jackknife(
-        lambda n, total: {"mean": total / n}, Counter((1, value) for value in values), 2
-    )["mean"]
+    counts = Counter((1, value) for value in values)
+    return jackknife(lambda n, total: {"mean": total / n}, counts, 2)["mean"]
 
 
 def test_an_amount_of_which_one_task_has_most_has_a_longer_upper_half():
@@ -251,13 +275,15 @@ def test_an_amount_of_which_one_task_has_most_has_a_longer_upper_half():
     computed = interval(of, 8, share=False, amount=True)
     assert computed["method"] == "skewed_t"
     assert computed["df"] == 1
-    assert computed["high"] - of.value > 2 * (of.value - computed["low"])
+    expected = 2 * (of.value - computed["low"])
+    assert computed["high"] - of.value > expected
     assert computed["low"] >= 0
 
 
 @pytest.mark.parametrize(("values", "reason"), DATA["an_amount_that_says_too_little_has_a_reason"])
 def test_an_amount_that_says_too_little_has_a_reason(values, reason):
-    assert interval(amount_of(*values), 9, share=False, amount=True) == {"reason": reason}
+    amount = amount_of(*values)
+    assert interval(amount, 9, share=False, amount=True) == {"reason": reason}
 
 
 def test_confidence_next_to_1_has_a_quantile():

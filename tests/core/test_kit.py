@@ -33,11 +33,13 @@ def test_a_planted_mistake_is_found_with_its_line(tmp_path, monkeypatch, case):
     monkeypatch.delenv("GRADESTACK_MINE", raising=False)
     file = tmp_path / "mine.py"
     file.write_text(HEAD + case["code"])
-    line = 1 + next(at for at, text in enumerate(file.read_text().splitlines()) if "# here" in text)
-    findings = found_in(file, case.get("law"))
+    lines = file.read_text().splitlines()
+    line = 1 + next(at for at, text in enumerate(lines) if "# here" in text)
+    law = case.get("law")
+    findings = found_in(file, law)
+    one_lines = findings.splitlines()
     assert any(
-        case["said"] in one_line and f"mine.py:{line}" in one_line
-        for one_line in findings.splitlines()
+        case["said"] in one_line and f"mine.py:{line}" in one_line for one_line in one_lines
     ), findings
 
 
@@ -69,7 +71,8 @@ def test_examples_are_given_to_components_of_their_kind(tmp_path):
     file = tmp_path / "mine.py"
     file.write_text(HEAD + BOTH)
     module = load_file(file)
-    loud, quiet_reporter = module.Loud(limit=0.5), module.Quiet(limit=0.5)
+    loud = module.Loud(limit=0.5)
+    quiet_reporter = module.Quiet(limit=0.5)
     for examples in (
         {"mine": [loud, quiet_reporter]},
         {"grader mine": [loud], "aggregator mine": [quiet_reporter]},
@@ -107,15 +110,18 @@ def test_a_reader_of_folders_is_given_a_folder(tmp_path):
     for folder_path in (folder, scratch):
         folder_path.mkdir()
     (folder / "all.jsonl").write_text('{"id": "a"}\n{"id": "b"}\n')
-    check_reader(load_file(file).Folders(), folder, scratch=scratch)
-    assert len([*scratch.glob("*/all.jsonl")]) == 5
+    folders = load_file(file).Folders()
+    check_reader(folders, folder, scratch=scratch)
+    paths = scratch.glob("*/all.jsonl")
+    assert len([*paths]) == 5
 
 
 def test_panels_of_other_packages_are_left_out_of_a_check():
     panel, stack = (Component(kind, "x", "m:X", "X") for kind in ("panel", "stack"))
     mine, other = (Plugin(name, name, "1", (panel, stack)) for name in ("mine", "other"))
     checked_plugins = _without_panels(Registry([mine, other]), [mine]).plugins
-    assert [plugin.components for plugin in checked_plugins] == [(panel, stack), (stack,)]
+    components = [plugin.components for plugin in checked_plugins]
+    assert components == [(panel, stack), (stack,)]
 
 
 def test_an_indented_table_has_all_its_rows():
@@ -137,9 +143,12 @@ def test_words_of_earlier_contracts_are_put_into_those_of_today(tmp_path, case):
     dry = upgrade(file, dry_run=True)
     assert file.read_text() == case["old"]
     done = CliRunner().invoke(plugins, ["upgrade", str(file), "--dry-run"])
-    assert done.exit_code == (4 if "left" in case else 0)
+    expected = 4 if "left" in case else 0
+    assert done.exit_code == expected
     changed, left = upgraded = upgrade(tmp_path)
-    assert done.output.splitlines() == [*changed, *(f"by hand: {line}" for line in left)]
-    assert (upgraded, file.read_text()) == (dry, case.get("new", case["old"]))
+    lines = done.output.splitlines()
+    assert lines == [*changed, *(f"by hand: {line}" for line in left)]
+    assert upgraded == dry
+    assert file.read_text() == case.get("new", case["old"])
     for lines_printed, texts in ((changed, case.get("changed", [])), (left, case.get("left", []))):
         assert [text.partition("mine.py:")[2] for text in lines_printed] == texts

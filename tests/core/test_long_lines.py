@@ -56,7 +56,8 @@ def peak(spawn, tmp_path):
         arguments = ["grade", name, "-o", f"out-{name}", "--engine", "serial", "--quiet", *more]
         result = spawn(*arguments, program=["-c", MEASURED], **GIVEN_BACK)
         assert result.code == 0, result.err
-        return int(result.out.rpartition("peak ")[2]) * 1024
+        number = int(result.out.rpartition("peak ")[2])
+        return number * 1024
 
     return measure
 
@@ -89,18 +90,22 @@ def test_a_line_that_is_one_long_text_takes_a_few_times_its_size_at_most(peak, f
 @pytest.mark.parametrize("length", [200_000, 262_144, 400_000])
 def test_rows_behind_a_long_one_are_where_they_are_said_to_be(tmp_path, rows, length):
     """Whether a row was read whole or by its end, as it stands in the file and as it was held."""
-    records = [
-        {"id": f"{size}-{number}", "expected": "x", "predicted": "y" * size}
-        for number in range(3)
-        for size in (length, 1)
-    ]
+    records = []
+    for number in range(3):
+        for size in (length, 1):
+            predicted = "y" * size
+            records.append({"id": f"{size}-{number}", "expected": "x", "predicted": predicted})
     write_records(tmp_path / "runs.jsonl", records)
-    report = gradestack.grade_files(tmp_path / "runs.jsonl", output=tmp_path / "out", rows=rows)
+    paths = tmp_path / "runs.jsonl"
+    output = tmp_path / "out"
+    report = gradestack.grade_files(paths, output=output, rows=rows)
     for report_read in (report, gradestack.grade(records)):
-        places = [(number - 1, offset) for number, offset, _ in report_read.lines()]
+        lines = report_read.lines()
+        places = [(number - 1, offset) for number, offset, _ in lines]
         ids = [
             report_read.row(number, line)["sample"]["id"]
             for number, _, line in report_read.lines(places)
         ]
-        assert ids == [record["id"] for record in records]
+        expected = [record["id"] for record in records]
+        assert ids == expected
     assert (tmp_path / "out/report.html").exists()

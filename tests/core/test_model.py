@@ -32,7 +32,8 @@ KINDS = [value for value in vars(model).values() if getattr(value, "__struct_fie
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_data_is_frozen_and_named(kind):
-    made = kind(**{field.name: "x" for field in msgspec.structs.fields(kind) if field.required})
+    fields = msgspec.structs.fields(kind)
+    made = kind(**{field.name: "x" for field in fields if field.required})
     name = kind.__struct_fields__[0]
     with pytest.raises(AttributeError, match="immutable"):
         setattr(made, name, "y")
@@ -43,8 +44,10 @@ def test_data_is_frozen_and_named(kind):
 
 def test_no_reference_and_an_empty_one_differ():
     """None is no reference, () is the reference of calling nothing."""
-    assert Sample(id="a").expected.calls is None
-    assert Expectation(calls=()) != Expectation()
+    sample = Sample(id="a")
+    assert sample.expected.calls is None
+    expectation = Expectation(calls=())
+    assert expectation != Expectation()
     assert Sample(id="a").calls is None
 
 
@@ -62,11 +65,12 @@ WHOLE = Sample(
 def test_native_data_does_not_take_part_in_equality():
     """Two readings of a record are equal whatever their families attached."""
     assert replace(WHOLE, native=object()) == replace(WHOLE, native=object())
-    assert "native=" not in repr(replace(WHOLE, native=object()))
+    shown = repr(replace(WHOLE, native=object()))
+    assert "native=" not in shown
     source = Source(file="f")
-    assert BadRecord(source=source, reason="r", native=1) == BadRecord(
-        source=source, reason="r", native=2
-    )
+    bad_record = BadRecord(source=source, reason="r", native=1)
+    expected = BadRecord(source=source, reason="r", native=2)
+    assert bad_record == expected
 
 
 @pytest.mark.parametrize(
@@ -80,22 +84,27 @@ def test_native_data_does_not_take_part_in_equality():
 def test_samples_that_differ_in_any_other_field_are_not_equal(changes):
     assert replace(WHOLE, **changes) != WHOLE
     assert WHOLE.id != WHOLE
-    assert BadRecord(source=Source(file="f"), reason="r") != WHOLE
+    source = Source(file="f")
+    bad_record = BadRecord(source=source, reason="r")
+    assert bad_record != WHOLE
 
 
 def test_made_calls_may_be_given_as_expected_ones():
     """Name and arguments are taken, and the text of arguments only where there are none."""
+    tool_call = ToolCall(
+        name="f", arguments={"x": 1}, raw_arguments='{"x": 1}', id="1", result="r", turn=2
+    )
     made = (
-        ToolCall(
-            name="f", arguments={"x": 1}, raw_arguments='{"x": 1}', id="1", result="r", turn=2
-        ),
+        tool_call,
         ToolCall(name="g", arguments=None, raw_arguments="{"),
     )
+    expected_call = ExpectedCall(name="f", arguments={"x": 1})
     wanted = (
-        ExpectedCall(name="f", arguments={"x": 1}),
+        expected_call,
         ExpectedCall(name="g", arguments=None, raw_arguments="{"),
     )
-    assert Expectation(calls=made).calls == wanted
+    expectation = Expectation(calls=made)
+    assert expectation.calls == wanted
     assert Expectation(calls=wanted).calls is wanted
     assert replace(Expectation(), calls=made).calls == wanted
 
@@ -118,21 +127,18 @@ def test_a_source_reads_as_a_place(source, text):
 
 def test_skipped_says_why_and_has_no_score():
     grade = skipped("no_tools", "the record has no tools")
-    assert (grade.outcome, grade.score, grade.rationale) == (
-        Outcome.SKIPPED,
-        None,
-        "the record has no tools",
-    )
-    assert grade.reasons == (Reason(code="no_tools", message="the record has no tools"),)
+    assert grade.outcome == Outcome.SKIPPED
+    assert grade.score is None
+    assert grade.rationale == "the record has no tools"
+    reason = Reason(code="no_tools", message="the record has no tools")
+    assert grade.reasons == (reason,)
 
 
 def test_failed_carries_its_fault():
     fault = Fault(category="data", code="x")
-    assert (failed(fault).outcome, failed(fault).score, failed(fault).fault) == (
-        Outcome.FAILED,
-        None,
-        fault,
-    )
+    assert failed(fault).outcome == Outcome.FAILED
+    assert failed(fault).score is None
+    assert failed(fault).fault == fault
     assert failed(fault).rationale == "x"
     assert failed(replace(fault, message="m")).rationale == "m"
 
@@ -142,9 +148,11 @@ def test_failed_carries_its_fault():
 )
 def test_broken_grades_are_told_apart(grade, problem):
     outcome = grade.get("outcome", "graded")
-    if outcome in {*map(str, Outcome)}:
+    outcomes = map(str, Outcome)
+    if outcome in {*outcomes}:
         outcome = Outcome(outcome)
-    assert problem in check_grade(Grade(**{**grade, "outcome": outcome}))
+    expected = check_grade(Grade(**{**grade, "outcome": outcome}))
+    assert problem in expected
 
 
 @pytest.mark.parametrize(

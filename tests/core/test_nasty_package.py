@@ -39,7 +39,10 @@ def installed(way, distribution, *, documented=False):
 
 
 def grades_of(out):
-    rows = [json.loads(line) for line in (out / "results.jsonl").read_text().splitlines()]
+    rows = []
+    results_path = out / "results.jsonl"
+    for line in results_path.read_text().splitlines():
+        rows.append(json.loads(line))
     return [row["grades"]["tau_partial"] for row in rows]
 
 
@@ -48,7 +51,8 @@ def plain():
     """Scores by the grader beside the nasty one."""
     import gradestack
 
-    return [grade["tau_partial"].score for _, grade in gradestack.stream(RECORDS, ["tau_partial"])]
+    stream = gradestack.stream(RECORDS, ["tau_partial"])
+    return [grade["tau_partial"].score for _, grade in stream]
 
 
 CASES = [
@@ -72,6 +76,7 @@ def test_what_breaks_is_named_and_costs_nobody_else(
         "run", ["--grader", "bad", "--grader", "tau_partial", "--set", "outcome=tau_partial"]
     )
     engines = ["--engine", engine, *([] if engine == "serial" else ["--workers", 2])]
+    paths = [installed(way, distribution)]
     done = spawn(
         "grade",
         "runs.jsonl",
@@ -79,7 +84,7 @@ def test_what_breaks_is_named_and_costs_nobody_else(
         *engines,
         "-o",
         "out",
-        paths=[installed(way, distribution)],
+        paths=paths,
     )
     output = f"{done.out}{done.err}"
     assert done.code == way.get("exit", 0), output
@@ -87,17 +92,19 @@ def test_what_breaks_is_named_and_costs_nobody_else(
     for text in way.get("says", ()):
         assert text in " ".join(output.split()), output
     if "rows" in way:
-        assert way["rows"] in (tmp_path / "out/results.jsonl").read_text()
+        results_path = tmp_path / "out/results.jsonl"
+        assert way["rows"] in results_path.read_text()
     if (tmp_path / "out/results.jsonl").exists():
         # a record that ends its worker is graded by nobody
-        ended = way.get("ungraded", {}).get(engine)
+        ungraded = way.get("ungraded", {})
+        ended = ungraded.get(engine)
         expected = ["graded" if record["id"] != ended else "failed" for record in RECORDS]
         grades = grades_of(tmp_path / "out")
-        assert [grade["state"] for grade in grades] == expected
+        states = [grade["state"] for grade in grades]
+        assert states == expected
         scores = [grade["score"] for grade in grades if grade["state"] == "graded"]
-        assert scores == [
-            score for score, record in zip(plain, RECORDS, strict=True) if record["id"] != ended
-        ]
+        pairs = zip(plain, RECORDS, strict=True)
+        assert scores == [score for score, record in pairs if record["id"] != ended]
 
 
 FOUND = [
@@ -114,7 +121,10 @@ FOUND = [
 @pytest.mark.parametrize("way", FOUND)
 def test_the_kit_finds_it(spawn, distribution, tmp_path, way):
     write_records(tmp_path / "runs.jsonl", RECORDS)
-    reader = ["--reader", "bad"] if way.get("offers") == ["reader bad Bad"] else []
+    if way.get("offers") == ["reader bad Bad"]:
+        reader = ["--reader", "bad"]
+    else:
+        reader = []
     site = installed(way, distribution, documented=True)
     done = spawn(
         "plugins", "check", "gradestack-nasty", "--on", "runs.jsonl", *reader, paths=[site]
@@ -122,8 +132,7 @@ def test_the_kit_finds_it(spawn, distribution, tmp_path, way):
     output = f"{done.out}{done.err}"
     assert "Traceback" not in output
     assert done.code == 4, output
-    assert any(
-        way["kit"] in line
-        for line in output.splitlines()
-        if "FAILED: " in line or "error: " in line
-    ), output
+    lines = output.splitlines()
+    assert any(way["kit"] in line for line in lines if "FAILED: " in line or "error: " in line), (
+        output
+    )

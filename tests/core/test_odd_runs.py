@@ -23,20 +23,23 @@ def sound(tmp_path_factory):
     """Grade the same samples into `good` and `bad`, and return the folder of both."""
     folder = tmp_path_factory.mktemp("runs")
     call = {"name": "f", "arguments": {}}
-    samples = [
-        {
-            "id": str(task),
-            "run": run,
-            "expected": [call],
-            "predicted": [call] * ((task + run) % 2),
-            "input": "do",
-        }
-        for task in range(4)
-        for run in range(2)
-    ]
+    samples = []
+    for task in range(4):
+        for run in range(2):
+            predicted = [call] * ((task + run) % 2)
+            samples.append(
+                {
+                    "id": str(task),
+                    "run": run,
+                    "expected": [call],
+                    "predicted": predicted,
+                    "input": "do",
+                }
+            )
     write_records(folder / "r.jsonl", samples)
     for name in ("good", "bad"):
-        gradestack.grade(samples, graders={"g": "tool_calls"}, output=folder / name)
+        output = folder / name
+        gradestack.grade(samples, graders={"g": "tool_calls"}, output=output)
     return folder
 
 
@@ -47,8 +50,10 @@ def test_an_odd_run_is_shown_or_refused(sound, tmp_path, command, monkeypatch, n
     shutil.copytree(sound, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
     if name == "results":
-        path = tmp_path / "bad" / "results.jsonl"
-        first, *rest = map(json.loads, path.read_text().splitlines())
+        bad_folder = tmp_path / "bad"
+        path = bad_folder / "results.jsonl"
+        lines = path.read_text().splitlines()
+        first, *rest = map(json.loads, lines)
         write_records(path, (first | change, *rest))
     else:
         path = tmp_path / "bad" / f"{name}.json"
@@ -57,7 +62,8 @@ def test_an_odd_run_is_shown_or_refused(sound, tmp_path, command, monkeypatch, n
             key: content[key] | changed_value if key == "metrics" else changed_value
             for key, changed_value in change.items()
         }
-        path.write_text(json.dumps(content | changed))
+        text = json.dumps(content | changed)
+        path.write_text(text)
     gate = "gate={kind: baseline, metric_key: g, baseline: bad, max_flips: 5}"
     for arguments in (
         ("compare", "bad", "good"),
@@ -87,14 +93,19 @@ def test_an_odd_run_is_shown_or_refused(sound, tmp_path, command, monkeypatch, n
         )
     with contextlib.suppress(DataError):
         report = load_report("bad")
-        assert len(report.table("samples")) == 8
-        assert len(report.grades("g")) == 8
+        table = report.table("samples")
+        assert len(table) == 8
+        grades = report.grades("g")
+        assert len(grades) == 8
 
 
 def test_what_is_wrong_is_named_with_its_place(sound, tmp_path):
-    shutil.copytree(sound / "bad", tmp_path / "bad")
+    bad_folder = sound / "bad"
+    shutil.copytree(bad_folder, tmp_path / "bad")
     path = tmp_path / "bad" / "header.json"
-    path.write_text(json.dumps(read_json(path) | {"components": None}))
+    document = read_json(path)
+    text = json.dumps(document | {"components": None})
+    path.write_text(text)
     with pytest.raises(DataError) as caught:
         load_report(tmp_path / "bad")
     message = (

@@ -21,11 +21,10 @@ def files_of(run):
 def records(tmp_path, monkeypatch):
     """Write a file of six tasks with two runs each, and return its path."""
     monkeypatch.chdir(tmp_path)
-    samples = [
-        {"id": f"t{task}", "run": run, "expected": CALL, "predicted": CALL}
-        for task in range(6)
-        for run in range(2)
-    ]
+    samples = []
+    for task in range(6):
+        for run in range(2):
+            samples.append({"id": f"t{task}", "run": run, "expected": CALL, "predicted": CALL})
     write_records(tmp_path / "runs.jsonl", samples)
     return tmp_path / "runs.jsonl"
 
@@ -34,11 +33,17 @@ def records(tmp_path, monkeypatch):
 def test_a_grader_added_later_gives_the_bytes_of_grading_with_all_at_once(tmp_path, suite):
     has_calls = suite.parent.name not in {"stability", "when2call"}
     kind = "repeats" if has_calls else "ascii_printable_only"
-    gradestack.run(suite, output=tmp_path / "later", allow_code=True)
+    output = tmp_path / "later"
+    gradestack.run(suite, output=output, allow_code=True)
     more = (f"graders.more={kind}",)
-    gradestack.run(suite, output=tmp_path / "at_once", overrides=more, allow_code=True)
-    gradestack.add_graders(tmp_path / "later", {"more": kind}, allow_code=True)
-    assert files_of(tmp_path / "later") == files_of(tmp_path / "at_once")
+    at_once_folder = tmp_path / "at_once"
+    gradestack.run(suite, output=at_once_folder, overrides=more, allow_code=True)
+    run = tmp_path / "later"
+    gradestack.add_graders(run, {"more": kind}, allow_code=True)
+    later_folder = tmp_path / "later"
+    files = files_of(later_folder)
+    expected = files_of(tmp_path / "at_once")
+    assert files == expected
 
 
 def test_the_command_adds_to_the_run_in_its_place(records, command, tmp_path):
@@ -46,15 +51,20 @@ def test_the_command_adds_to_the_run_in_its_place(records, command, tmp_path):
     both = ("--grader", "tool_calls", "--grader", "repeats")
     command("grade", "runs.jsonl", *both, "-o", "at_once", "--quiet")
     assert command("grade", "later", "--add-grader", "repeats", "--quiet").code == 0
-    assert files_of(tmp_path / "later") == files_of(tmp_path / "at_once")
+    run = tmp_path / "later"
+    files = files_of(run)
+    at_once_folder = tmp_path / "at_once"
+    assert files == files_of(at_once_folder)
 
 
 def test_a_filter_chooses_the_runs_that_are_graded_and_the_others_are_skipped(records, tmp_path):
     gradestack.grade_files("runs.jsonl", graders=["tool_calls"], output="out")
-    before = [row["grades"] for row in gradestack.load_report("out").rows()]
+    rows = gradestack.load_report("out").rows()
+    before = [row["grades"] for row in rows]
     report = gradestack.add_graders("out", "repeats", filter='id == "t1"')
     assert report.states["repeats"] == {"graded": 2, "skipped": 10, "failed": 0, "missing": 0}
-    assert report.states["tool_calls"]["graded"] == 12
+    tool_calls = report.states["tool_calls"]
+    assert tool_calls["graded"] == 12
     for row, kept_row in zip(report.rows(), before, strict=True):
         assert row["grades"]["tool_calls"] == kept_row["tool_calls"]
         added = row["grades"]["repeats"]
@@ -68,7 +78,8 @@ def test_a_filter_chooses_the_runs_that_are_graded_and_the_others_are_skipped(re
         overrides=['graders.repeats={kind: repeats, filter: "id == \\"t1\\""}'],
         output="at_once",
     )
-    assert files_of(report.path) == files_of(graded_again.path)
+    files = files_of(report.path)
+    assert files == files_of(graded_again.path)
 
 
 @pytest.mark.parametrize("change", [Path.unlink, lambda path: path.write_text("{}\n")])
@@ -81,9 +92,11 @@ def test_rows_are_graded_again_where_the_files_are_gone_or_changed(records, chan
         gradestack.add_graders("out", "repeats")
     report = gradestack.add_graders("out", "repeats", output="more", echo=messages.append)
     assert "the rows of out are graded again" in messages[0]
-    assert report.metrics["by_metric"] == at_once.metrics["by_metric"]
+    by_metric = report.metrics["by_metric"]
+    assert by_metric == at_once.metrics["by_metric"]
     assert report.aggregates == at_once.aggregates
-    grades = [row["grades"] for row in at_once.rows()]
+    rows = at_once.rows()
+    grades = [row["grades"] for row in rows]
     assert [row["grades"] for row in report.rows()] == grades
 
 
@@ -102,5 +115,9 @@ def test_what_cannot_be_added_is_refused(records, command, tmp_path):
         refused = command("grade", "out", *words)
         assert (refused.code, text in refused.err) == (2, True), (words, refused)
     assert command("grade", "runs.jsonl", "--add-grader", "repeats").code == 2
-    assert files_of(tmp_path / "out") == files_of(tmp_path / "before")
-    assert read_json(tmp_path / "out/header.json")["rows"]
+    run = tmp_path / "out"
+    files = files_of(run)
+    before_folder = tmp_path / "before"
+    assert files == files_of(before_folder)
+    path = tmp_path / "out/header.json"
+    assert read_json(path)["rows"]

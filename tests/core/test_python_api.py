@@ -21,9 +21,11 @@ CALL = ToolCall(name="book", arguments={"day": 1})
 
 def samples():
     expected = Expectation(calls=(CALL,))
+    sample = Sample(id="right", expected=expected, calls=(CALL,))
+    tool_call = ToolCall(name="book", arguments={"day": 2})
     return [
-        Sample(id="right", expected=expected, calls=(CALL,)),
-        Sample(id="day", expected=expected, calls=(ToolCall(name="book", arguments={"day": 2}),)),
+        sample,
+        Sample(id="day", expected=expected, calls=(tool_call,)),
         Sample(id="none", expected=expected, calls=()),
     ]
 
@@ -62,23 +64,32 @@ def test_samples_may_come_one_by_one_and_as_mappings(registry):
 
     with gradestack.grade(stream(), ["toy"], registry=registry) as report:
         assert report.metrics["avg_score_attempted"] == 0.75
-        assert report.summary["bad_records"]["listed"][0]["reason"] == "id is missing"
+        bad_records = report.summary["bad_records"]
+        reason = bad_records["listed"][0]["reason"]
+        assert reason == "id is missing"
     with pytest.raises(DataError, match="id is missing"):
         gradestack.grade(stream(), ["toy"], registry=registry, strict=True)
 
 
 def test_graders_may_be_objects(registry, toys):
+    sample = Sample(id="a", recorded={"score": 0.5})
+    toy = toys.Toy(factor=0.5)
     with gradestack.grade(
-        [Sample(id="a", recorded={"score": 0.5})],
-        {"mine": toys.Toy(factor=0.5), "named": {"kind": "toy", "factor": 2.0}},
+        [sample],
+        {"mine": toy, "named": {"kind": "toy", "factor": 2.0}},
         gate={"metric_key": "named", "op": "gte", "value": 1.0},
         metrics={"average": {"kind": "mean", "of": "named"}},
         registry=registry,
     ) as report:
         assert report.passed is True
-        assert report.metrics["by_metric"]["mine"]["avg_score_attempted"] == 0.25
-        assert report.aggregates["named"]["average"]["mean"] == 1.0
-        assert report.aggregates["mine"]["toy_count"]["sum"] == 0.25
+        by_metric = report.metrics["by_metric"]
+        avg_score_attempted = by_metric["mine"]["avg_score_attempted"]
+        assert avg_score_attempted == 0.25
+        average = report.aggregates["named"]["average"]
+        mean = average["mean"]
+        assert mean == 1.0
+        toy_count = report.aggregates["mine"]["toy_count"]
+        assert toy_count["sum"] == 0.25
     with gradestack.grade([Sample(id="a")], toys.Toy(), registry=registry) as report:
         assert list(report.states) == ["Toy"]
 

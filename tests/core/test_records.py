@@ -44,9 +44,11 @@ class Quiz(RecordReader):
             raise ValueError("the answer is odd")
         if record["answer"] == "deep":
             raise RecursionError
+        question = str(record["question"])
+        text = str(record["answer"])
         return Sample(
-            id=self.prefix + str(record["question"]),
-            text=str(record["answer"]),
+            id=self.prefix + question,
+            text=text,
             source=source,
             native=record,
         )
@@ -77,7 +79,11 @@ class Pairs(RecordReader):
             yield from self.samples(shard, self.answers)
 
     def answers(self, record, source):
-        return [Sample(id=f"{source.ordinal}/{n}", source=source) for n in range(record["pairs"])]
+        samples = []
+        for n in range(record["pairs"]):
+            sample = Sample(id=f"{source.ordinal}/{n}", source=source)
+            samples.append(sample)
+        return samples
 
 
 def quiz(question, reply="yes"):
@@ -114,17 +120,14 @@ def shards_of(*paths, reader=None):
 
 def read(*paths, reader=None):
     reader = reader or Quiz()
-    return [
-        sample for shard in shards_of(*paths, reader=reader) for sample in reader.read(shard, None)
-    ]
+    shards = shards_of(*paths, reader=reader)
+    return [sample for shard in shards for sample in reader.read(shard, None)]
 
 
 def summaries(records):
     texts = [record.reason if isinstance(record, BadRecord) else record.id for record in records]
-    return [
-        (text, record.source.line, record.source.ordinal)
-        for text, record in zip(texts, records, strict=True)
-    ]
+    pairs = zip(texts, records, strict=True)
+    return [(text, record.source.line, record.source.ordinal) for text, record in pairs]
 
 
 def sniff(path, reader=Quiz):
@@ -135,14 +138,19 @@ def sniff(path, reader=Quiz):
 def test_a_format_keeps_the_contract_of_readers(write, tmp_path, as_list):
     path = write([quiz("a"), quiz("é", "\ud800"), quiz("c", None)], as_list=as_list)
     (tmp_path / "scratch").mkdir()
-    testing.check_reader(Quiz(prefix="q"), path, scratch=tmp_path / "scratch")
-    assert [sample.id for sample in read(path, reader=Quiz(prefix="q"))] == ["qa", "qé", "qc"]
+    reader = Quiz(prefix="q")
+    scratch = tmp_path / "scratch"
+    testing.check_reader(reader, path, scratch=scratch)
+    samples = read(path, reader=Quiz(prefix="q"))
+    ids = [sample.id for sample in samples]
+    assert ids == ["qa", "qé", "qc"]
 
 
 def test_lines_are_numbered_from_one_and_records_from_nought(write):
     """Blank lines count as lines; the line of a list's element is the one it begins on."""
     lines = write('\n{"question": 1, "answer": 2}\r\n  \n{"question": 2, "answer": 2}')
-    assert summaries(read(lines)) == [("1", 2, 1), ("2", 4, 3)]
+    records = read(lines)
+    assert summaries(records) == [("1", 2, 1), ("2", 4, 3)]
     listed = write(
         '[\n{"question": 1,\n "answer": 2}, {"question": 2, "answer": 2},\n\n{"question": 3, '
         '"answer": 2}\n]'
@@ -153,47 +161,54 @@ def test_lines_are_numbered_from_one_and_records_from_nought(write):
 @LAYOUTS
 def test_a_bad_record_is_told_and_the_others_are_read(write, as_list):
     records = [quiz(1), 7, None, {"question": 1}, {}, quiz(2, "odd"), quiz(3, "deep"), quiz(4)]
-    assert [text for text, *_ in summaries(read(write(records, as_list=as_list)))] == DATA[
-        "told_beside_a_bad_record"
-    ]
+    texts = [text for text, *_ in summaries(read(write(records, as_list=as_list)))]
+    assert texts == DATA["told_beside_a_bad_record"]
     bad = read(write(records, as_list=as_list))[5]
-    assert (bad.native, bad.source.ordinal, bad.source.file) == (quiz(2, "odd"), 5, "quiz.json")
+    assert bad.native == quiz(2, "odd")
+    assert bad.source.ordinal == 5
+    assert bad.source.file == "quiz.json"
 
 
 def test_a_line_that_is_no_json_is_a_bad_record(write):
-    summaries_read = summaries(
-        read(
-            write(
-                [
-                    "{bad",
-                    quiz(1),
-                    '{"question": ',
-                    "\udcff".encode("utf-8", "surrogatepass").decode("latin1"),
-                ]
-            )
+    records = read(
+        write(
+            [
+                "{bad",
+                quiz(1),
+                '{"question": ',
+                "\udcff".encode("utf-8", "surrogatepass").decode("latin1"),
+            ]
         )
     )
+    summaries_read = summaries(records)
     assert [text.partition(" at ")[0] for text, *_ in summaries_read] == DATA[
         "a_line_that_is_no_json_is_a_bad_record"
     ]
 
 
 def test_a_document_over_several_lines_is_no_file_of_records(write):
-    path = write(json.dumps({"runs": [quiz(1)]}, indent=1))
-    assert all(isinstance(record, BadRecord) for record in read(path))
+    runs = [quiz(1)]
+    text = json.dumps({"runs": runs}, indent=1)
+    path = write(text)
+    records = read(path)
+    assert all(isinstance(record, BadRecord) for record in records)
     assert sniff(path) == 0.0
 
 
 def test_an_empty_file_has_no_records(write):
     for text in ("", " \n\n", "[]", "[ ]\n"):
         assert read(write(text)) == []
-        assert sniff(write(text)) == 0.0
+        path = write(text)
+        assert sniff(path) == 0.0
 
 
 @LAYOUTS
 @pytest.mark.parametrize("size", [1, 100, 10_000])
 def test_any_cut_gives_the_same_records(write, monkeypatch, as_list, size):
-    records = [quiz(n, "odd" if n % 7 == 3 else "yes") for n in range(60)]
+    records = []
+    for n in range(60):
+        reply = "odd" if n % 7 == 3 else "yes"
+        records.append(quiz(n, reply))
     records[10:10] = [[1], {"question": 1}]
     paths = [
         write(records, as_list=as_list, name="a.json"),
@@ -203,7 +218,9 @@ def test_any_cut_gives_the_same_records(write, monkeypatch, as_list, size):
     monkeypatch.setattr(SIZE, size)
     shards = pickle.loads(pickle.dumps(shards_of(*paths)))  # noqa: S301 - our own bytes
     assert len(shards) == 2 if size == 10_000 else len(shards) > 10
-    assert [shard.ordinal for shard in shards] == list(range(len(shards)))
+    expected = list(range(len(shards)))
+    ordinals = [shard.ordinal for shard in shards]
+    assert ordinals == expected
     parts = [list(Quiz().read(shard, None)) for shard in shards]
     assert [record for part in parts for record in part] == uncut
     for shard, part, later in zip(shards, parts, shards[1:], strict=False):
@@ -222,9 +239,9 @@ def test_a_layout_is_kept_to(write):
     assert [
         [sniff(path, reader) for path in (lines, listed)] for reader in (Quiz, Lined, Listed)
     ] == DATA["layouts"]
-    assert [record.reason for record in read(listed, reader=Lined())] == [
-        'expected an object, found [{"question": 1, "answer": "yes"}]'
-    ]
+    records = read(listed, reader=Lined())
+    reasons = [record.reason for record in records]
+    assert reasons == ['expected an object, found [{"question": 1, "answer": "yes"}]']
     with pytest.raises(DataError, match=r"lines:1: expected a JSON list, found '\{'"):
         read(lines, reader=Listed())
 
@@ -235,7 +252,8 @@ def test_a_file_is_recognised_by_its_first_records(write, as_list):
 
     What cannot be decoded hides nothing, objects of another format nearly everything.
     """
-    assert sniff(write([quiz(1) | {"more": 1}], as_list=as_list)) == 0.9
+    path = write([quiz(1) | {"more": 1}], as_list=as_list)
+    assert sniff(path) == 0.9
     assert sniff(write([{"question": 1}, 3, []], as_list=as_list)) == 0.0
     assert sniff(write([{"other": 1}, quiz(1)], as_list=as_list)) == 0.3
     assert sniff(write([quiz(1), {"other": 1}], as_list=as_list)) == 0.9
@@ -250,20 +268,25 @@ def test_a_record_that_says_nothing_leaves_it_to_the_next(write):
     assert sniff(write([{"other": 1}, {"pairs": 1}]), Pairs) == 0.3
     assert sniff(write(['"text"']), Pairs) == 0.0
     path = write(['"text"'])
-    assert Pairs.recognised(path, path.read_bytes()) is None
+    head = path.read_bytes()
+    recognised = Pairs.recognised(path, head)
+    assert recognised is None
 
 
 @LAYOUTS
 @pytest.mark.parametrize("ours", [False, True])
 def test_a_record_longer_than_the_head_is_read_whole(write, tmp_path, as_list, ours):
     """If it can be; else the names at its beginning tell."""
+    note = "x" * HEAD
     path = write(
-        [{"question": "q", "note": "x" * HEAD, "answer" if ours else "reply": 1}], as_list=as_list
+        [{"question": "q", "note": note, "answer" if ours else "reply": 1}], as_list=as_list
     )
     assert sniff(path) == (0.9 if ours else 0.0)
     head = path.read_bytes()[:HEAD]
-    assert Quiz.sniff(tmp_path / "gone", head) == 0.0
-    assert Quiz.sniff(tmp_path / "gone", head.replace(b'"note"', b'"answer"')) == 0.6
+    gone_folder = tmp_path / "gone"
+    assert Quiz.sniff(gone_folder, head) == 0.0
+    reader = head.replace(b'"note"', b'"answer"')
+    assert Quiz.sniff(tmp_path / "gone", reader) == 0.6
 
 
 @LAYOUTS
@@ -296,17 +319,20 @@ def test_directories_and_garbage_are_not_recognised(tmp_path):
 def test_a_record_may_give_any_number_of_samples(write):
     path = write([{"pairs": 3}, {"pairs": 0}, {"pairs": 9}, "{bad", {"pairs": 1}])
     shards = shards_of(path, path, reader=Pairs())
-    size = path.stat().st_size + 1
-    assert [(shard.ordinal, shard.extra, shard.position) for shard in shards] == [
+    status = path.stat()
+    size = status.st_size + 1
+    expected = [
         (0, "all", 0),
         (1, "once", 9 * size),
         (2, "all", 10 * size),
         (3, "once", 19 * size),
     ]
+    assert [(shard.ordinal, shard.extra, shard.position) for shard in shards] == expected
     records = list(Pairs().read(shards[0], None))
     ids = [record.id for record in records if isinstance(record, Sample)]
     assert ids == ["0/0", "0/1", "0/2", *(f"2/{n}" for n in range(9)), "4/0"]
-    assert [record.source.line for record in records if isinstance(record, BadRecord)] == [4]
+    lines = [record.source.line for record in records if isinstance(record, BadRecord)]
+    assert lines == [4]
 
 
 def test_a_file_that_cannot_be_read_is_named(write, tmp_path):
@@ -332,8 +358,11 @@ def test_a_file_that_cannot_be_read_is_named(write, tmp_path):
 )
 def test_files_below_or_beside_an_input(tmp_path, name, relative, shown):
     (tmp_path / "runs").mkdir()
-    other_input = Input(path=tmp_path / name, name="n", shown=name).below(relative)
-    assert (other_input.path, other_input.name, other_input.shown) == (tmp_path / shown, "n", shown)
+    path = tmp_path / name
+    other_input = Input(path=path, name="n", shown=name).below(relative)
+    assert other_input.path == tmp_path / shown
+    assert other_input.name == "n"
+    assert other_input.shown == shown
 
 
 @pytest.mark.parametrize(
@@ -341,13 +370,13 @@ def test_files_below_or_beside_an_input(tmp_path, name, relative, shown):
 )
 def test_a_document_is_one_record(tmp_path, text, value, problem):
     (tmp_path / "a.json").write_text(text)
-    (record,) = read_document(Input(path=tmp_path / "a.json", name="a", shown="a.json"))
-    assert (record.ordinal, record.line, record.value, (record.problem or "")[:8] or None) == (
-        0,
-        1,
-        value,
-        problem,
-    )
+    path = tmp_path / "a.json"
+    file = Input(path=path, name="a", shown="a.json")
+    (record,) = read_document(file)
+    assert record.ordinal == 0
+    assert record.line == 1
+    assert record.value == value
+    assert ((record.problem or "")[:8] or None) == problem
 
 
 def test_a_format_that_says_nothing_of_its_records_is_refused(write):

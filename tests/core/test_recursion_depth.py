@@ -22,12 +22,15 @@ def _measured():
 
 
 def _called_from(depth):
-    return _called_from(depth - 1) if depth else _measured()
+    if depth:
+        return _called_from(depth - 1)
+    return _measured()
 
 
 def test_room_is_the_same_however_deep_the_stack_is():
     limit = sys.getrecursionlimit()
-    levels = [_called_from(0), _called_from(500), _called_from(800)]
+    called = _called_from(0)
+    levels = [called, _called_from(500), _called_from(800)]
     assert sys.getrecursionlimit() == limit
     thread = threading.Thread(target=lambda: levels.append(_called_from(20)))
     thread.start()
@@ -38,10 +41,12 @@ def test_room_is_the_same_however_deep_the_stack_is():
 
 
 def test_room_does_not_depend_on_the_limit():
-    limit, room = sys.getrecursionlimit(), _measured()
+    limit = sys.getrecursionlimit()
+    room = _measured()
     try:
         sys.setrecursionlimit(limit + 5000)
-        assert abs(_measured() - room) <= SLACK
+        size = abs(_measured() - room)
+        assert size <= SLACK
         assert sys.getrecursionlimit() == limit + 5000
     finally:
         sys.setrecursionlimit(limit)

@@ -31,7 +31,8 @@ RULES = ("emails", "keys", "field:password")
 @pytest.fixture
 def graded(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "runs.jsonl").write_text("".join(f"{json.dumps(run)}\n" for run in RUNS))
+    runs_path = tmp_path / "runs.jsonl"
+    runs_path.write_text("".join(f"{json.dumps(run)}\n" for run in RUNS))
     _run("grade", "runs.jsonl", "-o", "out", "-q")
     return tmp_path
 
@@ -48,23 +49,37 @@ def test_no_secret_is_in_any_file_of_the_copy(graded, capsys):
     """And the same figures are; the copy is a report like any other."""
     rules = [text for rule in RULES for text in ("--redact", rule)]
     assert _run("report", "out", "-o", "copy", *rules) == 0
-    files = [path for path in (graded / "copy").rglob("*") if path.is_file()]
-    assert {path.name for path in files} >= {"results.jsonl", "report.html", "report.md"}
-    leaks = [
-        (path.name, secret) for path in files for secret in SECRETS if secret in path.read_text()
-    ]
+    copy_folder = graded / "copy"
+    paths = copy_folder.rglob("*")
+    files = [path for path in paths if path.is_file()]
+    names = {path.name for path in files}
+    assert names >= {"results.jsonl", "report.html", "report.md"}
+    leaks = []
+    for path in files:
+        for secret in SECRETS:
+            if secret in path.read_text():
+                leaks.append((path.name, secret))
     assert leaks == []
-    original, copy = load_report("out"), load_report("copy")
-    assert copy.metrics["states"] == original.metrics["states"]
-    assert copy.metrics["avg_score_total"] == original.metrics["avg_score_total"]
+    original = load_report("out")
+    copy = load_report("copy")
+    states = copy.metrics["states"]
+    assert states == original.metrics["states"]
+    avg_score_total = copy.metrics["avg_score_total"]
+    assert avg_score_total == original.metrics["avg_score_total"]
     rows = list(copy.rows())
-    assert [row["grade"]["score"] for row in rows] == [
-        row["grade"]["score"] for row in original.rows()
-    ]
-    made = rows[0]["predicted"]["calls"][0]
-    assert made["arguments"]["to"] != rows[0]["expected"]["calls"][0]["arguments"]["to"]
-    assert rows[0]["expected"]["calls"][0]["arguments"]["to"] == rows[0]["sample"]["id"]
-    assert json.loads(made["result"])["ok"] is True
+    scores = [row["grade"]["score"] for row in original.rows()]
+    assert [row["grade"]["score"] for row in rows] == scores
+    predicted = rows[0]["predicted"]
+    calls = predicted["calls"]
+    made = calls[0]
+    expected = rows[0]["expected"]
+    first_call = expected["calls"][0]
+    assert made["arguments"]["to"] != first_call["arguments"]["to"]
+    arguments = rows[0]["expected"]["calls"][0]["arguments"]
+    sample = rows[0]["sample"]
+    assert arguments["to"] == sample["id"]
+    document = json.loads(made["result"])
+    assert document["ok"] is True
 
 
 def test_equal_texts_have_one_number_and_states_stay():
@@ -96,7 +111,8 @@ def test_a_rule_that_replaces_nothing_is_named(graded, capsys):
     """A rule that was mistyped would leave every secret where it is."""
     rules = ["--redact", "emails", "--redact", "field:to", "--redact", "keys,emails"]
     assert _run("report", "out", "-o", "copy", *rules, "--redact", "field:nosuch") == 0
-    warnings = [line for line in capsys.readouterr().err.splitlines() if "--redact" in line]
+    lines = capsys.readouterr().err.splitlines()
+    warnings = [line for line in lines if "--redact" in line]
     assert [line.partition("--redact ")[2].partition(": ")[0] for line in warnings] == [
         "keys,emails",
         "field:nosuch",
@@ -120,7 +136,8 @@ def _names_of_keys(rows):
 
 def test_a_pattern_changes_no_key_of_a_row_or_summary_that_is_gradestacks_own(graded):
     """Whatever key of the original the pattern is; keys of recorded objects change."""
-    (graded / "runs.jsonl").write_text(
+    runs_path = graded / "runs.jsonl"
+    runs_path.write_text(
         """{"id": "a", "input": "hello", "expected": [{"name": "f", "arguments": {"a": "x"}}],
  "predicted": [{"name": "f", "arguments": {"a": "y", "metadata": {"metadata": 1}}}],
  "facets": {"score": "one"}}""".replace("\n", "")
@@ -128,7 +145,8 @@ def test_a_pattern_changes_no_key_of_a_row_or_summary_that_is_gradestacks_own(gr
     _run("grade", "runs.jsonl", "-o", "out", "-q")
     original = load_report("out")
     rows = list(original.rows())
-    own = [name for name in _names_of_keys([original.summary, *rows]) if name.isidentifier()]
+    names_of_keys = _names_of_keys([original.summary, *rows])
+    own = [name for name in names_of_keys if name.isidentifier()]
     recorded = {".predicted.calls[].arguments", ".expected.calls[].arguments", ".facets"}
     for name in sorted({*own} - {"a", "calls", "f"}):
         redactor = Redactor([f"^{name}$"])
@@ -138,9 +156,14 @@ def test_a_pattern_changes_no_key_of_a_row_or_summary_that_is_gradestacks_own(gr
             assert [path for path in paths if not path.startswith((*recorded,))] == kept
         summary = redactor.redact_own(original.summary, frozenset())
         assert [*_paths(summary)] == [*_paths(original.summary)]
-    write_redacted(original, ["metadata", "score"], graded / "copy")
-    row = next(load_report("copy").rows())
-    assert row["predicted"]["calls"][0]["arguments"]["[redacted 2]"] == {"[redacted 2]": 1}
+    copy_folder = graded / "copy"
+    write_redacted(original, ["metadata", "score"], copy_folder)
+    report = load_report("copy")
+    row = next(report.rows())
+    calls = row["predicted"]["calls"]
+    first_call = calls[0]
+    redacted_2 = first_call["arguments"]["[redacted 2]"]
+    assert redacted_2 == {"[redacted 2]": 1}
     assert row["facets"] == {"[redacted 1]": "one"}
 
 
@@ -151,11 +174,16 @@ def test_a_field_hides_values_of_the_data_alone(graded):
         '[{"name": "f", "arguments": {"name": "Ann", "score": "secret"}}]}'
     )
     _run("grade", "runs.jsonl", "-o", "out", "-q")
-    write_redacted(load_report("out"), ["field:name", "field:score"], graded / "copy")
-    row = next(load_report("copy").rows())
-    call = row["predicted"]["calls"][0]
+    report = load_report("out")
+    copy_folder = graded / "copy"
+    write_redacted(report, ["field:name", "field:score"], copy_folder)
+    rows = load_report("copy").rows()
+    row = next(rows)
+    calls = row["predicted"]["calls"]
+    call = calls[0]
     assert call == {"name": "f", "arguments": {"name": "[redacted 1]", "score": "[redacted 2]"}}
-    assert row["grade"]["score"] == 0.0
+    score = row["grade"]["score"]
+    assert score == 0.0
 
 
 @pytest.mark.parametrize(

@@ -41,9 +41,11 @@ def test_every_built_in_plugin_is_sound():
     discovered = discover(limit="")
     assert [f"{plugin}: {plugin.error}" for plugin in discovered.broken] == []
     assert discovered.conflicts == []
-    assert {"serial"} <= set(discovered.names("engine"))
+    names = discovered.names("engine")
+    assert {"serial"} <= set(names)
     assert "jsonl" in discovered.names("reader")
-    assert {plugin.distribution for plugin in discovered.plugins} == {"gradestack"}
+    distributions = {plugin.distribution for plugin in discovered.plugins}
+    assert distributions == {"gradestack"}
 
 
 def test_an_unknown_name_is_a_config_error_with_advice(registry):
@@ -72,11 +74,12 @@ def test_an_unknown_name_that_a_broken_plugin_may_have_is_its_fault(registry):
 
 def test_a_component_claimed_twice_is_a_conflict_naming_both(toys):
     """Only who uses the bare name is refused, with both spellings."""
+    component = toys.component("grader", "same", "Toy")
     one = Plugin(
         name="a",
         distribution="dist-a",
         version="1",
-        components=(toys.component("grader", "same", "Toy"),),
+        components=(component,),
     )
     two = Plugin(
         name="b",
@@ -111,9 +114,9 @@ def test_a_malformed_component_breaks_its_plugin(toys, component, message):
     made = Component(
         **({"kind": "grader", "name": "x", "target": "a:B", "summary": "s"} | component)
     )
-    discovered = discover(
-        extra=[("odd", toys.offer(made)), ("toys", toys.offer(*toys.TOYS))], limit=""
-    )
+    offer = toys.offer(made)
+    extra = [("odd", offer), ("toys", toys.offer(*toys.TOYS))]
+    discovered = discover(extra=extra, limit="")
     (sick,) = [plugin for plugin in discovered.broken if plugin.name == "odd"]
     assert message in sick.error
     assert "toy" in discovered.names("grader")
@@ -121,9 +124,9 @@ def test_a_malformed_component_breaks_its_plugin(toys, component, message):
 
 def test_a_malformed_component_costs_itself(toys):
     other = Component(kind="juggler", name="x", target="a:B", summary="s")
-    discovered = discover(
-        extra=[("odd", toys.offer(other, toys.component("grader", "sound", "Toy")))], limit=""
-    )
+    component = toys.component("grader", "sound", "Toy")
+    offer = toys.offer(other, component)
+    discovered = discover(extra=[("odd", offer)], limit="")
     assert discovered.find("grader", "sound")[1].error == "component 'x' has unknown kind 'juggler'"
 
 
@@ -131,7 +134,8 @@ def test_a_malformed_component_costs_itself(toys):
     ("target", "message"), DATA["a_target_that_cannot_be_used_is_a_plugin_error"]
 )
 def test_a_target_that_cannot_be_used_is_a_plugin_error(make_registry_, toys, target, message):
-    registry = make_registry_(Component(kind="grader", name="odd", target=target, summary="s"))
+    component = Component(kind="grader", name="odd", target=target, summary="s")
+    registry = make_registry_(component)
     with pytest.raises(PluginError) as caught:
         registry.load("grader", "odd")
     assert message in str(caught.value)
@@ -156,7 +160,8 @@ def test_a_broken_plugin_does_not_take_the_others_with_it(spawn, distribution, t
         spawn,
         distribution("sick-dist", {"sick": target}, {} if text is None else {"sick_one": text}),
     )
-    (line,) = [line for line in out.splitlines() if line.startswith("broken") and "sick" in line]
+    lines = out.splitlines()
+    (line,) = [line for line in lines if line.startswith("broken") and "sick" in line]
     assert message in line or message in out
     assert "[sick-dist 1.0]" in out
     assert "tau_partial" in out
@@ -178,10 +183,8 @@ def test_a_name_of_ours_is_ours_and_the_other_has_that_of_its_distribution(
     """
     thief = module(tau_partial="thief_one:Half") + GRADER
     site = distribution("Thief.One", {"thief": "thief_one"}, {"thief_one": thief})
-    runs, common = (
-        write_lines([record("a")]),
-        ("-o", "out", "--set", "reports=[]", "--allow-all-failed"),
-    )
+    runs = write_lines([record("a")])
+    common = ("-o", "out", "--set", "reports=[]", "--allow-all-failed")
     done = spawn("grade", runs, "--grader", "tau_partial", *common, paths=[site])
     assert done.code == 0
     assert "write gradestack:tau_partial or thief-one:tau_partial: the first is used" in done.out
@@ -192,25 +195,22 @@ def test_a_name_of_ours_is_ours_and_the_other_has_that_of_its_distribution(
     own_result = spawn("grade", runs, "--grader", "gradestack:tau_partial", *common, paths=[site])
     assert "tau_partial" in own_result.out
     assert "is offered by" not in own_result.out
-    assert (
-        "from Thief.One 1.0"
-        in spawn("plugins", "describe", "thief-one:tau_partial", paths=[site]).out
-    )
+    expected = spawn("plugins", "describe", "thief-one:tau_partial", paths=[site]).out
+    assert "from Thief.One 1.0" in expected
 
 
 def test_a_release_of_ours_that_a_distribution_does_not_take_is_named(
     spawn, distribution, write_lines, record
 ):
-    site = distribution(
-        "acme", {"acme": "acme_one"}, {"acme_one": module(half="acme_one:Half") + GRADER}
-    )
+    acme_one = module(half="acme_one:Half") + GRADER
+    site = distribution("acme", {"acme": "acme_one"}, {"acme_one": acme_one})
     (metadata,) = site.glob("*.dist-info/METADATA")
-    metadata.write_text(
-        metadata.read_text() + "Requires-Dist: Gradestack[dask] (>=9.0) ; python_version > '3'\n"
-    )
+    text = metadata.read_text()
+    metadata.write_text(text + "Requires-Dist: Gradestack[dask] (>=9.0) ; python_version > '3'\n")
     message = f"needs gradestack >=9.0, this is {__version__}"
     assert message in plugins_of(spawn, site)
-    used = spawn("grade", write_lines([record("a")]), "--grader", "half", "-o", "out", paths=[site])
+    lines = write_lines([record("a")])
+    used = spawn("grade", lines, "--grader", "half", "-o", "out", paths=[site])
     assert used.code == 4
     assert f"plugin acme (acme 1.0): {message}" in used.err
 
@@ -220,10 +220,8 @@ def test_a_reader_that_is_named_imports_no_other(spawn, distribution, write_line
     site = distribution(
         "slow", {"slow": "slow_one"}, {"slow_one": hook, "slow_two": "print('imported')"}
     )
-    runs, common = (
-        write_lines([record("a")]),
-        ("-o", "out", "--set", "reports=[]", "--allow-all-failed", "-q"),
-    )
+    runs = write_lines([record("a")])
+    common = ("-o", "out", "--set", "reports=[]", "--allow-all-failed", "-q")
     assert spawn("grade", runs, "--reader", "jsonl", *common, paths=[site]).err == ""
     assert spawn("grade", runs, *common, paths=[site]).err == "imported\n"
 
@@ -233,8 +231,10 @@ def test_plugins_can_be_limited(spawn, distribution):
 
     An empty one loads none of the others.
     """
-    first = distribution("dist-one", {"one": "one_mod"}, {"one_mod": module(alpha="a:B")})
-    second = distribution("dist-two", {"two": "two_mod"}, {"two_mod": module(beta="a:B")})
+    one_mod = module(alpha="a:B")
+    first = distribution("dist-one", {"one": "one_mod"}, {"one_mod": one_mod})
+    two_mod = module(beta="a:B")
+    second = distribution("dist-two", {"two": "two_mod"}, {"two_mod": two_mod})
     names = {"alpha", "beta", "tau_partial"}
     for limit, expected in [
         (None, names),
@@ -261,20 +261,26 @@ def test_names_of_plugins_that_are_not_there_are_told(spawn, monkeypatch):
 
 def test_plugins_are_those_installed_when_it_starts(spawn, distribution):
     """One that is added, broken or removed between two starts is noticed."""
+    acme_one = module(shiny="a:B")
+    acme_two = module(dull="a:B")
     site = distribution(
         "acme",
         {"acme": "acme_one"},
-        {"acme_one": module(shiny="a:B"), "acme_two": module(dull="a:B")},
+        {"acme_one": acme_one, "acme_two": acme_two},
     )
     assert "shiny" in plugins_of(spawn, site)
     (points,) = site.glob("*.dist-info/entry_points.txt")
-    points.write_text(points.read_text() + "more = acme_two\n")
+    text = points.read_text()
+    points.write_text(text + "more = acme_two\n")
     broken = distribution("gamma", {"gamma": "acme_one"}, {}) / "gamma-1.0.dist-info"
     (broken / "entry_points.txt").write_bytes(b"[gradestack]\n\xff = acme_one\n")
     broken.rename(site / broken.name)
-    assert {"shiny", "dull"} <= set(plugins_of(spawn, site).split())
+    plugins = plugins_of(spawn, site)
+    expected = set(plugins.split())
+    assert {"shiny", "dull"} <= expected
     other = distribution("beta", {"beta": "no_such_module"}, {})
-    (other / "beta-1.0.dist-info").rename(site / "beta-1.0.dist-info")
+    beta_1_path = other / "beta-1.0.dist-info"
+    beta_1_path.rename(site / "beta-1.0.dist-info")
     assert "beta" in plugins_of(spawn, site)
     shutil.rmtree(points.parent)
     assert not {"shiny", "dull"} & set(plugins_of(spawn, site).split())
@@ -282,12 +288,23 @@ def test_plugins_are_those_installed_when_it_starts(spawn, distribution):
 
 def test_plugins_of_an_archive_and_of_an_editable_install(spawn, distribution, tmp_path):
     """An egg that is a zip file, and an ``.egg-info`` folder beside its source."""
-    zipped = distribution("zipped", {"zipped": "in_zip"}, {"in_zip": module(packed="a:B")})
-    shutil.move(next(zipped.glob("*.dist-info")), zipped / "EGG-INFO")
-    (zipped / "EGG-INFO/METADATA").rename(zipped / "EGG-INFO/PKG-INFO")
-    egg = shutil.make_archive(str(tmp_path / "zipped-1.0-py3.egg"), "zip", zipped)
-    source = distribution("sources", {"sources": "in_source"}, {"in_source": module(raw="a:B")})
-    egg_info = next(source.glob("*.dist-info")).rename(source / "sources.egg-info")
-    (egg_info / "METADATA").rename(egg_info / "PKG-INFO")
+    in_zip = module(packed="a:B")
+    zipped = distribution("zipped", {"zipped": "in_zip"}, {"in_zip": in_zip})
+    paths = zipped.glob("*.dist-info")
+    egg_info_folder = zipped / "EGG-INFO"
+    shutil.move(next(paths), egg_info_folder)
+    metadata_folder = zipped / "EGG-INFO/METADATA"
+    metadata_folder.rename(zipped / "EGG-INFO/PKG-INFO")
+    zipped_1_path = tmp_path / "zipped-1.0-py3.egg"
+    egg = shutil.make_archive(str(zipped_1_path), "zip", zipped)
+    in_source = module(raw="a:B")
+    source = distribution("sources", {"sources": "in_source"}, {"in_source": in_source})
+    path = next(source.glob("*.dist-info"))
+    sources_path = source / "sources.egg-info"
+    egg_info = path.rename(sources_path)
+    pkg_info_folder = egg_info / "PKG-INFO"
+    (egg_info / "METADATA").rename(pkg_info_folder)
     egg = shutil.move(egg, tmp_path / "zipped-1.0-py3.egg")
-    assert {"packed", "raw"} <= set(plugins_of(spawn, egg, source).split())
+    plugins = plugins_of(spawn, egg, source)
+    expected = set(plugins.split())
+    assert {"packed", "raw"} <= expected

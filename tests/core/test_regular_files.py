@@ -53,8 +53,10 @@ def reads_by_itself(node):
 def test_files_are_opened_by_one_function():
     collected = set()
     for path in (path for root in ROOTS for path in root.rglob("*.py")):
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        if any(map(reads_by_itself, ast.walk(tree))):
+        text = path.read_text(encoding="utf-8")
+        tree = ast.parse(text)
+        shards = ast.walk(tree)
+        if any(map(reads_by_itself, shards)):
             collected.add(path.as_posix())
     assert collected - OWN == set()
 
@@ -62,7 +64,8 @@ def test_files_are_opened_by_one_function():
 def test_a_file_is_read_as_far_as_is_meant(tmp_path):
     path = tmp_path / "x"
     path.write_bytes(b"a" * 2**20)
-    assert len(read_bounded(path, 2**20)) == 2**20
+    bounded = read_bounded(path, 2**20)
+    assert len(bounded) == 2**20
     path.write_bytes(b"a" * (2**20 + 1))
     with pytest.raises(OSError, match="larger than 1 MiB"):
         read_bounded(path, 2**20)
@@ -70,7 +73,8 @@ def test_a_file_is_read_as_far_as_is_meant(tmp_path):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there are none")
 def test_a_file_of_holes_is_not_opened(tmp_path):
-    with (tmp_path / "x").open("wb") as file:
+    x_folder = tmp_path / "x"
+    with (x_folder).open("wb") as file:
         file.truncate(1 << 40)
     with pytest.raises(OSError, match="bytes of holes, of which the disk holds hardly any"):
         open_regular(tmp_path / "x")
@@ -78,13 +82,15 @@ def test_a_file_of_holes_is_not_opened(tmp_path):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there are none")
 def test_a_file_in_proc_is_read_as_far_as_is_meant():
-    assert read_bounded(Path(f"/proc/{os.getpid()}/status"), 2**20)
+    path = Path(f"/proc/{os.getpid()}/status")
+    assert read_bounded(path, 2**20)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="links need rights there")
 @pytest.mark.parametrize("put", ["link", "pipe"])
 def test_a_journal_is_not_written_through_a_link(tmp_path, put):
-    mine, part = tmp_path / "mine", tmp_path / "J.jsonl.part"
+    mine = tmp_path / "mine"
+    part = tmp_path / "J.jsonl.part"
     mine.write_text("mine")
     if put == "link":
         part.symlink_to(mine)

@@ -30,16 +30,19 @@ def finished(run_lines, record):
 def test_rows_are_read_one_at_a_time(finished):
     """In input order, from disk: a broken line is met only when it is reached."""
     path = finished.path / "results.jsonl"
-    first, second, third = path.read_text().splitlines(keepends=True)
+    text = path.read_text()
+    first, second, third = text.splitlines(keepends=True)
     path.write_text(first + "{\n" + third)
     rows = finished.rows()
-    assert next(rows)["sample"]["id"] == "a"
+    sample = next(rows)["sample"]
+    assert sample["id"] == "a"
     with pytest.raises(DataError, match=r"results\.jsonl:2: not JSON"):
         next(rows)
     path.write_text(first + "[1]\n" + third)
     with pytest.raises(DataError, match=r"results\.jsonl:2: expected an object, found \[1\]"):
         list(finished.rows())
-    assert json.loads(second)["sample"]["id"] == "b"
+    document = json.loads(second)
+    assert document["sample"]["id"] == "b"
 
 
 @pytest.mark.parametrize(("summary", "code"), DATA["exit_codes"])
@@ -51,8 +54,11 @@ def test_exit_codes(tmp_path, summary, code):
 
 def test_a_run_reads_back_equal(finished):
     loaded = load_report(finished.path)
-    assert (loaded.summary, loaded.header) == (finished.summary, finished.header)
-    assert list(loaded.rows()) == list(finished.rows())
+    assert loaded.summary == finished.summary
+    assert loaded.header == finished.header
+    rows = list(loaded.rows())
+    expected = list(finished.rows())
+    assert rows == expected
     assert (loaded.passed, loaded.exit_code) == (False, 1)
 
 
@@ -63,18 +69,20 @@ def test_reporters_keep_the_options_of_the_run(run_lines, record, registry, tmp_
     """
     run = run_lines([record("a", 1.0)], reports=[{"kind": "dump", "title": "mine"}])
     loaded = load_report(run.path)
-    (rewritten,) = rewrite_pages(loaded, registry, (), tmp_path / "again")
-    assert read_json(rewritten)[0] == "mine"
-    (named,) = rewrite_pages(loaded, registry, ("dump",), tmp_path / "named")
+    again_folder = tmp_path / "again"
+    (rewritten,) = rewrite_pages(loaded, registry, (), again_folder)
+    document = read_json(rewritten)
+    assert document[0] == "mine"
+    named_folder = tmp_path / "named"
+    (named,) = rewrite_pages(loaded, registry, ("dump",), named_folder)
     assert read_json(named)[0] == "dump"
 
 
 def test_options_a_reporter_does_not_know_any_more(run_lines, record, registry, tmp_path):
     run = run_lines([record("a", 1.0)], reports=["dump"])
     loaded = load_report(run.path)
-    (reporter,) = [
-        component for component in loaded.header["components"] if component["kind"] == "reporter"
-    ]
+    components = loaded.header["components"]
+    (reporter,) = [component for component in components if component["kind"] == "reporter"]
     reporter["options"] = {"gone": 1}
     with pytest.raises(
         DataError, match="does not take the options of this run; name it with --format"
@@ -84,8 +92,11 @@ def test_options_a_reporter_does_not_know_any_more(run_lines, record, registry, 
 
 def test_a_run_without_pages_gets_the_usual_ones(run_lines, record, registry, tmp_path):
     run = run_lines([record("a", 1.0)])
-    pages = rewrite_pages(load_report(run.path), registry, (), tmp_path / "pages")
-    assert [page.name for page in pages] == ["report.html", "report.md"]
+    report = load_report(run.path)
+    pages_folder = tmp_path / "pages"
+    pages = rewrite_pages(report, registry, (), pages_folder)
+    names = [page.name for page in pages]
+    assert names == ["report.html", "report.md"]
 
 
 def test_samples_are_graded_without_a_directory(registry, tmp_path, monkeypatch):
@@ -97,13 +108,14 @@ def test_samples_are_graded_without_a_directory(registry, tmp_path, monkeypatch)
     records = [{"id": name, "predicted": "x"} for name in "abc"]
     with gradestack.grade(records, ["toy"], registry=registry) as report:
         assert report.path is None
-        pairs = [
-            (one["sample"]["id"], two["sample"]["id"])
-            for one in report.rows()
-            for two in report.rows()
-        ]
-        assert pairs == [(one, two) for one in "abc" for two in "abc"]
-    assert list(tmp_path.iterdir()) == []
+        pairs = []
+        for one in report.rows():
+            for two in report.rows():
+                pairs.append((one["sample"]["id"], two["sample"]["id"]))
+        expected = [(one, two) for one in "abc" for two in "abc"]
+        assert pairs == expected
+    paths = list(tmp_path.iterdir())
+    assert paths == []
     with pytest.raises(DataError, match="the report is closed"):
         next(report.rows())
 
@@ -112,12 +124,16 @@ def test_held_figures_equal_those_of_a_directory(registry, tmp_path):
     records = [{"id": name, "predicted": "x", "run": run} for name in "abc" for run in range(3)]
     gate = {"kind": "simple", "metric_key": "toy", "aggregation": "p50", "op": "gte", "value": 0.0}
     with gradestack.grade(records, ["toy"], gate=gate, registry=registry) as held_report:
+        output = tmp_path / "out"
         written_report = gradestack.grade(
-            records, ["toy"], gate=gate, registry=registry, output=tmp_path / "out"
+            records, ["toy"], gate=gate, registry=registry, output=output
         )
-        assert list(held_report.rows()) == list(written_report.rows())
+        rows = list(held_report.rows())
+        expected = list(written_report.rows())
+        assert rows == expected
         assert held_report.summary == written_report.summary
-        assert {*held_report.header, "files"} == set(written_report.header)
+        header = set(written_report.header)
+        assert {*held_report.header, "files"} == header
 
 
 def test_a_kept_run_is_not_removed(finished):
@@ -146,7 +162,8 @@ def test_what_is_no_run_directory(tmp_path, finished):
     ],
 )
 def test_a_damaged_run_directory(finished, tmp_path, name, text, message):
-    copied_folder = shutil.copytree(finished.path, tmp_path / "copy")
+    copy_folder = tmp_path / "copy"
+    copied_folder = shutil.copytree(finished.path, copy_folder)
     if text is None:
         (copied_folder / name).unlink()
     else:

@@ -23,26 +23,33 @@ def test_a_raising_aggregator_costs_its_figures_only(
         [record("a", 1.0), record("b", 0.5)], metrics=metrics, gate={"op": "gte", "value": 0.5}
     )
     assert report.summary["failed_metrics"] == {"quality/sick": message}
-    assert report.aggregates["quality"]["sick"] == {"error": message}
-    assert report.aggregates["quality"]["toy_count"]["sum"] == 1.5
-    assert report.summary["warnings"] == [
-        f"quality/sick (toy_count) is broken and left out: {message}"
-    ]
-    assert (report.exit_code, report.passed, ids(report)) == (0, True, ["a", "b"])
-    assert read(report)["failed_metrics"] == {"quality/sick": message}
+    quality = report.aggregates["quality"]
+    assert quality["sick"] == {"error": message}
+    toy_count = report.aggregates["quality"]["toy_count"]
+    assert toy_count["sum"] == 1.5
+    warnings = report.summary["warnings"]
+    expected = [f"quality/sick (toy_count) is broken and left out: {message}"]
+    assert warnings == expected
+    assert report.exit_code == 0
+    assert report.passed is True
+    assert ids(report) == ["a", "b"]
+    failed_metrics = read(report)["failed_metrics"]
+    assert failed_metrics == {"quality/sick": message}
     with pytest.raises(PluginError, match="quality/sick"):
         run_lines([record("a", 1.0)], metrics=metrics, strict=True)
 
 
 @pytest.mark.parametrize(("target", "message"), DATA["a_raising_exporter_costs_its_file_only"])
 def test_a_raising_exporter_costs_its_file_only(run_lines, record, toys, target, message):
-    using = toys.make_registry(
-        toys.component("exporter", "sick", target), toys.component("exporter", "echo", "Echo")
-    )
+    component = toys.component("exporter", "sick", target)
+    using = toys.make_registry(component, toys.component("exporter", "echo", "Echo"))
     report = run_lines([record("a", 1.0), record("bad", 0.5)], using=using)
     name = f"exporter sick (gradestack {gradestack.__version__})"
-    assert (report.exit_code, report.summary["broken"]) == (4, {name: message})
-    assert report.summary["warnings"] == [f"{name} is broken and left out: {message}"]
+    assert report.exit_code == 4
+    assert report.summary["broken"] == {name: message}
+    warnings = report.summary["warnings"]
+    expected = [f"{name} is broken and left out: {message}"]
+    assert warnings == expected
     assert report.metrics["avg_score_attempted"] == 0.75
     assert (report.path / "native/echo.json").exists()
 
@@ -52,7 +59,9 @@ def test_a_raising_reporter_costs_its_page_only(run_lines, record, tmp_path):
     assert report.summary["broken"] == {
         "reporter dump": "RuntimeError: no page in somewhere (toy_components.py:202)"
     }
-    assert (report.exit_code, [page.name for page in report.pages]) == (4, ["report.md"])
+    assert report.exit_code == 4
+    names = [page.name for page in report.pages]
+    assert names == ["report.md"]
     assert report.summary["warnings"] == [
         (
             "reporter dump is broken, its page is missing: RuntimeError: no page in somewhere "
@@ -76,9 +85,13 @@ def test_a_wrong_template_of_the_suite_ends_with_two(run_lines, record, tmp_path
         [record("a", 1.0)], reports=[{"kind": "html", "templates": str(house)}, "markdown"]
     )
     message = "templates: house/report.html:2: UndefinedError: 'gone' is undefined"
-    assert (report.exit_code, [page.name for page in report.pages]) == (2, ["report.md"])
+    assert report.exit_code == 2
+    names = [page.name for page in report.pages]
+    assert names == ["report.md"]
     assert report.summary["refused"] == {"reporter html": message}
-    assert report.summary["warnings"] == [f"reporter html has written no page: {message}"]
+    warnings = report.summary["warnings"]
+    expected = [f"reporter html has written no page: {message}"]
+    assert warnings == expected
     assert "broken" not in report.summary
     assert read(report) == dict(report.summary)
 
@@ -90,7 +103,9 @@ def test_a_broken_reader_ends_the_run(run_lines, tmp_path, where, message):
     with pytest.raises(PluginError) as caught:
         run_lines(path, reader={"kind": "numbers", "where": where})
     assert str(caught.value) == f"reader Numbers (version 1) {message}"
-    assert [path.name for path in tmp_path.iterdir()] == ["x.numbers"]
+    paths = tmp_path.iterdir()
+    names = [path.name for path in paths]
+    assert names == ["x.numbers"]
 
 
 @pytest.mark.parametrize("size", [1, 10_000])
@@ -104,21 +119,24 @@ def test_an_interrupted_run_keeps_what_it_has(
     )
     assert report.exit_code == 130
     assert ids(report) == ["a", "b"]
-    assert (report.metrics["total"], report.metrics["avg_score_attempted"], report.passed) == (
-        2,
-        0.5,
-        False,
-    )
+    assert report.metrics["total"] == 2
+    assert report.metrics["avg_score_attempted"] == 0.5
+    assert report.passed is False
     assert "interrupted" in report.summary["incomplete"]
     loaded = gradestack.load_report(report.path)
-    assert (loaded.summary, loaded.exit_code) == (report.summary, 130)
-    assert (report.path / "native/echo.json").read_text() == '[\n"a=1.0",\n"b=0.0"\n]\n'
+    assert loaded.summary == report.summary
+    assert loaded.exit_code == 130
+    echo_path = report.path / "native/echo.json"
+    text = echo_path.read_text()
+    assert text == '[\n"a=1.0",\n"b=0.0"\n]\n'
     assert (report.path / "report.md").exists()
 
 
 def test_an_interrupt_at_the_first_sample_is_still_a_run(run_lines, record):
     report = run_lines([record("a", **DO_STOP)])
-    assert (report.metrics["total"], report.exit_code, ids(report)) == (0, 130, [])
+    assert report.metrics["total"] == 0
+    assert report.exit_code == 130
+    assert ids(report) == []
 
 
 def test_an_interrupt_with_several_runs_asked_for_keeps_the_rows(run_lines, record):
@@ -147,5 +165,9 @@ def test_a_grader_may_raise_anything(run_lines, record):
     """Also what is no Exception, such as a cancelled task: the sample fails, the run goes on."""
     report = run_lines([record("a", 1.0), record("b", recorded={"do": "leave"}), record("c", 1.0)])
     rows = list(report.rows())
-    assert [row["state"] for row in rows] == ["graded", "failed", "graded"]
-    assert rows[1]["grade"]["metadata"]["error_type"] == "GeneratorExit"
+    states = [row["state"] for row in rows]
+    assert states == ["graded", "failed", "graded"]
+    grade = rows[1]["grade"]
+    metadata = grade["metadata"]
+    error_type = metadata["error_type"]
+    assert error_type == "GeneratorExit"

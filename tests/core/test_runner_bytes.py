@@ -60,8 +60,10 @@ def test_where_the_input_lies_does_not_show(
         monkeypatch.chdir(path.parent)
         path_given = path.name if relative else str(path)
         suite = {"name": "x", "target": {"paths": [path_given]}, **RICH, "engine": "serial"}
-        report = gradestack.run(suite, output=tmp_path / f"{folder_name}-out", registry=with_echo)
-        collected.append(toys.files_of(report.path, "header.json"))
+        output = tmp_path / f"{folder_name}-out"
+        report = gradestack.run(suite, output=output, registry=with_echo)
+        files = toys.files_of(report.path, "header.json")
+        collected.append(files)
     assert collected[0] == collected[1]
     assert not any(str(tmp_path).encode() in data for data in collected[0].values())
 
@@ -70,7 +72,8 @@ def test_where_the_input_lies_does_not_show(
 def test_any_split_into_shards_gives_the_same_bytes(
     run_lines, small_shards, toys, with_echo, size, noon
 ):
-    uncut = toys.files_of(run_lines(LINES, using=with_echo, **RICH).path, "header.json")
+    lines = run_lines(LINES, using=with_echo, **RICH)
+    uncut = toys.files_of(lines.path, "header.json")
     small_shards(size)
     split = toys.files_of(
         run_lines(LINES, output="split", using=with_echo, **RICH).path, "header.json"
@@ -80,31 +83,38 @@ def test_any_split_into_shards_gives_the_same_bytes(
 
 def test_any_split_into_files_gives_the_same_figures(run_lines, write_lines, with_echo):
     uncut = run_lines(MIXED, using=with_echo, **RICH)
-    paths = [
-        str(write_lines(MIXED[start : start + 40], f"part{start}.jsonl")) for start in (0, 40, 80)
-    ]
+    paths = []
+    for start in (0, 40, 80):
+        mixed = MIXED[start : start + 40]
+        lines = str(write_lines(mixed, f"part{start}.jsonl"))
+        paths.append(lines)
     parts = run_lines([], output="parts", using=with_echo, target={"paths": paths}, **RICH)
     assert parts.metrics == uncut.metrics
     strip = lambda row: {key: value for key, value in row.items() if key != "source"}  # noqa: E731
-    assert [strip(row) for row in parts.rows()] == [strip(row) for row in uncut.rows()]
+    rows = parts.rows()
+    strips = [strip(row) for row in rows]
+    expected = [strip(row) for row in uncut.rows()]
+    assert strips == expected
 
 
 def test_native_files_of_one_input(run_lines, record, with_echo):
     report = run_lines([record("a", 1.0), "broken", record("b", **DO_SKIP)], using=with_echo)
-    assert (report.path / "native/echo.json").read_text() == '[\n"a=1.0",\n"bad",\n"b=None"\n]\n'
+    echo_path = report.path / "native/echo.json"
+    text = echo_path.read_text()
+    assert text == '[\n"a=1.0",\n"bad",\n"b=None"\n]\n'
     figures = read(report, "native/figures.json")
-    assert (figures["key"], figures["ids"], figures["states"]["skipped"]) == (
-        "quality",
-        ["a", "b"],
-        1,
-    )
+    assert figures["key"] == "quality"
+    assert figures["ids"] == ["a", "b"]
+    skipped = figures["states"]["skipped"]
+    assert skipped == 1
 
 
 def test_native_files_of_several_inputs(run_lines, write_lines, record, with_echo, small_shards):
     small_shards(1)
     one = write_lines([record("a", 1.0), record("b", 0.5)], "one.jsonl")
     two = write_lines([record("c", 0.25), record("d", 0.125)], "two.jsonl")
-    report = run_lines([], using=with_echo, target={"paths": [str(one), str(two)]})
+    paths = [str(one), str(two)]
+    report = run_lines([], using=with_echo, target={"paths": paths})
     figures = {name: read(report, f"native/{name}/figures.json") for name in ("one", "two")}
     assert {
         name: (figures_of_input["ids"], figures_of_input["sum"])
@@ -113,10 +123,14 @@ def test_native_files_of_several_inputs(run_lines, write_lines, record, with_ech
         "one": (["a", "b"], 1.5),
         "two": (["c", "d"], 0.375),
     }
-    assert report.aggregates["quality"]["toy_count"]["sum"] == 1.875
-    assert report.aggregates["quality"]["toy_count"]["ids"] == ["a", "b", "c", "d"]
+    quality = report.aggregates["quality"]
+    assert quality["toy_count"]["sum"] == 1.875
+    toy_count = report.aggregates["quality"]["toy_count"]
+    ids = toy_count["ids"]
+    assert ids == ["a", "b", "c", "d"]
 
 
 def test_an_exporter_needs_its_reader_and_its_graders(run_lines, record, with_echo):
     report = run_lines([record("a", 1.0)], using=with_echo, graders={"q": "tau_partial"})
-    assert not (report.path / "native").exists()
+    native_folder = report.path / "native"
+    assert not native_folder.exists()

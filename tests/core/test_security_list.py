@@ -25,7 +25,9 @@ STARTING_OF_OS = ("system", "popen", "exec", "spawn", "posix_spawn", "startfile"
 @cache
 def names_of_tests():
     """The names of all test functions, and the paths of their files."""
-    files = [path for path in (ROOT / "tests").rglob("*.py") if "__pycache__" not in path.parts]
+    tests_folder = ROOT / "tests"
+    paths = tests_folder.rglob("*.py")
+    files = [path for path in paths if "__pycache__" not in path.parts]
     texts = [path.read_text(encoding="utf-8") for path in files]
     return frozenset(
         name for text in texts for name in re.findall(r"^def (test_\w+)\(", text, re.MULTILINE)
@@ -52,7 +54,8 @@ def rows():
 @pytest.mark.parametrize("row", list(rows()))
 def test_each_row_of_the_list_names_its_test(row):
     last = row.rstrip("| ").rpartition(" | ")[2]
-    assert TEST.search(last) or last == "the same two", row
+    match = TEST.search(last)
+    assert match or last == "the same two", row
 
 
 def program_files():
@@ -87,7 +90,10 @@ def test_nothing_runs_a_command():
     commands_run = {}
     for path in program_files():
         shown = path.relative_to(ROOT).as_posix()
-        names = set(started_by(ast.parse(path.read_text(encoding="utf-8"))))
+        text = path.read_text(encoding="utf-8")
+        tree = ast.parse(text)
+        started = started_by(tree)
+        names = set(started)
         if shown in STARTS:
             names -= {"subprocess"}
         if shown in RUNS_CODE:

@@ -40,16 +40,17 @@ PARTS = {"g": (), "h": ("fault", "metadata:set")}
 def samples(number, seed=0):
     """Draw the keys of samples, some with odd characters in every text."""
     rng = random.Random(seed)  # noqa: S311 - test data
-    return [
-        Key(
+    keys = []
+    for _ in range(number):
+        key = Key(
             id=f"t{rng.randrange(9)}{ODD if rng.random() < 0.1 else ''}",
             cluster=None if rng.random() < 0.7 else "c",
             model=rng.choice([None, "m", ODD]),
             run=rng.choice([None, 1, "1"]),
             facets={"domain": rng.choice(["x", ODD, None]), "unasked": 1},
         )
-        for _ in range(number)
-    ]
+        keys.append(key)
+    return keys
 
 
 def table(keys, grades, cuts=()):
@@ -69,23 +70,25 @@ def test_keys_and_grades_come_back_in_order_however_the_input_was_cut(cuts):
     keys = samples(60)
     grades = [GRADES[number % len(GRADES)] for number in range(60)]
     filled_table = table(keys, grades, cuts)
-    for row, ((key, grade), given_key, made) in enumerate(
-        zip(Grades(filled_table, "h"), keys, grades, strict=True)
-    ):
-        assert (key.id, key.cluster, key.model, key.run) == (
-            given_key.id,
-            given_key.cluster,
-            given_key.model,
-            given_key.run,
-        )
+    pairs = zip(Grades(filled_table, "h"), keys, grades, strict=True)
+    for row, ((key, grade), given_key, made) in enumerate(pairs):
+        assert key.id == given_key.id
+        assert key.cluster == given_key.cluster
+        assert key.model == given_key.model
+        assert key.run == given_key.run
         assert type(key.run) is type(given_key.run)
-        assert (key.ordinal, key.facets) == (row, {"domain": given_key.facets["domain"]})
-        expected_metadata = {name: value for name, value in made.metadata.items() if name == "set"}
-        assert (grade.fault, grade.metadata) == (made.fault, expected_metadata)
+        assert key.ordinal == row
+        domain = given_key.facets["domain"]
+        assert key.facets == {"domain": domain}
+        metadata = made.metadata.items()
+        expected_metadata = {name: value for name, value in metadata if name == "set"}
+        assert grade.fault == made.fault
+        assert grade.metadata == expected_metadata
         for name in ("outcome", "score", "passed", "label", "gold", "counts", "parts"):
             assert getattr(grade, name) == getattr(made, name)
     assert all(grade.fault is None for _, grade in Grades(filled_table, "g"))
-    assert len(filled_table.grades("g")) == len(GRADES)
+    grade_count = len(filled_table.grades("g"))
+    assert grade_count == len(GRADES)
 
 
 @given(
@@ -103,9 +106,11 @@ def test_numbers_add_up_exactly(numbers, data):
     totals = adding.exact_totals(Counter(sums))
     assert adding.numbers_of("", [total]) == [len(choices)]
     for name in "abcd":
-        exact = sum((Fraction(numbers[at].get(name, 0)) for at in choices), Fraction(0))
+        fraction = Fraction(0)
+        exact = sum((Fraction(numbers[at].get(name, 0)) for at in choices), fraction)
         (units,) = adding.units_of(name, [total])
-        assert Fraction(units, adding.unit(name)) == totals.get(name, 0) == exact
+        unit = adding.unit(name)
+        assert Fraction(units, unit) == totals.get(name, 0) == exact
         with suppress(OverflowError):
             rounded = adding.numbers_of(name, [total])[0]
             assert rounded in (exact, float(exact))  # whole numbers are not rounded
@@ -118,4 +123,5 @@ def test_each_cell_has_the_sum_of_all_that_was_added_to_it():
     adding = ExactSums(numbers)
     totals = adding.add_by_cell(cells, codes, 5)
     assert adding.numbers_of("a", totals) == [2.5, 1.0, 1.0, 0.0, 0.0]
-    assert adding.units_of("", totals) == [3, 2, 1, 0, 0]
+    units = adding.units_of("", totals)
+    assert units == [3, 2, 1, 0, 0]

@@ -8,9 +8,11 @@ from tests.core.outcomes import read_json
 
 @pytest.fixture
 def suite(write_lines, record):
-    path = write_lines([record(str(number), number / 3, model="m") for number in range(4)] + ["{"])
+    records = [record(str(number), number / 3, model="m") for number in range(4)]
+    path = write_lines([*records, "{"])
     graders = {"second": "toy", "first": {"kind": "toy", "factor": 0.5}}
-    return {"name": "x", "target": {"paths": [str(path)]}, "graders": graders, "reader": "jsonl"}
+    paths = [str(path)]
+    return {"name": "x", "target": {"paths": paths}, "graders": graders, "reader": "jsonl"}
 
 
 def test_the_figures_are_the_same(suite, tmp_path, registry):
@@ -23,14 +25,17 @@ def test_the_figures_are_the_same(suite, tmp_path, registry):
         accuracy | {"metric_key": "first"},
         simple | {"metric_key": "first", "op": "gte", "value": 0.1},
     ]
-    gradestack.run(suite, output=tmp_path / "with", registry=registry)
-    report = gradestack.run(suite, output=tmp_path / "without", registry=registry, rows=False)
-    assert (tmp_path / "with/summary.json").read_bytes() == (
-        tmp_path / "without/summary.json"
-    ).read_bytes()
-    names = {path.name for path in (tmp_path / "without").iterdir()}
+    output = tmp_path / "with"
+    gradestack.run(suite, output=output, registry=registry)
+    without_folder = tmp_path / "without"
+    report = gradestack.run(suite, output=without_folder, registry=registry, rows=False)
+    summary_path = tmp_path / "with/summary.json"
+    expected = (tmp_path / "without/summary.json").read_bytes()
+    assert summary_path.read_bytes() == expected
+    paths = (tmp_path / "without").iterdir()
+    names = {path.name for path in paths}
     assert names == {"header.json", "summary.json", "report.html", "report.md"}
-    assert (
-        report.has_rows,
-        read_json(tmp_path / "without/header.json")["rows"],
-    ) == (False, False)
+    assert report.has_rows is False
+    header_path = tmp_path / "without/header.json"
+    rows = read_json(header_path)["rows"]
+    assert rows is False

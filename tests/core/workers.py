@@ -34,8 +34,10 @@ def grader_stage(*, key, component, grader, extractor=None):
 
 def grade_sample(stage, sample, *, strict=False):
     """Return a grader's grade of one sample, and the text it judged."""
-    grades = Graders((stage,), {stage.key: ()}, explain=True, strict=strict).grade([sample])
-    return grades.columns[stage.key][0], grades.texts.get(stage.key, [None])[0]
+    graders = Graders((stage,), {stage.key: ()}, explain=True, strict=strict)
+    grades = graders.grade([sample])
+    column = grades.columns[stage.key]
+    return column[0], grades.texts.get(stage.key, [None])[0]
 
 
 def metric(*, key, of, aggregator):
@@ -49,9 +51,10 @@ def worker(folder, reader, *, graders, metrics=(), **fields):
     the worker.
     """
     known = USUAL | fields
+    inputs = Inputs(data=())
     plan = Plan(
         name="tests",
-        inputs=Inputs(data=()),
+        inputs=inputs,
         reader=stage("reader", "reader", type(reader).__name__, reader),
         graders=graders,
         metrics=metrics,
@@ -64,7 +67,8 @@ def worker(folder, reader, *, graders, metrics=(), **fields):
         same_inputs=known.pop("same_inputs", False),
     )
     strict = known.pop("strict")
-    encoder = RowEncoder.of(plan, Success(plan.main, plan.rule), strict=strict)
+    success = Success(plan.main, plan.rule)
+    encoder = RowEncoder.of(plan, success, strict=strict)
     rows_name = "results.jsonl" if known.pop("rows") else None
     writers = FileShardWriters(folder, encoder, rows_name)
     return Worker(plan=plan, index=None, writers=writers, strict=strict, **known)

@@ -29,24 +29,27 @@ def _named(fields):
 
 
 def classes(registry, kind):
-    return {name: registry.load(kind, name) for name in sorted(registry.names(kind))}
+    names = registry.names(kind)
+    return {name: registry.load(kind, name) for name in sorted(names)}
 
 
 def compared(grader):
     """Return the kinds of expectation that a grader compares with; nothing where it depends."""
-    return grader.compares if isinstance(grader.compares, frozenset) else ()
+    if isinstance(grader.compares, frozenset):
+        return grader.compares
+    return ()
 
 
 def tables(registry):
-    readers, graders = classes(registry, "reader"), classes(registry, "grader")
+    readers = classes(registry, "reader")
+    graders = classes(registry, "grader")
     provided = [
         [f"`{name}`", *("yes" if field in reader.provides else "" for field in FIELDS)]
         for name, reader in readers.items()
     ]
-    needed = [
-        [f"`{name}`", _named(grader.needs), _named(compared(grader))]
-        for name, grader in graders.items()
-    ]
+    needed = []
+    for name, grader in graders.items():
+        needed.append([f"`{name}`", _named(grader.needs), _named(compared(grader))])
     pairs = [
         [
             f"`{name}`",
@@ -55,10 +58,12 @@ def tables(registry):
         for name, grader in graders.items()
         if grader.needs
     ]
+    head = ["reader", *(f"`{field}`" for field in FIELDS)]
+    table = _table(head, provided)
     return "\n".join(
         [
             "What each reader provides:\n",
-            _table(["reader", *(f"`{field}`" for field in FIELDS)], provided),
+            table,
             "What each grader cannot do without, and the kinds of expectation it compares with:\n",
             _table(["grader", "needs", "compares"], needed),
             (

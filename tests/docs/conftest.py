@@ -25,9 +25,11 @@ def environment_of(*first):
     }
     paths = [str(ROOT / part) for part in ("core", "plugins", "templates")]
     clean["PYTHONPATH"] = os.pathsep.join(paths)
-    clean["PATH"] = os.pathsep.join(
-        [*map(str, first), str(Path(sys.executable).parent), clean.get("PATH", "")]
-    )
+    executable_path = Path(sys.executable)
+    parent = str(executable_path.parent)
+    firsts = map(str, first)
+    path = clean.get("PATH", "")
+    clean["PATH"] = os.pathsep.join([*firsts, parent, path])
     return {**clean, "GRADESTACK_PLUGINS": "", "COLUMNS": "100", "NO_COLOR": "1"}
 
 
@@ -38,9 +40,12 @@ def warm(tmp_path_factory):
     if not hasattr(os, "fork"):
         yield folder
         return
-    address, environment = folder / "socket", environment_of()
+    address = folder / "socket"
+    environment = environment_of()
     install(folder, address, environment)
-    command = [sys.executable, str(Path(__file__).with_name("warm.py")), str(address)]
+    file_path = Path(__file__)
+    path = str(file_path.with_name("warm.py"))
+    command = [sys.executable, path, str(address)]
     server = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL)
     until(address.exists)
     yield folder

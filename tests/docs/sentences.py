@@ -35,7 +35,8 @@ FUNCTION_WORDS = {
 
 def count_words(sentence):
     """Count the words of a sentence: a code span is one, a sign alone is none."""
-    return sum(bool(re.search(r"[^\W_]", word)) for word in sentence.split())
+    words = sentence.split()
+    return sum(bool(re.search(r"[^\W_]", word)) for word in words)
 
 
 def split_sentences(paragraph):
@@ -58,7 +59,8 @@ def list_paragraphs(page):
     lines = []
     for line in [*FENCE.sub("\n", COMMENT.sub("", page)).splitlines(), ""]:
         is_code = line.startswith(CODE_INDENT) and not lines
-        is_item = BULLET.match(line) is not None and not is_code
+        match = BULLET.match(line)
+        is_item = match is not None and not is_code
         is_prose = bool(line.strip()) and not is_code and not line.strip().startswith(NO_PROSE)
         if lines and (is_item or not is_prose):
             paragraphs.append(" ".join(lines))
@@ -82,21 +84,27 @@ def list_help_sentences(command):
     texts += [getattr(parameter, "help", None) or "" for parameter in command.params]
     sentences = []
     for text in texts:
-        sentences += split_sentences(" ".join(text.split()))
+        paragraph = " ".join(text.split())
+        sentences += split_sentences(paragraph)
     return sentences
 
 
 def _docstrings(tree):
     """Find the constants of a module that stand alone, as docstrings do."""
-    expressions = [node for node in ast.walk(tree) if isinstance(node, ast.Expr)]
+    nodes = ast.walk(tree)
+    expressions = [node for node in nodes if isinstance(node, ast.Expr)]
     return {id(node.value) for node in expressions if isinstance(node.value, ast.Constant)}
 
 
 def _text_of(node):
     """Return the text of a string or f-string, ``CODE`` in place of its values."""
     if isinstance(node, ast.Constant):
-        return node.value if isinstance(node.value, str) else ""
-    parts = [_text_of(part) if isinstance(part, ast.Constant) else "CODE" for part in node.values]
+        if isinstance(node.value, str):
+            return node.value
+        return ""
+    parts = []
+    for part in node.values:
+        parts.append(_text_of(part) if isinstance(part, ast.Constant) else "CODE")
     return "".join(parts)
 
 
@@ -130,5 +138,6 @@ def list_messages(source):
 def measure(sentences):
     """Return the mean number of words of sentences, and the sentences of more than 30."""
     lengths = [count_words(sentence) for sentence in sentences]
-    long = [one for one, length in zip(sentences, lengths, strict=True) if length > 30]
+    pairs = zip(sentences, lengths, strict=True)
+    long = [one for one, length in pairs if length > 30]
     return sum(lengths) / max(1, len(lengths)), long

@@ -93,23 +93,29 @@ def files(tmp_path):
             {"version": 2, "eval": {"task": "t", "model": "m"}, "samples": [EVALUATED]},
         ),
     }
+    tau_bench = EXAMPLES / "airline/results.json"
+    deepfabric = EXAMPLES / "deepfabric/replies.jsonl"
+    jsonl = EXAMPLES / "quickstart/runs.jsonl"
     written_files = {
-        "tau_bench": EXAMPLES / "airline/results.json",
-        "deepfabric": EXAMPLES / "deepfabric/replies.jsonl",
-        "jsonl": EXAMPLES / "quickstart/runs.jsonl",
+        "tau_bench": tau_bench,
+        "deepfabric": deepfabric,
+        "jsonl": jsonl,
         "letta": EXAMPLES / "letta/recorded",
         "letta_dataset": EXAMPLES / "letta/dataset.jsonl",
         "orchestrationbench": EXAMPLES / "orchestration/results",
         "stability": EXAMPLES / "stability/runs.jsonl",
         "when2call": EXAMPLES / "when2call/judge_decisions.jsonl",
     }
-    written |= {name: (f"{name}.jsonl", record) for name, record in DATA["records"].items()}
+    records = DATA["records"].items()
+    written |= {name: (f"{name}.jsonl", record) for name, record in records}
     for name, (folder, record) in written.items():
         written_files[name] = tmp_path / folder
         written_files[name].parent.mkdir(parents=True, exist_ok=True)
-        written_files[name].write_text(json.dumps(record) + "\n")
+        text = json.dumps(record)
+        written_files[name].write_text(text + "\n")
     for place, record in DATA["storage"].items():
-        path = tmp_path / "storage" / place
+        storage_folder = tmp_path / "storage"
+        path = storage_folder / place
         path.parent.mkdir(parents=True)
         path.write_text(json.dumps(record))
     written_files["opencode_storage"] = tmp_path / "storage"
@@ -142,22 +148,31 @@ def test_every_reader_goes_with_every_grader_or_says_why_not(files, tmp_path, re
             if row["state"] == "graded":
                 graded.add(grade_of)
             elif row["state"] == "skipped":
-                assert row["reasons"][0]["code"], (name, grade_of)
+                first_reason = row["reasons"][0]
+                assert first_reason["code"], (name, grade_of)
             elif row["state"] == "failed":
-                assert row["fault"]["category"] != "grading", (name, grade_of, row["fault"])
+                category = row["fault"]["category"]
+                assert category != "grading", (name, grade_of, row["fault"])
     assert {"tool_schema", "tool_policy", "repeats", "usage", "tau_partial", "recorded"} <= graded
 
 
 def _suite(folder, path, reader, graders):
-    options = {**OPTIONS, "recorded": {"metric": "quality" if reader == "letta" else "reward"}}
-    entries = {kind: {"kind": kind, **options.get(kind, {})} for kind in sorted(graders)}
+    metric = "quality" if reader == "letta" else "reward"
+    recorded = {"metric": metric}
+    options = {**OPTIONS, "recorded": recorded}
+    entries = {}
+    for kind in sorted(graders):
+        entries[kind] = {"kind": kind, **options.get(kind, {})}
+    paths = [str(path)]
+    target = {"paths": paths, "reader": {"kind": reader}}
     suite = {
         "name": "all",
-        "target": {"paths": [str(path)], "reader": {"kind": reader}},
+        "target": target,
         "graders": entries,
         "reports": [],
     }
-    (folder / "suite.yaml").write_text(yaml.safe_dump(suite))
+    suite_path = folder / "suite.yaml"
+    suite_path.write_text(yaml.safe_dump(suite))
     return folder / "suite.yaml"
 
 
@@ -175,6 +190,7 @@ def _rows(folder, path, reader, graders):
     suite = _suite(folder, path, reader, graders)
     overrides = ["max_samples=3", "engine=serial"]
     overrides += [f"dataset={DATASETS[reader]}"] if reader in DATASETS else []
-    report = gradestack.run(suite, output=folder / reader, overrides=overrides, allow_code=True)
+    output = folder / reader
+    report = gradestack.run(suite, output=output, overrides=overrides, allow_code=True)
     for row in report.rows():
         yield from row["grades"].items()

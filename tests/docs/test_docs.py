@@ -63,14 +63,17 @@ class Block(NamedTuple):
 
     @property
     def file(self):
-        return self.word if "." in self.word else None
+        if "." in self.word:
+            return self.word
+        return None
 
 
 def _blocks(page):
     blocks = []
     for fence_words, text in FENCE.findall(page.read_text(encoding="utf-8")):
         language, _, word = fence_words.strip().partition(" ")
-        blocks.append(Block(language, word.strip(), text))
+        block = Block(language, word.strip(), text)
+        blocks.append(block)
     return blocks
 
 
@@ -89,7 +92,8 @@ def _page_id(page):
 
 
 def _prose(page):
-    return FENCE.sub("", page.read_text(encoding="utf-8"))
+    text = page.read_text(encoding="utf-8")
+    return FENCE.sub("", text)
 
 
 @pytest.fixture(scope="module")
@@ -99,9 +103,12 @@ def registry():
 
 @pytest.fixture
 def stage(tmp_path):
-    shutil.copytree(ROOT / "examples", tmp_path / "examples")
-    shutil.copy(ROOT / "examples/airline/results.json", tmp_path)
-    shutil.copy(ROOT / "examples/quickstart/runs.jsonl", tmp_path)
+    examples_folder = ROOT / "examples"
+    shutil.copytree(examples_folder, tmp_path / "examples")
+    results_path = ROOT / "examples/airline/results.json"
+    shutil.copy(results_path, tmp_path)
+    runs_path = ROOT / "examples/quickstart/runs.jsonl"
+    shutil.copy(runs_path, tmp_path)
     return tmp_path
 
 
@@ -109,14 +116,15 @@ def _tidy(text):
     """Return a text without trailing spaces, blank lines and what a busy machine adds, which carry
     no meaning.
     """
-    return "\n".join(
-        line.rstrip() for line in text.splitlines() if line.strip() and "s so far" not in line
-    )
+    lines = text.splitlines()
+    return "\n".join(line.rstrip() for line in lines if line.strip() and "s so far" not in line)
 
 
 def _matches(expected, printed):
-    pattern = re.escape(_tidy(expected)).replace(re.escape("..."), ".*")
-    return re.fullmatch(pattern, _tidy(printed), re.DOTALL) is not None
+    tidy = _tidy(expected)
+    pattern = re.escape(tidy).replace(re.escape("..."), ".*")
+    match = re.fullmatch(pattern, _tidy(printed), re.DOTALL)
+    return match is not None
 
 
 def _run_console(block, folder, environment):
@@ -129,7 +137,8 @@ def _run_console(block, folder, environment):
             commands[-1] += "\n" + line[2:]
         else:
             assert commands, f"a console block starts with a command, not with {line!r}"
-            outputs[-1].append(line)
+            last_output = outputs[-1]
+            last_output.append(line)
     script = "exec 2>&1\n" + "".join(
         f"{shell_command}\n_code=$?; echo; echo '{MARK}'; (exit $_code)\n"
         for shell_command in commands
@@ -152,12 +161,12 @@ def _run_console(block, folder, environment):
 
 
 def _run_python(block, folder, environment):
-    expected = [
-        line.partition("# =>")[2].strip() for line in block.text.splitlines() if "# =>" in line
-    ]
+    lines = block.text.splitlines()
+    expected = [line.partition("# =>")[2].strip() for line in lines if "# =>" in line]
     script = folder / "example.py"
     script.write_text(block.text, encoding="utf-8")
-    paths = os.pathsep.join([str(folder), *filter(None, [environment.get("PYTHONPATH")])])
+    pythonpath = environment.get("PYTHONPATH")
+    paths = os.pathsep.join([str(folder), *filter(None, [pythonpath])])
     environment = {**environment, "PYTHONPATH": paths}
     done = subprocess.run(
         ["python", script.name],
@@ -181,14 +190,16 @@ def _check_suite(block, folder, registry):
     path = folder / "checked-suite.yaml"
     path.write_text(block.text, encoding="utf-8")
     gradestack.load_suite(path, registry=registry)
-    _validator(registry).validate(yaml.safe_load(block.text))
+    validator = _validator(registry)
+    validator.validate(yaml.safe_load(block.text))
 
 
 @pytest.mark.parametrize(
     "page", [page for page in PAGES if any(map(_checked, _blocks(page)))], ids=_page_id
 )
 def test_examples_do_what_their_page_says(page, stage, registry, warm):
-    run_page(page, stage, registry, environment_of(warm))
+    environment = environment_of(warm)
+    run_page(page, stage, registry, environment)
 
 
 def run_page(page, folder, registry, environment):
@@ -211,7 +222,8 @@ def test_examples_are_checked_at_all():
     assert sum(block.language == "console" for block in blocks) > 10
     assert sum((block.language, block.word) == ("python", "run") for block in blocks) > 10
     assert sum(block.text.startswith("# suite\n") for block in blocks) > 5
-    assert any(block.language == "console" for block in _blocks(ROOT / "README.md"))
+    readme_path = ROOT / "README.md"
+    assert any(block.language == "console" for block in _blocks(readme_path))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=_page_id)
@@ -231,8 +243,9 @@ def test_blocks_are_of_their_language(page):
 
 def test_a_wrong_output_is_noticed(stage, warm):
     """The console check tells a page that says something else from one that is right."""
+    block = Block("console", "", "$ echo one && false\none\n$ echo $?\n1\n")
     _run_console(
-        Block("console", "", "$ echo one && false\none\n$ echo $?\n1\n"),
+        block,
         stage,
         environment_of(warm),
     )
@@ -242,7 +255,8 @@ def test_a_wrong_output_is_noticed(stage, warm):
 
 def _sections(page):
     """Return heading -> text up to the next heading of any level."""
-    parts = re.split(r"^#{1,6} (.+)$", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    text = page.read_text(encoding="utf-8")
+    parts = re.split(r"^#{1,6} (.+)$", text, flags=re.MULTILINE)
     return dict(zip(parts[1::2], parts[2::2], strict=True))
 
 
@@ -252,12 +266,18 @@ def _spans(text):
 
 
 def _words(text):
-    return {word.split("=")[0] for span in _spans(text) for word in re.split(r"[\s,/|]+", span)}
+    words = set()
+    for span in _spans(text):
+        for word in re.split(r"[\s,/|]+", span):
+            words.add(word.split("=")[0])
+    return words
 
 
 def test_exit_codes_are_described():
-    text = (DOCS / "errors.md").read_text(encoding="utf-8")
-    assert [code for code in (0, 1, 2, 3, 4, 130) if f"| {code} |" not in text] == []
+    errors_path = DOCS / "errors.md"
+    text = errors_path.read_text(encoding="utf-8")
+    codes = [code for code in (0, 1, 2, 3, 4, 130) if f"| {code} |" not in text]
+    assert codes == []
 
 
 # Components, hooks and contracts
@@ -268,45 +288,52 @@ def test_every_built_in_component_is_mentioned(registry):
     for page in PAGES:
         text = page.read_text(encoding="utf-8")
         words |= _words(text).union(*(re.split(r"[\s:,]+", heading) for heading in _sections(page)))
-    assert [c.name for c, _ in registry.components() if c.name not in words] == []
+    components = registry.components()
+    names = [c.name for c, _ in components if c.name not in words]
+    assert names == []
 
 
 def test_every_option_of_a_component_is_described(registry):
     """On some page, or where the component itself is described."""
     texts = [page.read_text(encoding="utf-8") for page in PAGES]
     words = set().union(*(_words(text) | set(re.findall(r"(\w+)[:=]", text)) for text in texts))
-    classes = [
-        registry.load(component.kind, component.name) for component, _ in registry.components()
-    ]
+    components = registry.components()
+    classes = [registry.load(component.kind, component.name) for component, _ in components]
     for described_class in filter(attrs.has, classes):
-        options = {field.name for field in attrs.fields(described_class) if field.init}
-        assert sorted(options - words - set(re.findall(r"\w+", described_class.__doc__))) == [], (
-            described_class
-        )
+        fields = attrs.fields(described_class)
+        options = {field.name for field in fields if field.init}
+        matches = set(re.findall(r"\w+", described_class.__doc__))
+        assert sorted(options - words - matches) == [], described_class
 
 
 def test_readme_table_lists_every_reader_and_stack(registry):
     """The README's table of formats is complete, and names nothing that is not there."""
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    readme_path = ROOT / "README.md"
+    text = readme_path.read_text(encoding="utf-8")
     words = _words(text)
     for kind in ("reader", "stack"):
-        assert [name for name in registry.names(kind) if name not in words] == []
-    rows = re.findall(
-        r"^\| [^|]+\|([^|]*)\|([^|]*)\|$", text[text.index("| you have |") :], re.MULTILINE
-    )[2:]
+        names = registry.names(kind)
+        assert [name for name in names if name not in words] == []
+    index = text.index("| you have |")
+    matches = re.findall(r"^\| [^|]+\|([^|]*)\|([^|]*)\|$", text[index:], re.MULTILINE)
+    rows = matches[2:]
     assert len(rows) > 10
     for column, kind in enumerate(("reader", "stack")):
-        assert set().union(*(_spans(row[column]) for row in rows)) <= set(registry.names(kind))
+        expected = set(registry.names(kind))
+        assert set().union(*(_spans(row[column]) for row in rows)) <= expected
     for readers, stacks in rows:
-        default_stacks = {registry.load("reader", name).stack for name in _spans(readers)} - {None}
+        spans = _spans(readers)
+        default_stacks = {registry.load("reader", name).stack for name in spans} - {None}
         assert default_stacks == _spans(stacks), readers
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_of_component_has_an_example(kind):
     page = DOCS / "plugins.md"
-    assert any(kind in heading.lower() for heading in _sections(page))
-    code = "\n".join(block.text for block in _blocks(page) if block.language == "python")
+    sections = _sections(page)
+    assert any(kind in heading.lower() for heading in sections)
+    blocks = _blocks(page)
+    code = "\n".join(block.text for block in blocks if block.language == "python")
     base = CONTRACTS.get(kind)
     assert f"\n{kind} " in code
     if base is not None:
@@ -318,10 +345,16 @@ def test_the_easy_reader_is_described():
     30 lines.
     """
     page = DOCS / "plugins.md"
-    words = {word.partition("(")[0] for word in _words(page.read_text(encoding="utf-8"))}
-    assert {name for name in vars(gradestack.RecordReader) if not name.startswith("_")} <= words
-    code = next(block.text for block in _blocks(page) if "(RecordReader)" in block.text)
-    assert len(code.splitlines()) <= 30
+    words = set()
+    text = page.read_text(encoding="utf-8")
+    for word in _words(text):
+        words.add(word.partition("(")[0])
+    names = vars(gradestack.RecordReader)
+    assert {name for name in names if not name.startswith("_")} <= words
+    blocks = _blocks(page)
+    code = next(block.text for block in blocks if "(RecordReader)" in block.text)
+    line_count = len(code.splitlines())
+    assert line_count <= 30
 
 
 def test_every_suite_key_is_described():
@@ -329,41 +362,58 @@ def test_every_suite_key_is_described():
     suites, gates = (
         _words((DOCS / name).read_text(encoding="utf-8")) for name in ("suites.md", "gates.md")
     )
-    assert set(schema["properties"]) <= suites
+    properties = set(schema["properties"])
+    assert properties <= suites
     kinds = (GateSpec, SimpleGate, WeightedGate, LogicalSpec, BaselineGate)
-    assert {name for kind in kinds for name in kind.__struct_fields__} <= gates
+    names = {name for kind in kinds for name in kind.__struct_fields__}
+    assert names <= gates
 
 
 def test_every_sample_field_is_described(registry):
-    words = _words((DOCS / "samples.md").read_text(encoding="utf-8"))
+    samples_path = DOCS / "samples.md"
+    text = samples_path.read_text(encoding="utf-8")
+    words = _words(text)
     fields = set(gradestack.Sample.__struct_fields__)
-    keys = set(registry.load("reader", "jsonl").json_schema()["properties"])
+    json_schema = registry.load("reader", "jsonl").json_schema()
+    properties = json_schema["properties"]
+    keys = set(properties)
     assert (fields | keys) - words == set()
 
 
 def test_every_state_is_described():
-    assert {str(outcome) for outcome in Outcome} <= _words(
-        (DOCS / "figures.md").read_text(encoding="utf-8")
-    )
+    figures_path = DOCS / "figures.md"
+    text = figures_path.read_text(encoding="utf-8")
+    words = _words(text)
+    outcomes = {str(outcome) for outcome in Outcome}
+    assert outcomes <= words
 
 
 # A report directory
 
 
 def test_every_key_of_a_run_directory_is_described(tmp_path):
-    words = _words((DOCS / "run-directory.md").read_text(encoding="utf-8"))
-    report = gradestack.run(ROOT / "examples/quickstart/suite.yaml", output=tmp_path / "out")
-    assert {path.name for path in report.path.iterdir()} <= words
+    run_directory_path = DOCS / "run-directory.md"
+    text = run_directory_path.read_text(encoding="utf-8")
+    words = _words(text)
+    suite_path = ROOT / "examples/quickstart/suite.yaml"
+    output = tmp_path / "out"
+    report = gradestack.run(suite_path, output=output)
+    paths = report.path.iterdir()
+    names = {path.name for path in paths}
+    assert names <= words
     summary = {key: value for key, value in report.summary.items() if key != "config"}
     assert set(summary) | {"config"} <= words
-    assert set(summary["metrics"]) <= words
-    assert set(summary["metrics"]["by_metric"]["calls"]) <= words
-    assert {key for gate in report.gates for key in gate} <= words
-    assert (
-        set(report.header) | {key for component in report.header["components"] for key in component}
-        <= words
-    )
-    assert {key for component in report.header["inputs"] for key in component} <= words
+    metrics = set(summary["metrics"])
+    assert metrics <= words
+    by_metric = summary["metrics"]["by_metric"]
+    calls = set(by_metric["calls"])
+    assert calls <= words
+    keys = {key for gate in report.gates for key in gate}
+    assert keys <= words
+    header = set(report.header)
+    assert header | {key for component in report.header["components"] for key in component} <= words
+    components = report.header["inputs"]
+    assert {key for component in components for key in component} <= words
     rows = list(report.rows())
     assert {*gradestack.Row.__annotations__, *gradestack.GradeRow.__annotations__} <= words
     grades = [grade for row in rows for grade in row["grades"].values()]
@@ -390,34 +440,40 @@ def test_relative_links_resolve(page):
         if re.match(r"[a-z]+:", target):
             continue
         name, _, anchor = target.partition("#")
-        path = (page.parent / name).resolve() if name else page
+        if name:
+            path = (page.parent / name).resolve()
+        else:
+            path = page
         assert path.exists(), f"{page.name} links to {target}"
         if anchor:
-            headings = re.findall(
-                r"^#{1,6} (.+)$", FENCE.sub("", path.read_text(encoding="utf-8")), re.MULTILINE
-            )
-            assert anchor in {_slug(heading) for heading in headings}, (
-                f"{page.name} links to {target}"
-            )
+            text = path.read_text(encoding="utf-8")
+            headings = re.findall(r"^#{1,6} (.+)$", FENCE.sub("", text), re.MULTILINE)
+            slugs = {_slug(heading) for heading in headings}
+            assert anchor in slugs, f"{page.name} links to {target}"
 
 
 def test_the_reference_is_current():
     """``make reference`` would change nothing."""
-    make_pages = runpy.run_path(str(DOCS / "reference.py"))["make_pages"]
-    outdated = [
-        path.relative_to(ROOT).as_posix()
-        for path, text in make_pages().items()
-        if not path.is_file() or path.read_text(encoding="utf-8") != text
-    ]
+    reference_path = DOCS / "reference.py"
+    make_pages = runpy.run_path(str(reference_path))["make_pages"]
+    outdated = []
+    for path, text in make_pages().items():
+        if not path.is_file() or path.read_text(encoding="utf-8") != text:
+            relative_path = path.relative_to(ROOT)
+            outdated.append(relative_path.as_posix())
     assert outdated == [], "run make reference"
 
 
 def test_index_links_to_every_page():
-    text = (DOCS / "index.md").read_text(encoding="utf-8")
-    others = [
-        page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md") if page.name != "index.md"
-    ]
-    assert [name for name in others if f"]({name})" not in text] == []
+    index_path = DOCS / "index.md"
+    text = index_path.read_text(encoding="utf-8")
+    others = []
+    for page in DOCS.rglob("*.md"):
+        if page.name != "index.md":
+            relative_path = page.relative_to(DOCS)
+            others.append(relative_path.as_posix())
+    names = [name for name in others if f"]({name})" not in text]
+    assert names == []
 
 
 @pytest.mark.proof

@@ -78,7 +78,8 @@ def test_attributes_of_a_report_that_pages_name_exist():
         if not _has(gradestack.Report, name) and name not in FILE_ENDINGS
     ]
     assert unknown == []
-    text = (DOCS / "python-api.md").read_text(encoding="utf-8")
+    python_api_path = DOCS / "python-api.md"
+    text = python_api_path.read_text(encoding="utf-8")
     section = text.partition("\n## The report\n")[2].partition("\nIn a [notebook]")[0]
     rows = re.findall(r"^\| (`[^|]*) \|", section, re.MULTILINE)
     beside = section.partition("also use ")[2]
@@ -117,19 +118,22 @@ def test_imports_that_pages_name_exist():
 def _parameters(function):
     """List the parameters of a function, those of its ``options`` too."""
     names = list(inspect.signature(function).parameters)
-    if names[-1] == "options":
+    last_name = names[-1]
+    if last_name == "options":
         names = [*names[:-1], *RunArguments.__annotations__]
     return names
 
 
 def test_signatures_of_the_python_page_are_true():
     """One that ends in ``…`` may leave out parameters."""
-    page = (DOCS / "python-api.md").read_text(encoding="utf-8")
+    python_api_path = DOCS / "python-api.md"
+    page = python_api_path.read_text(encoding="utf-8")
     signatures = re.findall(r"`(\w+)\(([^()`]*, [^()`]*)\)`", page)
     checked = [(name, text) for name, text in signatures if hasattr(gradestack, name)]
     assert len(checked) > 4
     for name, text in checked:
-        written = {word.strip() for word in text.split(",")} - {"*"}
+        words = text.split(",")
+        written = {word.strip() for word in words} - {"*"}
         parameters = set(_parameters(getattr(gradestack, name)))
         assert written - {"…"} <= parameters, name
         assert "…" in written or parameters <= written, name

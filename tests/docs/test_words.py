@@ -32,7 +32,8 @@ def _name(path):
 
 def _pages():
     """List the pages that people read, the reference that is made of docstrings too."""
-    return sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md")])
+    paths = ROOT.glob("*.md")
+    return sorted([*paths, *DOCS.rglob("*.md")])
 
 
 def _text_of(page):
@@ -78,7 +79,8 @@ def test_sentences_of_help_are_short():
 def test_sentences_of_messages_are_short():
     sentences = []
     for path in _source_files(".py"):
-        for message in list_messages(path.read_text(encoding="utf-8")):
+        text = path.read_text(encoding="utf-8")
+        for message in list_messages(text):
             sentences += split_sentences(message)
     assert len(sentences) > 500
     _check(sentences)
@@ -87,7 +89,8 @@ def test_sentences_of_messages_are_short():
 @cache
 def _words():
     path = Path(__file__).with_name("words.yaml")
-    return yaml.safe_load(path.read_text(encoding="utf-8"))
+    text = path.read_text(encoding="utf-8")
+    return yaml.safe_load(text)
 
 
 def _allowed(pattern, name):
@@ -131,12 +134,14 @@ def test_no_source_uses_a_word_of_the_list():
 def test_each_exception_is_needed_and_has_a_reason():
     for allowed in _words()["allowed"]:
         assert allowed["why"], allowed
-        matches = [path for path in ROOT.rglob("*") if re.fullmatch(allowed["in"], _name(path))]
+        paths = ROOT.rglob("*")
+        matches = [path for path in paths if re.fullmatch(allowed["in"], _name(path))]
         texts = [" ".join(path.read_text(encoding="utf-8").split()) for path in matches]
         assert any(re.search(allowed["words"], text, re.IGNORECASE) for text in texts), allowed
 
 
 def test_a_long_sentence_and_a_word_of_the_list_are_noticed():
     long = "A " + "very " * 30 + "long sentence."
-    assert measure(list_sentences(f"Short.\n\n{long}\n"))[1] == [long]
+    sentences = list_sentences(f"Short.\n\n{long}\n")
+    assert measure(sentences)[1] == [long]
     assert _find_words("page", "There is no evidence of it.") != []

@@ -76,7 +76,8 @@ def serve(address):
     listening.bind(f"{address}.new")
     listening.listen()
     Path(f"{address}.new").rename(address)
-    recording = Path(__file__).parents[2] / "examples/airline/results.json"
+    file_path = Path(__file__)
+    recording = file_path.parents[2] / "examples/airline/results.json"
     with tempfile.TemporaryDirectory() as folder:
         _main(["grade", str(recording), "--quiet", "-o", f"{folder}/out"])
     while True:

@@ -32,22 +32,26 @@ class Recording:
         """Write the files; ``what`` maps the number of a record to what happens at it."""
         for file in range(self.files):
             numbers = range(file * self.records, (file + 1) * self.records)
-            rows = [
-                {"id": f"t{n}", "predicted": str((n % 5) / 4), "facets": {"do": what.get(n)}}
-                for n in numbers
-            ]
+            rows = []
+            for n in numbers:
+                predicted = str((n % 5) / 4)
+                facets = {"do": what.get(n)}
+                rows.append({"id": f"t{n}", "predicted": predicted, "facets": facets})
             (self.folder / f"{file:02}.jsonl").write_text(
                 "".join(json.dumps(row) + "\n" for row in rows)
             )
 
     def suite(self, engine, **more):
         """Return a suite over the files of the folder, for an engine."""
+        grader_path = self.folder / "grader.py"
+        file = str(grader_path)
         grader = {
             "kind": "python_function",
-            "file": str(self.folder / "grader.py"),
+            "file": file,
             "name": "grade",
         }
-        target = {"paths": [str(self.folder / "*.jsonl")]}
+        paths = [str(self.folder / "*.jsonl")]
+        target = {"paths": paths}
         base = {
             "name": "faults",
             "target": target,
@@ -91,7 +95,8 @@ def marked(tmp_path, monkeypatch):
         for entry in Path("/proc").iterdir():
             if entry.name.isdigit() and int(entry.name) != os.getpid():
                 try:
-                    if mark in (entry / "environ").read_bytes().split(b"\0"):
+                    environ_folder = entry / "environ"
+                    if mark in environ_folder.read_bytes().split(b"\0"):
                         collected.append(int(entry.name))
                 except OSError:
                     continue

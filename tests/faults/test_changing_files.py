@@ -47,22 +47,26 @@ def lines(tmp_path, monkeypatch):
     """A file of 200 records in about ten shards."""
     path = tmp_path / "runs.jsonl"
     call = {"name": "f", "arguments": {"a": 1}}
-    records = [
-        {"id": f"t{n}", "expected": [call], "predicted": [call] * (n % 3)} for n in range(200)
-    ]
+    records = []
+    for n in range(200):
+        predicted = [call] * (n % 3)
+        records.append({"id": f"t{n}", "expected": [call], "predicted": predicted})
     path.write_text("".join(json.dumps(record) + "\n" for record in records))
-    monkeypatch.setattr("gradestack.jsonio.records.SHARD_BYTES", path.stat().st_size // 10)
+    status = path.stat()
+    monkeypatch.setattr("gradestack.jsonio.records.SHARD_BYTES", status.st_size // 10)
     return path
 
 
 def _run(path, engine, tmp_path, name):
+    paths = [str(path)]
     suite = {
         "name": "x",
-        "target": {"paths": [str(path)]},
+        "target": {"paths": paths},
         "graders": {"q": "tau_partial"},
         "reports": [],
     }
-    return gradestack.run({**suite, "engine": engine}, output=tmp_path / name)
+    output = tmp_path / name
+    return gradestack.run({**suite, "engine": engine}, output=output)
 
 
 @pytest.mark.parametrize("engine", ENGINES, ids=["serial", "processes"])
@@ -81,8 +85,10 @@ def test_a_list_cut_short_meanwhile_is_not_taken_for_whole(
     path = tmp_path / "results.json"
     call = {"name": "f", "kwargs": {"a": 1}}
     record = {"reward": 1.0, "info": {"task": {"actions": [call]}}, "traj": [], "trial": 0}
-    path.write_text(json.dumps([{"task_id": n, **record} for n in range(200)], indent=1))
-    bytes_kept = path.stat().st_size // 2
+    text = json.dumps([{"task_id": n, **record} for n in range(200)], indent=1)
+    path.write_text(text)
+    status = path.stat()
+    bytes_kept = status.st_size // 2
 
     def cut():
         with path.open("r+") as file:
@@ -94,8 +100,11 @@ def test_a_list_cut_short_meanwhile_is_not_taken_for_whole(
     except DataError as error:
         assert "cut short" in str(error)  # noqa: PT017 - either is right
     else:
-        assert report.summary["bad_records"]["count"] >= 1
-        assert "cut off" in report.summary["bad_records"]["listed"][0]["reason"]
+        bad_records = report.summary["bad_records"]
+        assert bad_records["count"] >= 1
+        listed = report.summary["bad_records"]["listed"]
+        reason = listed[0]["reason"]
+        assert "cut off" in reason
 
 
 CHANGES = DATA["changes"]
@@ -109,12 +118,16 @@ def command(tmp_path):
     meanwhile.
     """
     rows = [f'{{"id": "t{number}", "predicted": "x"}}\n' for number in range(5)]
-    (tmp_path / "other.jsonl").write_text("".join(rows[::-1]))
-    (tmp_path / "runs.jsonl").write_text("".join(rows))
+    other_path = tmp_path / "other.jsonl"
+    other_path.write_text("".join(rows[::-1]))
+    runs_path = tmp_path / "runs.jsonl"
+    runs_path.write_text("".join(rows))
     os.utime(tmp_path / "runs.jsonl", (1000, 1000))
 
     def run(change, engine, *files):
-        (tmp_path / "own.py").write_text(GRADER.replace("{change}", change))
+        own_path = tmp_path / "own.py"
+        grader = GRADER.replace("{change}", change)
+        own_path.write_text(grader)
         options = [
             "--allow-code",
             "--grader",
@@ -154,7 +167,8 @@ def test_a_file_that_changes_while_it_is_graded_is_refused(command, tmp_path, ch
     code, message = CHANGES[change]
     done = command(code, engine)
     assert (done.returncode, message in done.stderr) == (3, True), done.stderr
-    assert not (tmp_path / "out").exists()
+    out_folder = tmp_path / "out"
+    assert not out_folder.exists()
 
 
 FILES = {
@@ -193,20 +207,23 @@ def test_appended_lines_are_not_graded_and_a_warning_says_so(command, tmp_path, 
         "Warning: runs.jsonl: 39 bytes were appended while it was read and are not graded"
         in done.stdout
     )
-    report = gradestack.load_report(tmp_path / "out")
+    path = tmp_path / "out"
+    report = gradestack.load_report(path)
     (entry,) = report.header["inputs"]
-    assert (entry["bytes"], entry["sha256"]) == (
-        len(text),
-        hashlib.sha256(text.encode()).hexdigest(),
-    )
+    assert entry["bytes"] == len(text)
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    assert entry["sha256"] == digest
     assert report.metrics["total"] == samples
-    assert report.summary["bad_records"]["count"] == 0
+    bad_records = report.summary["bad_records"]
+    assert bad_records["count"] == 0
 
 
 def test_a_packed_file_that_is_replaced_after_it_was_unpacked_is_refused(command, tmp_path):
     """Its copy would be graded, and the header would have the checksum of another."""
     packed = tmp_path / "runs.jsonl.gz"
-    packed.write_bytes(gzip.compress((tmp_path / "runs.jsonl").read_bytes()))
+    runs_path = tmp_path / "runs.jsonl"
+    compressed = gzip.compress(runs_path.read_bytes())
+    packed.write_bytes(compressed)
     done = command(f"Path({str(packed)!r}).write_bytes(b'other')", "serial", packed)
     assert (done.returncode, "runs.jsonl.gz: has changed while it was read" in done.stderr) == (
         3,
@@ -216,7 +233,8 @@ def test_a_packed_file_that_is_replaced_after_it_was_unpacked_is_refused(command
 
 def test_a_file_of_a_directory_that_changes_is_refused(command, tmp_path):
     """Also one that is read beside the results."""
-    shutil.copytree(EXAMPLES / "letta/recorded", tmp_path / "recorded")
+    recorded_folder = EXAMPLES / "letta/recorded"
+    shutil.copytree(recorded_folder, tmp_path / "recorded")
     done = command("(HERE / 'recorded/summary.json').write_text('{}')", "serial", "recorded")
     assert (done.returncode, "recorded/summary.json: was cut short while it" in done.stderr) == (
         3,

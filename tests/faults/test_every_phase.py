@@ -28,12 +28,16 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="signals of POSI
 def tau_record(number):
     """Return a tau-bench record with one call, its reward by its number."""
     call = {"name": "book", "kwargs": {"a": number}}
-    function = {"name": "book", "arguments": json.dumps({"a": number})}
+    text = json.dumps({"a": number})
+    function = {"name": "book", "arguments": text}
     made = [{"id": "c", "type": "function", "function": function}]
+    reward = float(number % 3 > 0)
+    task_id = number // 2
+    trial = number % 2
     return {
-        "task_id": number // 2,
-        "trial": number % 2,
-        "reward": float(number % 3 > 0),
+        "task_id": task_id,
+        "trial": trial,
+        "reward": reward,
         "info": {"task": {"user_id": "u", "actions": [call], "instruction": "Book", "outputs": []}},
         "traj": [
             {"role": "user", "content": "Please book."},
@@ -53,7 +57,10 @@ def start(folder, output, engine, *options, program):
 def recording(tmp_path_factory):
     """A list of some ranges, and the files of a run over it."""
     folder = tmp_path_factory.mktemp("list")
-    (folder / "tau.json").write_text(json.dumps([tau_record(n) for n in range(RECORDS)], indent=1))
+    tau_records = [tau_record(n) for n in range(RECORDS)]
+    tau_path = folder / "tau.json"
+    text = json.dumps(tau_records, indent=1)
+    tau_path.write_text(text)
     ended = start(folder, "whole", "serial", program=DATA["program"])
     assert (ended.returncode, ended.stderr) == (0, "")
     return folder, files_of(folder / "whole")
@@ -72,12 +79,14 @@ def test_a_signal_in_any_phase_ends_with_130_and_loses_nothing(recording, engine
     output = f"{engine}-{phase}-{number}".replace(" ", "-")
     module, name = DATA["phases"][phase]
     signalled = DATA["signalled"].format(module=module, name=name, number=number)
-    ended = start(folder, output, engine, program=signalled + DATA["program"])
+    program = signalled + DATA["program"]
+    ended = start(folder, output, engine, program=program)
     assert ended.returncode == 130, ended.stderr
     assert "Traceback" not in ended.stderr
     assert "Exception ignored" not in ended.stderr
     assert "broken" not in ended.stderr
     resumed = start(folder, output, engine, "--resume", program=DATA["program"])
     assert resumed.returncode == 0, resumed.stderr
-    assert files_of(folder / output) == expected
+    files = files_of(folder / output)
+    assert files == expected
     assert not (folder / f".{output}.unfinished").exists()

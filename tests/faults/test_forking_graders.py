@@ -27,8 +27,11 @@ def test_a_child_that_comes_back_ends(tmp_path, engine, ending):
 
     Every grade is the parent's.
     """
-    (tmp_path / "forks.py").write_text(FORKS.format(ending=ending))
-    (tmp_path / "runs.jsonl").write_text(
+    forks_path = tmp_path / "forks.py"
+    forks = FORKS.format(ending=ending)
+    forks_path.write_text(forks)
+    runs_path = tmp_path / "runs.jsonl"
+    runs_path.write_text(
         "".join(f'{{"id": "{number}", "predicted": "x"}}\n' for number in range(6))
     )
     options = [
@@ -47,5 +50,8 @@ def test_a_child_that_comes_back_ends(tmp_path, engine, ending):
         command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False
     )
     assert (done.returncode, done.stderr) == (0, "")
-    assert (tmp_path / "children").read_text() == "x" * 6
-    assert (tmp_path / "out/results.jsonl").read_text().count('"state":"graded"') == 3 * 6
+    children_folder = tmp_path / "children"
+    text = children_folder.read_text()
+    assert text == "x" * 6
+    results_path = tmp_path / "out/results.jsonl"
+    assert results_path.read_text().count('"state":"graded"') == 3 * 6

@@ -26,7 +26,9 @@ def command(tmp_path):
     what was printed.
     """
     for file in range(4):
-        rows = [f'{{"id": "t{3 * file + number}", "predicted": "x"}}\n' for number in range(3)]
+        rows = []
+        for number in range(3):
+            rows.append(f'{{"id": "t{3 * file + number}", "predicted": "x"}}\n')
         (tmp_path / f"{file}.jsonl").write_text("".join(rows))
 
     def run(grader, engine, *options, output="out", **variables):
@@ -52,15 +54,17 @@ def command(tmp_path):
             "--set",
             "reports=[]",
         ]
+        stdout_folder = tmp_path / "stdout"
         out, err = (
-            tmp_path / "stdout",
+            stdout_folder,
             tmp_path / "stderr",
         )  # no pipes, which what is left behind would keep open
         for path in (out, err):
             path.write_text("")
-        environment = {
+        values_by_name = {
             name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"
-        } | variables
+        }
+        environment = values_by_name | variables
         with (
             out.open("a") as first,
             err.open("a") as second,
@@ -68,9 +72,8 @@ def command(tmp_path):
             done = subprocess.run(
                 command, cwd=tmp_path, env=environment, stdout=first, stderr=second, check=False
             )
-        return subprocess.CompletedProcess(
-            command, done.returncode, out.read_text(), err.read_text()
-        )
+        text = out.read_text()
+        return subprocess.CompletedProcess(command, done.returncode, text, err.read_text())
 
     return run
 
@@ -88,7 +91,8 @@ def test_what_a_grader_prints_is_kept_from_the_results(command, engine, unbuffer
     """It goes to standard error, however it is printed; standard output is what it is without."""
     quiet_run = command(QUIET, engine)
     noisy = command(PRINTS, engine, PYTHONUNBUFFERED=unbuffered)
-    assert (noisy.returncode, noisy.stdout) == (0, quiet_run.stdout)
+    assert noisy.returncode == 0
+    assert noisy.stdout == quiet_run.stdout
     lines = noisy.stderr.splitlines()
     for printed_text in ("loaded", "loaded by another name"):
         assert lines.count(printed_text) == 1
@@ -136,6 +140,7 @@ def test_no_line_of_a_worker_is_torn_by_another(command, tmp_path, unbuffered):
         "2",
         "-q",
     ]
+    env = os.environ | {"PYTHONUNBUFFERED": unbuffered}
     run = subprocess.Popen(
         [
             sys.executable,
@@ -150,16 +155,15 @@ def test_no_line_of_a_worker_is_torn_by_another(command, tmp_path, unbuffered):
             "reports=[]",
         ],
         cwd=tmp_path,
-        env=os.environ | {"PYTHONUNBUFFERED": unbuffered},
+        env=env,
         stderr=writing,
     )
     os.close(writing)
     with os.fdopen(reading, "rb", buffering=0) as pipe:
         written = list(iter(lambda: pipe.read(4096), b""))
     assert run.wait() == 0
-    assert sorted(written) == sorted(
-        f"a line of t{number} in one piece\n".encode() for number in range(COUNT)
-    )
+    expected = sorted(f"a line of t{number} in one piece\n".encode() for number in range(COUNT))
+    assert sorted(written) == expected
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -172,8 +176,12 @@ def test_a_grader_that_changes_the_directory(command, tmp_path, engine):
         engine,
     )
     assert (done.returncode, done.stderr) == (0, "")
-    assert list((tmp_path / "elsewhere").iterdir()) == []
-    assert gradestack.load_report(tmp_path / "out").metrics["total"] == COUNT
+    elsewhere_folder = tmp_path / "elsewhere"
+    paths = list(elsewhere_folder.iterdir())
+    assert paths == []
+    path = tmp_path / "out"
+    report = gradestack.load_report(path)
+    assert report.metrics["total"] == COUNT
 
 
 LEAVES = DATA["leaves"]
@@ -185,9 +193,13 @@ def test_a_worker_that_dies_with_a_child_left_is_known_to_be_dead(command, tmp_p
     try:
         done = command(LEAVES, "processes", "--workers", "2")
     finally:
-        os.kill(int((tmp_path / "once").read_text()), signal.SIGKILL)
+        once_folder = tmp_path / "once"
+        number = int(once_folder.read_text())
+        os.kill(number, signal.SIGKILL)
     assert (done.returncode, done.stderr) == (0, "")
-    assert gradestack.load_report(tmp_path / "out").metrics["avg_score_total"] == 1.0
+    path = tmp_path / "out"
+    report = gradestack.load_report(path)
+    assert report.metrics["avg_score_total"] == 1.0
 
 
 def test_a_metric_whose_numbers_cannot_leave_their_process(command, tmp_path):
@@ -198,9 +210,11 @@ def test_a_metric_whose_numbers_cannot_leave_their_process(command, tmp_path):
         workers = ["--workers", "2"] if engine == "processes" else ["-q"]
         done = command(AGGREGATOR, engine, "--set", metric, *workers, output=engine)
         assert done.returncode == 0, done.stderr
-        report = gradestack.load_report(tmp_path / engine)
+        path = tmp_path / engine
+        report = gradestack.load_report(path)
         assert report.metrics["avg_score_total"] == 1.0
         (warning,) = report.summary["warnings"]
         assert warning.startswith("grade/m (own.py:Unwritable) is broken and left out: TypeError: ")
-        figures[engine] = (tmp_path / engine / "summary.json").read_bytes()
+        summary_path = tmp_path / engine / "summary.json"
+        figures[engine] = summary_path.read_bytes()
     assert figures["serial"] == figures["processes"]

@@ -55,7 +55,8 @@ def here(tmp_path):
             (made_folder / folder / name).write_text(
                 "Metadata-Version: 2.1\nName: evil\nVersion: 1.0\n"
             )
-        (made_folder / folder / "entry_points.txt").write_text("[gradestack]\nevil = evil\n")
+        entry_points_path = made_folder / folder / "entry_points.txt"
+        entry_points_path.write_text("[gradestack]\nevil = evil\n")
     for name in SETTINGS:
         (made_folder / name).write_text(
             "distributed: {worker: {preload: [evil]}, scheduler: {preload: [evil]}}\n"
@@ -65,9 +66,8 @@ def here(tmp_path):
         (made_folder / name).write_text(
             "".join(f"{json.dumps({'id': f't{number}.{n}', **row})}\n" for n in range(3))
         )
-    (made_folder / "suite.yaml").write_text(
-        f"target: {{paths: [{', '.join(FILES)}]}}\ngraders: {{q: tau_partial}}\n"
-    )
+    suite_path = made_folder / "suite.yaml"
+    suite_path.write_text(f"target: {{paths: [{', '.join(FILES)}]}}\ngraders: {{q: tau_partial}}\n")
     return made_folder
 
 
@@ -81,15 +81,17 @@ def command(here):
             for name, value in os.environ.items()
             if name not in ("PYTHONPATH", "PYTHONSAFEPATH")
         }
+        env = environment | variables
         done = subprocess.run(
             [*program, *map(str, arguments)],
             cwd=here,
-            env=environment | variables,
+            env=env,
             capture_output=True,
             text=True,
             check=False,
         )
-        assert not (here / "sprung").exists(), (here / "sprung").read_text()
+        sprung_folder = here / "sprung"
+        assert not sprung_folder.exists(), (here / "sprung").read_text()
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
@@ -101,8 +103,11 @@ def test_a_run_imports_nothing_from_the_working_directory(command, here, engine)
     """Neither the program nor a worker it starts."""
     workers = () if engine == "serial" else ("--workers", 2)
     command("grade", *FILES, "-o", engine, "--engine", engine, *workers)
-    rows = (here / engine / "results.jsonl").read_text().splitlines()
-    assert len(rows) == 3 * len(FILES)
+    results_path = here / engine / "results.jsonl"
+    text = results_path.read_text()
+    rows = text.splitlines()
+    expected = 3 * len(FILES)
+    assert len(rows) == expected
 
 
 def test_no_command_imports_anything_from_the_working_directory(command):
@@ -114,16 +119,14 @@ def test_no_command_imports_anything_from_the_working_directory(command):
     command("report", "first")
     command("show", "first", "t0.0")
     command("index", ".")
-    assert "evil" not in command(
-        "plugins", "list", program=(sys.executable, "-P", "-m", "gradestack.cli")
-    )
+    expected = command("plugins", "list", program=(sys.executable, "-P", "-m", "gradestack.cli"))
+    assert "evil" not in expected
 
 
 def test_workers_that_are_not_forked_import_nothing_from_it(command, tmp_path):
     """As in a program with threads: its own folder is where it imports from, as ever."""
-    (tmp_path / "script.py").write_text(
-        f"FILES, OUT = {FILES!r}, {str(tmp_path / 'out')!r}\n{SCRIPT}"
-    )
+    script_path = tmp_path / "script.py"
+    script_path.write_text(f"FILES, OUT = {FILES!r}, {str(tmp_path / 'out')!r}\n{SCRIPT}")
     command(tmp_path / "script.py", program=(sys.executable,))
     assert (tmp_path / "out/results.jsonl").exists()
 
@@ -150,8 +153,12 @@ def test_code_that_is_allowed_imports_what_stands_beside_it(command, tmp_path, e
         *workers,
     ]
     out = tmp_path / "out"
-    command("grade", *FILES, *options, "-o", out, PYTHONPATH=str(tmp_path / "named"))
-    averages = json.loads((out / "summary.json").read_text())["metrics"]["by_metric"]
+    named_folder = tmp_path / "named"
+    command("grade", *FILES, *options, "-o", out, PYTHONPATH=str(named_folder))
+    summary_path = out / "summary.json"
+    document = json.loads(summary_path.read_text())
+    metrics = document["metrics"]
+    averages = metrics["by_metric"]
     assert [average["avg_score_attempted"] for average in averages.values()] == [0.5, 0.25]
 
 
@@ -167,9 +174,8 @@ def test_started_as_a_module_it_leaves_the_working_directory_out(options, tmp_pa
         "from gradestack import Component, hookimpl\n\n@hookimpl\ndef gradestack_components():\n"
         "    return [Component(kind='stack', name='mine', target='x:y', summary='')]\n"
     )
-    environment = {
-        name: value for name, value in os.environ.items() if name != "PYTHONPATH"
-    } | options
+    values_by_name = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    environment = values_by_name | options
     done = subprocess.run(
         [sys.executable, "-m", "gradestack.cli", "stacks", "list"],
         cwd=tmp_path,

@@ -24,18 +24,23 @@ MANY, ENDS = [0, 97, 99, 299], ["exit", "kill"]
 
 
 def _faults(report):
-    return {
-        row["sample"]["id"]: row["grade"]["fault"]
-        for row in report.rows()
-        if row["state"] == "failed"
-    }
+    faults_by_id = {}
+    for row in report.rows():
+        if row["state"] == "failed":
+            faults_by_id[row["sample"]["id"]] = row["grade"]["fault"]
+    return faults_by_id
 
 
 def _all_there(report, recording):
     """Check that every record has a row, and a grade that is right or failed."""
     rows = list(report.rows())
-    assert [row["sample"]["id"] for row in rows] == [f"t{n}" for n in range(recording.count)]
-    scores = {n: row["grade"]["score"] for n, row in enumerate(rows) if row["state"] == "graded"}
+    expected = [f"t{n}" for n in range(recording.count)]
+    ids = [row["sample"]["id"] for row in rows]
+    assert ids == expected
+    scores = {}
+    for n, row in enumerate(rows):
+        if row["state"] == "graded":
+            scores[n] = row["grade"]["score"]
     assert scores == {n: (n % 5) / 4 for n in scores}
     failed = recording.count - len(scores)
     assert report.states["g"] == {
@@ -60,9 +65,12 @@ def test_records_that_end_the_process(recording, what, hostile):
     report = recording.run(POOL)
     _all_there(report, recording)
     faults = _faults(report)
-    assert sorted(faults) == sorted(f"t{n}" for n in hostile)
-    assert {fault["code"] for fault in faults.values()} == {DIED}
-    assert "ended the worker process" in faults["t99"]["message"]
+    expected = sorted(f"t{n}" for n in hostile)
+    assert sorted(faults) == expected
+    codes = {fault["code"] for fault in faults.values()}
+    assert codes == {DIED}
+    message = faults["t99"]["message"]
+    assert "ended the worker process" in message
 
 
 @pytest.mark.faults
@@ -71,7 +79,9 @@ def test_a_record_that_ends_dask_workers(recording):
     recording.do({101: "kill"})
     report = recording.run(CLUSTER)
     _all_there(report, recording)
-    assert {name: fault["code"] for name, fault in _faults(report).items()} == {"t101": DIED}
+    faults = _faults(report).items()
+    codes_by_name = {name: fault["code"] for name, fault in faults}
+    assert codes_by_name == {"t101": DIED}
 
 
 def test_in_a_strict_run_it_is_an_error(recording):
@@ -89,7 +99,8 @@ def test_records_that_eat_memory(recording, engine):
     report = recording.run({**engine, "memory": "300MB"})
     _all_there(report, recording)
     faults = _faults(report)
-    assert sorted(faults) == sorted(f"t{n}" for n in hostile)
+    expected = sorted(f"t{n}" for n in hostile)
+    assert sorted(faults) == expected
     assert {(fault["type"], fault["message"]) for fault in faults.values()} == {
         ("MemoryError", "not enough memory")
     }
@@ -120,14 +131,14 @@ def _nested(recording, engine, depths):
             )
         (recording.folder / f"{number}.jsonl").write_text("".join(rows))
     suite = recording.suite(engine, graders={"g": "tau_partial"}, reader="jsonl")
-    report = gradestack.run(suite, output=recording.folder / "out")
-    read = [
-        int(sample_id)
-        for sample_id in re.findall(
-            r'"ground_truth":null,"id":"(\d+)"', (report.path / "results.jsonl").read_text()
-        )
-    ]
-    assert read[: len(read) // 2] == read[len(read) // 2 :]
+    output = recording.folder / "out"
+    report = gradestack.run(suite, output=output)
+    read = []
+    results_path = report.path / "results.jsonl"
+    for sample_id in re.findall(r'"ground_truth":null,"id":"(\d+)"', results_path.read_text()):
+        read.append(int(sample_id))
+    expected = read[len(read) // 2 :]
+    assert read[: len(read) // 2] == expected
     return read[: len(read) // 2]
 
 
@@ -137,6 +148,9 @@ def test_what_is_nested_too_deeply_is_so_on_every_engine(recording, engine):
 
     A record a little less deep than one refused here is read there.
     """
-    deepest = _nested(recording, "serial", range(ROOM - 100, ROOM + 20))[-1]
+    depths = range(ROOM - 100, ROOM + 20)
+    deepest = _nested(recording, "serial", depths)[-1]
     assert ROOM - 100 < deepest < ROOM + 19
-    assert _nested(recording, engine, [deepest - 4, deepest + 4]) == [deepest - 4]
+    nested = _nested(recording, engine, [deepest - 4, deepest + 4])
+    expected = [deepest - 4]
+    assert nested == expected

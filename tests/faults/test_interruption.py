@@ -22,7 +22,8 @@ def started(stalled_run, scratch, marked):
 
     def start(engine):
         run = stalled_run.start("-o", "out", "--engine", engine, "--workers", 2)
-        stalled_run.stand_still(run, "out", workers=2, least=LEAST.get(engine))
+        least = LEAST.get(engine)
+        stalled_run.stand_still(run, "out", workers=2, least=least)
         return run
 
     return start
@@ -72,4 +73,5 @@ def test_ctrl_c_again_while_a_dask_cluster_is_closed(tmp_path, scratch):
     result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (result.returncode, result.stdout) == (130, "")
     assert result.stderr in ("interrupted\n", "interrupted: nothing was graded yet\n", PARTIAL)
-    assert list(scratch.iterdir()) == []
+    paths = list(scratch.iterdir())
+    assert paths == []

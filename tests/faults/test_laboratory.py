@@ -48,10 +48,10 @@ class Laboratory:
         self.folder = folder
         (folder / "grader.py").write_text(GRADER)
         for file in range(FILES):
-            rows = [
-                {"id": f"t{file}-{n}", "predicted": str(n % 5 / 4), "facets": {"n": n}}
-                for n in range(RECORDS)
-            ]
+            rows = []
+            for n in range(RECORDS):
+                predicted = str(n % 5 / 4)
+                rows.append({"id": f"t{file}-{n}", "predicted": predicted, "facets": {"n": n}})
             (folder / f"{file:02}.jsonl").write_text(
                 "".join(f"{json.dumps(row)}\n" for row in rows)
             )
@@ -61,7 +61,8 @@ class Laboratory:
             "graders": {"g": {"kind": "python_function", "file": "grader.py", "name": "grade"}},
             "reports": ["markdown"],
         }
-        (folder / "suite.yaml").write_text(yaml.safe_dump(suite))
+        suite_path = folder / "suite.yaml"
+        suite_path.write_text(yaml.safe_dump(suite))
 
     def start(self, output, engine, *options, before="", **more):
         """Start the run in a process group of its own, its progress put on record at once."""
@@ -133,7 +134,9 @@ def test_a_signal_at_a_random_moment_changes_nothing(laboratory, expected, scrat
     until(lambda: laboratory.on_record() >= after or run.poll() is not None)
     time.sleep(pause)
     workers = [pid for pid in marked() if pid != run.pid]
-    hit = {"parent": [run.pid], "worker": workers[:1], "both": [run.pid, *workers]}[victims]
+    worker = workers[:1]
+    parent = [run.pid]
+    hit = {"parent": parent, "worker": worker, "both": [run.pid, *workers]}[victims]
     send(number, hit)
     out, err = run.communicate()
     what = (
@@ -153,8 +156,12 @@ def test_a_signal_at_a_random_moment_changes_nothing(laboratory, expected, scrat
         )
         done = laboratory.run("out", engine, "--resume")
         assert (done.returncode, done.stdout, done.stderr) == (0, "", ""), what
-    assert files_of(laboratory.folder / "out") == expected, what
-    assert [path.name for path in laboratory.folder.iterdir() if path.name.startswith(".out")] == []
+    out_folder = laboratory.folder / "out"
+    files = files_of(out_folder)
+    assert files == expected, what
+    paths = laboratory.folder.iterdir()
+    names = [path.name for path in paths if path.name.startswith(".out")]
+    assert names == []
     assert marked() == []
     assert list(scratch.iterdir()) == [], what
 
@@ -192,8 +199,10 @@ def test_a_full_disk_under_a_comparison(laboratory, small_disk, kib):
 
     No page is left half written.
     """
-    assert laboratory.run(laboratory.folder / "out", "serial").returncode == 0
+    out_folder = laboratory.folder / "out"
+    assert laboratory.run(out_folder, "serial").returncode == 0
     folder = small_disk(f"size={kib}k")
+    compared_folder = folder / "compared"
     command = [
         sys.executable,
         "-m",
@@ -202,8 +211,9 @@ def test_a_full_disk_under_a_comparison(laboratory, small_disk, kib):
         "out",
         "out",
         "-o",
-        str(folder / "compared"),
+        str(compared_folder),
     ]
+    env = {**os.environ}
     done = subprocess.run(
         command,
         cwd=laboratory.folder,
@@ -211,12 +221,13 @@ def test_a_full_disk_under_a_comparison(laboratory, small_disk, kib):
         text=True,
         check=False,
         timeout=60,
-        env={**os.environ},
+        env=env,
     )
     assert done.returncode == 3, done.stderr
     assert "No space left on device" in done.stderr
     assert "Traceback" not in done.stderr
-    assert not list(folder.glob("compared/*"))
+    paths = folder.glob("compared/*")
+    assert not list(paths)
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device that is always full")

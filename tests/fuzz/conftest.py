@@ -47,14 +47,18 @@ class Ended(NamedTuple):
     @property
     def records(self) -> int | None:
         """Samples and bad records of the run; None when it wrote none."""
-        if not (self.out / "summary.json").exists():
+        summary_path = self.out / "summary.json"
+        if not summary_path.exists():
             return None
         summary = json.loads((self.out / "summary.json").read_text())
-        rows = sum(1 for _ in gradestack.load_report(self.out).lines())
+        report = gradestack.load_report(self.out)
+        lines = report.lines()
+        rows = sum(1 for _ in lines)
         superseded = sum(
             int(match[1]) for text in summary["warnings"] if (match := LATER.match(text))
         )
-        return rows + summary["bad_records"]["count"] + superseded
+        count = summary["bad_records"]["count"]
+        return rows + count + superseded
 
 
 @pytest.fixture(scope="session")
@@ -73,7 +77,8 @@ def ended(tmp_path, monkeypatch, installed):
 
     def command(*arguments):
         shutil.rmtree(out, ignore_errors=True)
-        output, code = io.StringIO(), 0
+        output = io.StringIO()
+        code = 0
         begun = time.process_time()
         faulthandler.dump_traceback_later(
             30 * LONGEST, exit=True
@@ -91,7 +96,8 @@ def ended(tmp_path, monkeypatch, installed):
         result = command(*arguments)
         if result.code not in (0, 1, 2, 3) or "this is a bug" in result.text:
             raise AssertionError(command("--debug", *arguments).text)
-        assert not NOISE.search(result.text), result.text
+        match = NOISE.search(result.text)
+        assert not match, result.text
         assert result.seconds < LONGEST, result.text
         assert result.code in (0, 1) or result.text.count("error: ") >= 1
         return result
@@ -126,13 +132,12 @@ def fuzz(request, record_property, tmp_path):
                     shutil.copytree(tmp_path, failed_folder, symlinks=True)
 
         def batch(size, **more):
+            phases = [Phase.generate]
             wanted = settings(
                 max_examples=size,
                 database=None,
                 deadline=None,
-                phases=[
-                    Phase.generate
-                ],  # making a failing input smaller would take the time of the others
+                phases=phases,  # making a failing input smaller would take the time of the others
                 suppress_health_check=list(HealthCheck),
                 **more,
             )
@@ -140,7 +145,8 @@ def fuzz(request, record_property, tmp_path):
 
         if not SECONDS:
             batch(SHARE, derandomize=True)()
-        until = time.monotonic() + SECONDS / tests
+        now = time.monotonic()
+        until = now + SECONDS / tests
         at = int.from_bytes(os.urandom(4))
         while SECONDS and time.monotonic() < until:
             seed(at)(batch(BATCH))()

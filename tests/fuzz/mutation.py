@@ -100,12 +100,14 @@ def edited(content, edits, tokens=TOKENS):
 
 def changed(records, edits):
     """Apply edits of values to a copy of JSON data."""
-    records = json.loads(json.dumps(records))
+    text = json.dumps(records)
+    records = json.loads(text)
     for kind, position, number in edits:
         holder, step = _choose_value([records], position)
         value = copy.deepcopy(VALUES[number % len(VALUES)])  # what is put in may be edited itself
         if kind == "record" and isinstance(records, list) and records:
-            records.insert(number % len(records), copy.deepcopy(records[position % len(records)]))
+            record = records[position % len(records)]
+            records.insert(number % len(records), copy.deepcopy(record))
         elif kind == "replace":
             holder[step] = value
         elif (
@@ -147,7 +149,10 @@ def _choose_value(top, number):
         if chosen == size:
             break
         holder = below
-        step = list(below)[chosen] if isinstance(below, dict) else chosen
+        if isinstance(below, dict):
+            step = list(below)[chosen]
+        else:
+            step = chosen
     return holder, step
 
 
@@ -164,23 +169,26 @@ def _table(records, layout):
     ]
     if layout == "csv":
         text = io.StringIO()
-        csv.writer(text).writerows([names, *cells])
+        writer = csv.writer(text)
+        writer.writerows([names, *cells])
         return text.getvalue().encode(errors="surrogatepass")
-    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
-    written = [
-        [None if v is None else str(v).encode(errors="surrogatepass") for v in column]
-        for column in zip(*cells, strict=True)
-    ]
+    arrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    written = []
+    for column in zip(*cells, strict=True):
+        written.append(
+            [None if v is None else str(v).encode(errors="surrogatepass") for v in column]
+        )
     columns = [
         arrow.array([v and v.replace(b"x", b"\xff") for v in column], arrow.binary())
         for column in written
     ]
     out = arrow.BufferOutputStream()
-    texts = [column.view(arrow.string()) for column in columns] or [
-        arrow.array([], arrow.string()) for _ in names
-    ]
+    views = [column.view(arrow.string()) for column in columns]
+    texts = views or [arrow.array([], arrow.string()) for _ in names]
     names = [name.encode(errors="replace").decode() for name in names]
-    parquet.write_table(arrow.Table.from_arrays(texts, names=names), out)
+    arrays = arrow.Table.from_arrays(texts, names=names)
+    parquet.write_table(arrays, out)
     return out.getvalue().to_pybytes()
 
 
@@ -205,7 +213,9 @@ def write(path, content):
 
 def unpacked(content):
     """Unpack bytes; those that are not packed are returned as they are."""
-    return gzip.decompress(content) if content.startswith(b"\x1f\x8b") else content
+    if content.startswith(b"\x1f\x8b"):
+        return gzip.decompress(content)
+    return content
 
 
 def formed(content, form, other):

@@ -49,7 +49,12 @@ _BORDER = re.compile(rb"\}\s*\{")
 
 
 def _lines(name: str) -> list[Any]:
-    return [json.loads(line) for line in (EXAMPLES / name).read_text().splitlines()[:9]]
+    documents = []
+    text = (EXAMPLES / name).read_text()
+    lines = text.splitlines()
+    for line in lines[:9]:
+        documents.append(json.loads(line))
+    return documents
 
 
 def _with(dataset: str) -> tuple[str, str]:
@@ -57,11 +62,8 @@ def _with(dataset: str) -> tuple[str, str]:
 
 
 def _text_lines(content: bytes) -> list[bytes]:
-    return [
-        line
-        for line in content.removeprefix(b"\xef\xbb\xbf").split(b"\n")
-        if line and not line.isspace()
-    ]
+    lines = content.removeprefix(b"\xef\xbb\xbf").split(b"\n")
+    return [line for line in lines if line and not line.isspace()]
 
 
 def _value(line: bytes) -> Any:
@@ -103,13 +105,16 @@ def every_record(content: bytes) -> tuple[int, int] | None:
 
 def every_run(content: bytes) -> tuple[int, int] | None:
     text = content.removeprefix(b"\xef\xbb\xbf").strip()
-    return None if text.startswith(b"[") else (0, len(content))
+    if text.startswith(b"["):
+        return None
+    return (0, len(content))
 
 
 def every_element(content: bytes) -> tuple[int, int] | None:
     """Each element of a list that is JSON; at least one record of one that is not."""
     try:
-        document = json.loads(content.decode("utf-8-sig"))
+        text = content.decode("utf-8-sig")
+        document = json.loads(text)
     except (ValueError, RecursionError):
         return 1, len(content)
     if isinstance(document, list):
@@ -120,26 +125,32 @@ def every_element(content: bytes) -> tuple[int, int] | None:
 def every_trial(content: bytes) -> tuple[int, int]:
     """Each run under ``history``, or the file itself."""
     document = _value(content)
-    history = document.get("history") if isinstance(document, dict) else None
-    size = len(history) if isinstance(history, dict) else 0
+    history = None
+    if isinstance(document, dict):
+        history = document.get("history")
+    size = 0
+    if isinstance(history, dict):
+        size = len(history)
     return max(1, size), max(1, size)
 
 
 def _joined() -> list[Any]:
-    records, replies = _lines("deepfabric/dataset.jsonl"), _lines("deepfabric/replies.jsonl")
-    return [
-        {"sample": record, "recorded": reply}
-        for record, reply in zip(records, replies, strict=True)
-    ]
+    records = _lines("deepfabric/dataset.jsonl")
+    replies = _lines("deepfabric/replies.jsonl")
+    pairs = zip(records, replies, strict=True)
+    return [{"sample": record, "recorded": reply} for record, reply in pairs]
 
 
 def _orchestration() -> Any:
-    return json.loads((EXAMPLES / "orchestration/results/kiln_out.json").read_text())
+    kiln_out_path = EXAMPLES / "orchestration/results/kiln_out.json"
+    return json.loads(kiln_out_path.read_text())
 
 
 def _seeds() -> list[Subject]:
     """Return the small files of formats without an example."""
-    seeds = yaml.safe_load(Path(__file__).with_name("seeds.yaml").read_text(encoding="utf-8"))
+    path = Path(__file__).with_name("seeds.yaml")
+    text = path.read_text(encoding="utf-8")
+    seeds = yaml.safe_load(text)
     return [
         Subject(**{**seed, "options": tuple(chain.from_iterable(seed.get("options", [])))})
         for seed in seeds
@@ -162,28 +173,31 @@ def _published() -> list[Subject]:
         is_whole = len(lines) < 2 or None in lines
         if is_whole and _value(text) is None:
             continue
-        collected.append(
-            Subject(
-                "",
-                path.name,
-                json.loads(text) if is_whole else lines,
-                "indented" if is_whole else "lines",
-            )
+        subject = Subject(
+            "",
+            path.name,
+            json.loads(text) if is_whole else lines,
+            "indented" if is_whole else "lines",
         )
+        collected.append(subject)
     return collected
 
 
 def subjects() -> list[Subject]:
     """Return the files of all formats, cut to a few records."""
-    tau = json.loads((EXAMPLES / "airline/results.json").read_text())[:3]
+    results_path = EXAMPLES / "airline/results.json"
+    document = json.loads(results_path.read_text())
+    tau = document[:3]
+    lines = _lines("quickstart/runs.jsonl")
+    subject = Subject(
+        "jsonl",
+        "runs.jsonl",
+        lines,
+        "lines",
+        count=every_line_or_element,
+    )
     return [
-        Subject(
-            "jsonl",
-            "runs.jsonl",
-            _lines("quickstart/runs.jsonl"),
-            "lines",
-            count=every_line_or_element,
-        ),
+        subject,
         Subject("tau_bench", "results.json", tau, "list", count=every_element),
         Subject(
             "letta",
@@ -226,4 +240,6 @@ def subjects() -> list[Subject]:
 
 
 def suites() -> list[Path]:
-    return sorted([*EXAMPLES.glob("*/suite.yaml"), EXAMPLES / "letta/live.yaml"])
+    paths = EXAMPLES.glob("*/suite.yaml")
+    live_path = EXAMPLES / "letta/live.yaml"
+    return sorted([*paths, live_path])

@@ -67,7 +67,8 @@ def contents(draw, subject):
     content = mutation.edited(
         mutation.written(records, layout), draw(st.just([]) | mutation.byte_edits)
     )
-    return mutation.formed(content, form, OTHER), draw(st.integers(0, 63))
+    formed = mutation.formed(content, form, OTHER)
+    return formed, draw(st.integers(0, 63))
 
 
 def options_of(choices):
@@ -105,10 +106,12 @@ def test_a_mutated_file_ends_in_figures_or_in_an_error(tmp_path, ended, fuzz, su
             inputs = [subject.beside, "--dataset", path]
         known = subject.reader and subject.beside is None and choice % 4 != 1
         reader = ["--reader", subject.reader] if known else []
-        ended_command = ended(
-            "grade", *inputs, *reader, *subject.options, *options_of(choice), "-o", "out"
-        )
-        expected = subject.count(mutation.unpacked(content)) if reader else None
+        options = options_of(choice)
+        ended_command = ended("grade", *inputs, *reader, *subject.options, *options, "-o", "out")
+        expected = None
+        if reader:
+            unpacked = mutation.unpacked(content)
+            expected = subject.count(unpacked)
         if ended_command.records is not None and expected is not None:
             least, most = expected
             assert least <= ended_command.records <= most
@@ -143,7 +146,8 @@ def test_a_mutated_suite_ends_in_figures_or_in_an_error(tmp_path, ended, fuzz, p
                 "out",
             )
 
-    fuzz(st.tuples(mutation.byte_edits, st.integers(0, 5)), look)
+    request = st.tuples(mutation.byte_edits, st.integers(0, 5))
+    fuzz(request, look)
 
 
 @pytest.fixture(scope="module")
@@ -168,19 +172,22 @@ def runs(tmp_path_factory):
 
 def _used(folder, name, how, task):
     """Return a command line that reads a mutated run, and maybe the same run as it was."""
-    mutated = folder / "mutated" / name
+    mutated_folder = folder / "mutated"
+    mutated = mutated_folder / name
     good = folder / name
     if how < len(FORMATS):
         return ["report", mutated, "--format", FORMATS[how], "-o", "pages"]
+    paths = [str(good)]
     suite = {
         "name": name,
-        "target": {"paths": [str(good)]},
+        "target": {"paths": paths},
         "reader": "letta",
         "reports": [],
         "engine": "serial",
     }
     gate = {"kind": "baseline", "metric_key": task, "baseline": str(mutated), "not_worse_than": 0.1}
-    (folder / "mutated/suite.yaml").write_text(yaml.safe_dump({**suite, "gates": [gate]}))
+    suite_path = folder / "mutated/suite.yaml"
+    suite_path.write_text(yaml.safe_dump({**suite, "gates": [gate]}))
     return [
         ["compare", good, mutated, "-o", "out"],
         ["compare", mutated, good],
@@ -196,7 +203,8 @@ def _used(folder, name, how, task):
 @pytest.mark.parametrize("name", RUNS)
 def test_a_mutated_run_is_read_or_refused(ended, fuzz, runs, name):
     """Compared, shown, reported, listed, graded again, or what a gate compares with."""
-    mutated = runs / "mutated" / name
+    mutated_folder = runs / "mutated"
+    mutated = mutated_folder / name
     present_files = [file_name for file_name in FILES if (runs / name / file_name).is_file()]
     contents = {file_name: (runs / name / file_name).read_bytes() for file_name in present_files}
     values = {
@@ -205,8 +213,12 @@ def test_a_mutated_run_is_read_or_refused(ended, fuzz, runs, name):
         else json.loads(text)
         for file_name, text in contents.items()
     }
-    keys = [*map(str, values["summary.json"]["metrics"]["states"])]
-    tasks = [str(row["sample"]["id"]) for row in values["results.jsonl"][:3]]
+    metrics = values["summary.json"]["metrics"]
+    shards = metrics["states"]
+    keys = [*map(str, shards)]
+    tasks = []
+    for row in values["results.jsonl"][:3]:
+        tasks.append(str(row["sample"]["id"]))
 
     def look(choices):
         file, tree, raw, how, choice = choices
@@ -223,12 +235,16 @@ def test_a_mutated_run_is_read_or_refused(ended, fuzz, runs, name):
             task = keys[choice % len(keys)]
         else:
             task = tasks[choice % len(tasks)]
-        ended(*_used(runs, name, how, task))
+        used = _used(runs, name, how, task)
+        ended(*used)
 
     trees = mutation.tree_edits | mutation.one_value
     edits = st.just([]) | mutation.byte_edits
+    request = st.tuples(
+        st.integers(0, 4), trees, edits, st.integers(0, _WAYS - 1), st.integers(0, 9)
+    )
     fuzz(
-        st.tuples(st.integers(0, 4), trees, edits, st.integers(0, _WAYS - 1), st.integers(0, 9)),
+        request,
         look,
     )
 
@@ -236,8 +252,10 @@ def test_a_mutated_run_is_read_or_refused(ended, fuzz, runs, name):
 def test_a_mutated_journal_of_a_judge_is_read_or_refused(tmp_path, ended, fuzz):
     """Replies that are changed, lost or repeated."""
     judged = DATA["judged"]
-    (tmp_path / "log.jsonl").write_bytes(mutation.written(judged["log"], "lines"))
-    (tmp_path / "rubric.yaml").write_text(yaml.safe_dump(judged["rubric"]))
+    log_path = tmp_path / "log.jsonl"
+    log_path.write_bytes(mutation.written(judged["log"], "lines"))
+    rubric_path = tmp_path / "rubric.yaml"
+    rubric_path.write_text(yaml.safe_dump(judged["rubric"]))
 
     def look(choices):
         trees, edits = choices
@@ -248,7 +266,8 @@ def test_a_mutated_journal_of_a_judge_is_read_or_refused(tmp_path, ended, fuzz):
         ended("grade", "log.jsonl", *judge, "-q", "--engine", "serial", "-o", "out")
 
     trees = mutation.tree_edits | mutation.one_value
-    fuzz(st.tuples(trees, st.just([]) | mutation.byte_edits), look)
+    request = st.tuples(trees, st.just([]) | mutation.byte_edits)
+    fuzz(request, look)
 
 
 FILTER_TOKENS = [
@@ -289,9 +308,12 @@ def test_a_mutated_filter_takes_samples_or_is_refused(ended, fuzz):
 
     def look(choices):
         number, edits = choices
-        text = DATA["filters"][number % len(DATA["filters"])].encode()
+        filter_count = len(DATA["filters"])
+        text = DATA["filters"][number % filter_count].encode()
         filtered = mutation.edited(text, edits, FILTER_TOKENS).decode(errors="replace")
         options = ["--filter", filtered.replace("\0", ""), "-q", "--engine", "serial"]
-        ended("grade", EXAMPLES / "quickstart/runs.jsonl", *options, "-o", "out")
+        runs_path = EXAMPLES / "quickstart/runs.jsonl"
+        ended("grade", runs_path, *options, "-o", "out")
 
-    fuzz(st.tuples(st.integers(0, 9), mutation.byte_edits), look)
+    request = st.tuples(st.integers(0, 9), mutation.byte_edits)
+    fuzz(request, look)

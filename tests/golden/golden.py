@@ -53,15 +53,19 @@ COMMITTED = HERE / "runs"
 
 def read_cases(data: Path | None) -> list[dict[str, Any]]:
     """Read the cases, with one case for each field-data file a pattern names."""
-    document = yaml.safe_load((HERE / "cases.yaml").read_text(encoding="utf-8"))
+    cases_path = HERE / "cases.yaml"
+    text = cases_path.read_text(encoding="utf-8")
+    document = yaml.safe_load(text)
     cases = list(document["cases"])
     if data is None:
         return cases
     for group in document["reference_data"]:
-        for path in sorted(data.glob(group["files"])):
+        paths = data.glob(group["files"])
+        for path in sorted(paths):
             if path.name in {"expected.json", "README.md"} or path.suffix in {".py", ".sh"}:
                 continue
-            name = "data-" + path.relative_to(data).as_posix().replace("/", "-")
+            relative_path = path.relative_to(data)
+            name = "data-" + relative_path.as_posix().replace("/", "-")
             steps = [[*group["command"], str(path), "-o", "out"]]
             cases.append({"name": name, "steps": steps, "engines": ["serial"]})
     return cases
@@ -93,10 +97,11 @@ def run_program(program: Path, environment: dict[str, str]) -> Run:
 
     def run(words: list[str], folder: Path) -> tuple[int, str, str]:
         """Run the program in a folder; return its exit code, output and errors."""
+        env = {**os.environ, **environment}
         done = subprocess.run(
             [str(program), *words],
             cwd=folder,
-            env={**os.environ, **environment},
+            env=env,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             check=False,
@@ -120,16 +125,20 @@ def type_step(step: list[Any], engine: str) -> list[str]:
 def record_case(case: dict[str, Any], engine: str, run: Run, out: Path) -> None:
     """Run the steps of a case in an empty folder and keep everything it printed and wrote."""
     folder = Path(tempfile.mkdtemp(prefix="golden-"))
-    shutil.copytree(ROOT / "examples", folder / "examples")
-    write_files(folder, case.get("files", {}))
-    inputs = {path for path in folder.rglob("*") if path.is_file()}
+    examples_folder = ROOT / "examples"
+    shutil.copytree(examples_folder, folder / "examples")
+    files = case.get("files", {})
+    write_files(folder, files)
+    paths = folder.rglob("*")
+    inputs = {path for path in paths if path.is_file()}
     replacements = {str(folder): "FOLDER", str(ROOT): "ROOT"}
     data = os.environ.get("GRADESTACK_REFERENCE_DATA")
     if data:
         replacements[data] = "DATA"
     transcript = []
     for step in case["steps"]:
-        code, output, error = run(type_step(step, engine), folder)
+        words = type_step(step, engine)
+        code, output, error = run(words, folder)
         transcript += [
             f"$ gradestack {mask(' '.join(map(str, step)), replacements)}",
             mask(output, replacements),
@@ -140,11 +149,14 @@ def record_case(case: dict[str, Any], engine: str, run: Run, out: Path) -> None:
         ]
     target = out / case["name"]
     target.mkdir(parents=True)
-    (target / "transcript.txt").write_text("\n".join(transcript), encoding="utf-8")
+    transcript_path = target / "transcript.txt"
+    transcript_path.write_text("\n".join(transcript), encoding="utf-8")
     for path in sorted(folder.rglob("*")):
         if not path.is_file() or path in inputs or path.name in LEFT_OUT:
             continue
-        copy = target / "files" / path.relative_to(folder)
+        files_folder = target / "files"
+        relative_path = path.relative_to(folder)
+        copy = files_folder / relative_path
         copy.parent.mkdir(parents=True, exist_ok=True)
         content = path.read_bytes().replace(str(folder).encode(), b"FOLDER")
         copy.write_bytes(HEADER_DIGEST.sub(rb"\1N\2DIGEST", content))
@@ -159,7 +171,8 @@ def record(out: Path, program: Path, names: list[str]) -> int:
         if names and case["name"] not in names:
             continue
         for engine in case.get("engines", ["serial", "processes"]):
-            run = run_program(program, ENVIRONMENT | case.get("environment", {}))
+            environment = ENVIRONMENT | case.get("environment", {})
+            run = run_program(program, environment)
             record_case(case, engine, run, out / engine)
             count += 1
     return count
@@ -167,11 +180,11 @@ def record(out: Path, program: Path, names: list[str]) -> int:
 
 def read_recording(folder: Path) -> dict[str, bytes]:
     """Read a recording as file contents by relative path."""
-    return {
-        path.relative_to(folder).as_posix(): path.read_bytes()
-        for path in sorted(folder.rglob("*"))
-        if path.is_file()
-    }
+    contents_by_path = {}
+    for path in sorted(folder.rglob("*")):
+        if path.is_file():
+            contents_by_path[path.relative_to(folder).as_posix()] = path.read_bytes()
+    return contents_by_path
 
 
 def keep_committed(case: dict[str, Any], recording: Path) -> None:
@@ -194,9 +207,12 @@ def first_difference(before: bytes, after: bytes) -> str:
 
 def compare_recordings(before: Path, after: Path) -> list[str]:
     """Compare two recordings; return a sentence for each difference."""
-    old, new = read_recording(before), read_recording(after)
-    differences = [f"only in {before.name}: {path}" for path in sorted(old.keys() - new.keys())]
-    differences += [f"only in {after.name}: {path}" for path in sorted(new.keys() - old.keys())]
+    old = read_recording(before)
+    new = read_recording(after)
+    paths = sorted(old.keys() - new.keys())
+    differences = [f"only in {before.name}: {path}" for path in paths]
+    keys = new.keys()
+    differences += [f"only in {after.name}: {path}" for path in sorted(keys - old.keys())]
     for path in sorted(old.keys() & new.keys()):
         if old[path] != new[path]:
             differences.append(f"{path}: {first_difference(old[path], new[path])}")
@@ -211,34 +227,38 @@ def compare_engines(recording: Path) -> list[str]:
         if folder == serial:
             continue
         for case in sorted(folder.iterdir()):
-            pair = (serial / case.name / "files", case / "files")
-            differences += [f"{case.name}: {line}" for line in compare_recordings(*pair)]
+            files_folder = case / "files"
+            pair = (serial / case.name / "files", files_folder)
+            lines = compare_recordings(*pair)
+            differences += [f"{case.name}: {line}" for line in lines]
     return differences
 
 
 def main() -> int:
     """Record or compare."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    description = __doc__.split("\n", 1)[0]
+    parser = argparse.ArgumentParser(description=description)
     commands = parser.add_subparsers(dest="command", required=True)
     recording = commands.add_parser("record", help="run every case and keep what it wrote")
     recording.add_argument("out", type=Path)
-    recording.add_argument(
-        "--program", type=Path, default=Path(sys.executable).parent / "gradestack"
-    )
+    executable_path = Path(sys.executable)
+    recording.add_argument("--program", type=Path, default=executable_path.parent / "gradestack")
     recording.add_argument("--case", action="append", default=[], help="only this case")
     comparing = commands.add_parser("compare", help="compare two recordings")
     comparing.add_argument("before", type=Path)
     comparing.add_argument("after", type=Path)
     options = parser.parse_args()
     if options.command == "record":
-        count = record(options.out, options.program.absolute(), options.case)
+        program = options.program.absolute()
+        count = record(options.out, program, options.case)
         differences = compare_engines(options.out)
         print(f"{count} recordings in {options.out}, {len(differences)} differ by engine")
     else:
         differences = compare_recordings(options.before, options.after)
         count = len(read_recording(options.before))
         print(f"{count} files compared, {len(differences)} differ")
-    print("\n".join(differences), end="\n" if differences else "")
+    end = "\n" if differences else ""
+    print("\n".join(differences), end=end)
     return 1 if differences else 0
 
 

@@ -29,7 +29,10 @@ def show_packed(match):
     start, name, packed, end = match.groups()
     if packed.startswith(("{", "[")):  # small enough to stand in the page as it is
         return match[0]
-    content = "ROWS" if name.startswith("chunk") else unpack(packed)
+    if name.startswith("chunk"):
+        content = "ROWS"
+    else:
+        content = unpack(packed)
     return f"{start}\n{content}\n{end}"
 
 
@@ -43,8 +46,10 @@ def readable(page):
 
 def check_golden_file(name, page):
     """Assert that a page is the golden one of that name, or write it where that is asked for."""
-    path, text = FOLDER / name, readable(page)
+    path = FOLDER / name
+    text = readable(page)
     if os.environ.get("GRADESTACK_REWRITE"):
         path.parent.mkdir(exist_ok=True)
         path.write_text(text, encoding="utf-8")
-    assert text == path.read_text(encoding="utf-8"), f"{path}: GRADESTACK_REWRITE=1 writes it again"
+    expected = path.read_text(encoding="utf-8")
+    assert text == expected, f"{path}: GRADESTACK_REWRITE=1 writes it again"

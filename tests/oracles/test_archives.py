@@ -26,32 +26,43 @@ def test_results_of_adk_are_adks(tmp_path):
     from google.genai import types
 
     def invocation(number):
-        uses = [
-            types.FunctionCall(id=f"f{at}", name="find", args={"n": at}) for at in range(number)
-        ]
-        answers = [
-            types.FunctionResponse(id=use.id, name="find", response={"result": use.args})
-            for use in uses
-        ]
-        content = types.Content(role="model", parts=[types.Part(text=f"{number} found")])
+        uses = []
+        for at in range(number):
+            function_call = types.FunctionCall(id=f"f{at}", name="find", args={"n": at})
+            uses.append(function_call)
+        answers = []
+        for use in uses:
+            function_response = types.FunctionResponse(
+                id=use.id, name="find", response={"result": use.args}
+            )
+            answers.append(function_response)
+        parts = [types.Part(text=f"{number} found")]
+        content = types.Content(role="model", parts=parts)
+        user_content = types.Content(role="user", parts=[types.Part(text="Find")])
+        intermediate_data = IntermediateData(tool_uses=uses, tool_responses=answers)
+        creation_timestamp = time.time()
         return Invocation(
-            user_content=types.Content(role="user", parts=[types.Part(text="Find")]),
+            user_content=user_content,
             final_response=content,
-            intermediate_data=IntermediateData(tool_uses=uses, tool_responses=answers),
-            creation_timestamp=time.time(),
+            intermediate_data=intermediate_data,
+            creation_timestamp=creation_timestamp,
         )
 
     def case_result(number):
         passed = EvalStatus.PASSED
+        score = number / 4
         metric = EvalMetricResult(
-            metric_name="calls", score=number / 4, threshold=0.5, eval_status=passed
+            metric_name="calls", score=score, threshold=0.5, eval_status=passed
         )
-        invocation_results = [
-            EvalMetricResultPerInvocation(
-                actual_invocation=invocation(n), expected_invocation=invocation(number)
+        invocation_results = []
+        for n in range(number):
+            actual_invocation = invocation(n)
+            expected_invocation = invocation(number)
+            invocation_results.append(
+                EvalMetricResultPerInvocation(
+                    actual_invocation=actual_invocation, expected_invocation=expected_invocation
+                )
             )
-            for n in range(number)
-        ]
         return EvalCaseResult(
             eval_set_id="desk",
             eval_id=f"case-{number}",
@@ -66,19 +77,21 @@ def test_results_of_adk_are_adks(tmp_path):
     manager.save_eval_set_result("app", "desk", cases)
     (name,) = manager.list_eval_set_results("app")
     known = manager.get_eval_set_result("app", name).eval_case_results
-    samples = read("adk", *tmp_path.rglob("*.json"))
-    assert [sample.id for sample in samples] == [case.eval_id for case in known]
+    paths = tmp_path.rglob("*.json")
+    samples = read("adk", *paths)
+    ids = [sample.id for sample in samples]
+    assert ids == [case.eval_id for case in known]
     for sample, case in zip(samples, known, strict=True):
         made = [at.actual_invocation for at in case.eval_metric_result_per_invocation]
         uses = [use for at in made for use in at.intermediate_data.tool_uses]
         results = [
             response.response for at in made for response in at.intermediate_data.tool_responses
         ]
-        assert [(call.id, call.name, call.arguments) for call in sample.calls] == [
-            (u.id, u.name, u.args) for u in uses
-        ]
+        expected = [(u.id, u.name, u.args) for u in uses]
+        assert [(call.id, call.name, call.arguments) for call in sample.calls] == expected
         assert [call.result for call in sample.calls] == results
-        assert sample.text == made[-1].final_response.parts[0].text
+        first_part = made[-1].final_response.parts[0]
+        assert sample.text == first_part.text
         scores = {
             metric_result.metric_name: metric_result.score
             for metric_result in case.overall_eval_metric_results
@@ -90,13 +103,13 @@ def test_results_of_adk_are_adks(tmp_path):
 def test_trajectories_of_atif_are_atifs(tmp_path):
     """Its own model writes and reads them: calls, results, totals."""
     atif = pytest.importorskip("atif")
-    calls = [
-        {"tool_call_id": f"c{n}", "function_name": "find", "arguments": {"n": n}} for n in range(3)
-    ]
-    results = [
-        {"source_call_id": call["tool_call_id"], "content": str(call["arguments"])}
-        for call in calls[::-1]
-    ]
+    calls = []
+    for n in range(3):
+        calls.append({"tool_call_id": f"c{n}", "function_name": "find", "arguments": {"n": n}})
+    results = []
+    for call in calls[::-1]:
+        arguments = str(call["arguments"])
+        results.append({"source_call_id": call["tool_call_id"], "content": arguments})
     document = {
         "schema_version": "ATIF-v1.7",
         "session_id": "s",
@@ -115,26 +128,26 @@ def test_trajectories_of_atif_are_atifs(tmp_path):
         ],
     }
     known = atif.Trajectory.model_validate(document)
-    (tmp_path / "trajectory.json").write_text(known.model_dump_json(indent=2), encoding="utf-8")
+    trajectory_path = tmp_path / "trajectory.json"
+    trajectory_path.write_text(known.model_dump_json(indent=2), encoding="utf-8")
     (sample,) = read("atif", tmp_path / "trajectory.json")
     made = [call for step in known.steps for call in step.tool_calls or ()]
-    assert [(c.id, c.name, c.arguments) for c in sample.calls] == [
-        (c.tool_call_id, c.function_name, c.arguments) for c in made
-    ]
-    atif_document = {
-        result.source_call_id: result.content
-        for step in known.steps
-        if step.observation
-        for result in step.observation.results
-    }
-    assert {call.id: call.result for call in sample.calls} == atif_document
+    expected = [(c.tool_call_id, c.function_name, c.arguments) for c in made]
+    assert [(c.id, c.name, c.arguments) for c in sample.calls] == expected
+    atif_document = {}
+    for step in known.steps:
+        if step.observation:
+            for result in step.observation.results:
+                atif_document[result.source_call_id] = result.content
+    results_by_id = {call.id: call.result for call in sample.calls}
+    assert results_by_id == atif_document
     assert sample.usage.input_tokens == sum(
         step.metrics.prompt_tokens for step in known.steps if step.metrics
     )
-    assert (
-        json.loads((tmp_path / "trajectory.json").read_text())["agent"]["model_name"]
-        == sample.model
-    )
+    text = (tmp_path / "trajectory.json").read_text()
+    agent = json.loads(text)["agent"]
+    model_name = agent["model_name"]
+    assert model_name == sample.model
 
 
 @pytest.mark.parametrize(
@@ -144,10 +157,14 @@ def test_trajectories_of_atif_are_atifs(tmp_path):
 def test_what_convert_writes_is_what_atif_s_own_model_takes(name, plain):
     """It refuses unknown keys, results without their call, and steps that are not numbered."""
     atif = pytest.importorskip("atif")
-    samples = samples_of(Path(__file__).parents[2] / "examples" / name)
+    file_path = Path(__file__)
+    examples_folder = file_path.parents[2] / "examples"
+    samples = samples_of(examples_folder / name)
     assert samples
     for sample in samples:
         document, _ = as_atif(sample, plain=plain)
         known = atif.Trajectory.model_validate_json(document)
         made = [call.function_name for step in known.steps for call in step.tool_calls or ()]
-        assert made == [call.name for call in sample.calls or ()]
+        calls = sample.calls or ()
+        names = [call.name for call in calls]
+        assert made == names

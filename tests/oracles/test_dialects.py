@@ -37,15 +37,18 @@ def spoken(messages):
         },
         response_metadata={"model_name": "m-1"},
     )
+    tool_message = messages.ToolMessage(content="taken", tool_call_id="c2", status="error")
     results = [
-        messages.ToolMessage(content="taken", tool_call_id="c2", status="error"),
+        tool_message,
         messages.ToolMessage(
             content=[{"type": "text", "text": "room 100"}], tool_call_id="c1", artifact={"x": 1}
         ),
     ]
+    system_message = messages.SystemMessage("Desk.")
+    human_message = messages.HumanMessage("Move A1.")
     return [
-        messages.SystemMessage("Desk."),
-        messages.HumanMessage("Move A1."),
+        system_message,
+        human_message,
         made,
         *results,
         messages.AIMessage("Done."),
@@ -72,16 +75,12 @@ def test_langchain(tmp_path, form, reader):
     ]
     assert (sample.text, sample.input) == ("Done.", "Move A1.")
     if reader != "jsonl":
-        assert (sample.model, sample.usage.input_tokens, sample.usage.cached_input_tokens) == (
-            "m-1",
-            30,
-            10,
-        )
-        assert (
-            sample.usage.output_tokens,
-            sample.usage.reasoning_tokens,
-            sample.usage.requests,
-        ) == (7, 3, 1)
+        assert sample.model == "m-1"
+        assert sample.usage.input_tokens == 30
+        assert sample.usage.cached_input_tokens == 10
+        assert sample.usage.output_tokens == 7
+        assert sample.usage.reasoning_tokens == 3
+        assert sample.usage.requests == 1
 
 
 def test_agents_sdk(tmp_path):
@@ -109,7 +108,8 @@ def test_agents_sdk(tmp_path):
                 item = responses.ResponseOutputMessage(**last)
             else:
                 item = responses.ResponseFunctionToolCall(**call)
-            return agents.ModelResponse(output=[item], usage=agents.Usage(), response_id=None)
+            usage = agents.Usage()
+            return agents.ModelResponse(output=[item], usage=usage, response_id=None)
 
         def stream_response(self, *request, **more):
             raise AssertionError
@@ -119,33 +119,30 @@ def test_agents_sdk(tmp_path):
         raise LookupError(ref)
 
     agents.set_tracing_disabled(disabled=True)
-    result = asyncio.run(
-        agents.Runner.run(agents.Agent(name="Desk", model=Model(), tools=[move]), "Move A1.")
-    )
+    agent = agents.Agent(name="Desk", model=Model(), tools=[move])
+    result = asyncio.run(agents.Runner.run(agent, "Move A1."))
     raws = [
         item.raw_item if isinstance(item.raw_item, dict) else item.raw_item.model_dump()
         for item in result.new_items
     ]
-    items = [
-        {"type": item.type, "raw_item": raw}
-        for item, raw in zip(result.new_items, raws, strict=True)
-    ]
+    pairs = zip(result.new_items, raws, strict=True)
+    items = [{"type": item.type, "raw_item": raw} for item, raw in pairs]
     (one,) = read(
         "records", written(tmp_path, [{"id": "a", "input": "Move A1.", "new_items": items}])
     )
-    (other,) = read("records", written(tmp_path, [{"id": "a", "items": result.to_input_list()}]))
+    input_list = result.to_input_list()
+    (other,) = read("records", written(tmp_path, [{"id": "a", "items": input_list}]))
     for sample in (one, other):
         ((name, arguments, _, output, status),) = described_calls(sample)
-        assert (name, arguments, status, sample.text, sample.input) == (
-            "move",
-            {"ref": "A1"},
-            "error",
-            "Done.",
-            "Move A1.",
-        )
-        assert output == next(
+        assert name == "move"
+        assert arguments == {"ref": "A1"}
+        assert status == "error"
+        assert sample.text == "Done."
+        assert sample.input == "Move A1."
+        expected = next(
             item.output for item in result.new_items if item.type == "tool_call_output_item"
         )
+        assert output == expected
 
 
 def test_anthropic(tmp_path):
@@ -172,13 +169,9 @@ def test_anthropic(tmp_path):
     for reader in ("anthropic", "openai", "records"):
         (sample,) = read(reader, written(tmp_path, [{"id": "a", "messages": talk}]))
         assert described_calls(sample) == [("find", ARGUMENTS, None, "taken", "error")]
-        assert (sample.model, sample.usage.input_tokens, sample.usage.output_tokens) == (
-            "m-1",
-            32,
-            8,
-        )
-        assert (sample.text, sample.usage.cached_input_tokens, sample.usage.requests) == (
-            "Done.",
-            10,
-            2,
-        )
+        assert sample.model == "m-1"
+        assert sample.usage.input_tokens == 32
+        assert sample.usage.output_tokens == 8
+        assert sample.text == "Done."
+        assert sample.usage.cached_input_tokens == 10
+        assert sample.usage.requests == 2

@@ -105,8 +105,10 @@ def logs(inspect, tmp_path_factory):  # noqa: C901
             fail_on_error=False,
             max_samples=1,
         )
+    eval_folder = folder / "eval"
+    pieces_folder = folder / "pieces"
     convert_eval_logs_to_chunked(
-        str(folder / "eval"), str(folder / "pieces"), chunk_size=2, attachments_chunk_bytes=300
+        str(eval_folder), str(pieces_folder), chunk_size=2, attachments_chunk_bytes=300
     )
     return folder
 
@@ -121,11 +123,12 @@ def test_samples_are_those_inspect_reads_back(logs, form, tmp_path):
         logs / form.replace("pieces", "eval")
     ).iterdir()  # not all releases read pieces again
     log = read_eval_log(str(readable), resolve_attachments=True)
-    samples_by_identity = {
-        (record.id, record.run): record
-        for record in read("inspect", shutil.copy(path, tmp_path / path.name))
-    }
-    assert len(samples_by_identity) == len(log.samples) == 6
+    samples_by_identity = {}
+    copy = shutil.copy(path, tmp_path / path.name)
+    for record in read("inspect", copy):
+        samples_by_identity[(record.id, record.run)] = record
+    sample_count = len(log.samples)
+    assert len(samples_by_identity) == sample_count == 6
     for wanted in log.samples:
         sample = samples_by_identity[str(wanted.id), wanted.epoch]
         results = {
@@ -137,23 +140,24 @@ def test_samples_are_those_inspect_reads_back(logs, form, tmp_path):
             if message.role == "assistant"
             for call in message.tool_calls or ()
         ]
-        assert [(call.name, call.arguments) for call in sample.calls or ()] == [
-            (c.function, c.arguments) for c in calls
-        ]
-        errors = [
-            None if results[c.id].error is None else results[c.id].error.message for c in calls
-        ]
+        expected = [(c.function, c.arguments) for c in calls]
+        assert [(call.name, call.arguments) for call in sample.calls or ()] == expected
+        errors = []
+        for c in calls:
+            result = results[c.id]
+            errors.append(None if result.error is None else results[c.id].error.message)
         assert [call.error for call in sample.calls or ()] == errors
+        pairs = zip(calls, errors, strict=True)
         assert [call.result or "" for call in sample.calls or ()] == [
-            results[c.id].text or e for c, e in zip(calls, errors, strict=True)
+            results[c.id].text or e for c, e in pairs
         ]
         assert (sample.status is gradestack.Status.FAILED) is (wanted.error is not None)
-        scores = {
-            name: VALUES.get(str(score.value), score.value)
-            for name, score in (wanted.scores or {}).items()
-        }
+        scores = {}
+        for name, score in (wanted.scores or {}).items():
+            scores[name] = VALUES.get(str(score.value), score.value)
         several = scores.pop("several", {})
-        assert {n: v for n, v in sample.recorded.items() if n != "explanations"} == {
+        recorded = sample.recorded.items()
+        assert {n: v for n, v in recorded if n != "explanations"} == {
             **scores,
             **{f"several.{name}": value for name, value in several.items()},
         }

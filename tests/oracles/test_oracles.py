@@ -18,8 +18,11 @@ pytestmark = [pytest.mark.oracles, pytest.mark.filterwarnings("default")]
 @pytest.mark.parametrize("seed", range(5))
 def test_alpha_is_that_of_krippendorff(seed, level):
     """Three raters, values missing at random."""
-    library, rng = pytest.importorskip("krippendorff"), random.Random(seed)
-    table = [[rng.choice([1.0, 2.0, 3.0, 5.0, math.nan]) for _ in range(40)] for _ in range(3)]
+    library = pytest.importorskip("krippendorff")
+    rng = random.Random(seed)
+    table = []
+    for _ in range(3):
+        table.append([rng.choice([1.0, 2.0, 3.0, 5.0, math.nan]) for _ in range(40)])
     units = {}
     for values in zip(*table, strict=True):
         values_held = tuple(sorted(value for value in values if not math.isnan(value)))

@@ -48,17 +48,20 @@ class Api(BaseHTTPRequestHandler):
     log_message = print
 
     def do_POST(self):
-        request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        content_length = self.headers["Content-Length"]
+        text = self.rfile.read(int(content_length))
+        request = json.loads(text)
         done = any(message["role"] == "tool" for message in request["messages"])
         reply_message = (
             {"role": "assistant", "content": "Done."}
             if done
             else {"role": "assistant", "tool_calls": CALLS}
         )
+        finish_reason = "stop" if done else "tool_calls"
         choice = {
             "index": 0,
             "message": reply_message,
-            "finish_reason": "stop" if done else "tool_calls",
+            "finish_reason": finish_reason,
         }
         usage = {"prompt_tokens": 30, "completion_tokens": 7, "total_tokens": 37}
         reply = {
@@ -95,9 +98,13 @@ class Export:
             importlib.import_module(f"{module.__name__}.export") for module in (trace, logs)
         )
         memory = importlib.import_module(f"{trace.__name__}.export.in_memory_span_exporter")
-        self.spans, self.logs = memory.InMemorySpanExporter(), to_logs.InMemoryLogRecordExporter()
-        self.provider, self.logger = trace.TracerProvider(), logs.LoggerProvider()
-        self.provider.add_span_processor(to_spans.SimpleSpanProcessor(self.spans))
+        in_memory_span_exporter = memory.InMemorySpanExporter()
+        self.spans, self.logs = in_memory_span_exporter, to_logs.InMemoryLogRecordExporter()
+        tracer_provider = trace.TracerProvider()
+        logger_provider = logs.LoggerProvider()
+        self.provider, self.logger = tracer_provider, logger_provider
+        simple_span_processor = to_spans.SimpleSpanProcessor(self.spans)
+        self.provider.add_span_processor(simple_span_processor)
         self.logger.add_log_record_processor(to_logs.SimpleLogRecordProcessor(self.logs))
 
     def sample(self, tmp_path):
@@ -121,7 +128,8 @@ class Export:
     def console_sample(self, tmp_path):
         """Return the sample of what the console exporter writes: documents of several lines."""
         path = tmp_path / "console.json"
-        path.write_text("".join(f"{span.to_json()}\n" for span in self.spans.get_finished_spans()))
+        spans = self.spans.get_finished_spans()
+        path.write_text("".join(f"{span.to_json()}\n" for span in spans))
         (read_sample,) = read("otel", path)
         return read_sample
 
@@ -140,7 +148,10 @@ def test_what_an_api_was_asked_and_answered(tmp_path, address, module, captured,
     monkeypatch.setenv("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", captured)
     if captured in ONLY:
         monkeypatch.setenv("OTEL_SEMCONV_STABILITY_OPT_IN", "gen_ai_latest_experimental")
-    known = {name.lower(): value for name, value in vars(pytest.importorskip(module)).items()}
+    known = {}
+    attributes = vars(pytest.importorskip(module))
+    for name, value in attributes.items():
+        known[name.lower()] = value
     export = Export()
     instrumentor = known[f"{module.rpartition('.')[2].partition('_')[0]}instrumentor"]()
     instrumentor.instrument(tracer_provider=export.provider, logger_provider=export.logger)
@@ -151,21 +162,21 @@ def test_what_an_api_was_asked_and_answered(tmp_path, address, module, captured,
         instrumentor.uninstrument()
     sample = export.sample(tmp_path)
     assert made(sample) == MADE
-    assert (sample.input, sample.text, sample.model) == ("Move A1.", "Done.", "m-1")
+    assert sample.input == "Move A1."
+    assert sample.text == "Done."
+    assert sample.model == "m-1"
     if module in WRITERS:  # the others write logs beside the spans
         assert made(export.console_sample(tmp_path)) == MADE
-    assert (sample.usage.input_tokens, sample.usage.output_tokens, sample.usage.requests) == (
-        60,
-        14,
-        2,
-    )
-    assert {call.step for call in sample.calls} == {0}
+    assert sample.usage.input_tokens == 60
+    assert sample.usage.output_tokens == 14
+    assert sample.usage.requests == 2
+    steps = {call.step for call in sample.calls}
+    assert steps == {0}
 
 
 def directly(address):
-    completions = (
-        importlib.import_module("openai").OpenAI(base_url=address, api_key="none").chat.completions
-    )
+    open_ai = importlib.import_module("openai").OpenAI(base_url=address, api_key="none")
+    completions = open_ai.chat.completions
     for messages in (ASKED, TALK):
         completions.create(model="m", messages=messages, tools=TOOLS)
 
@@ -176,13 +187,14 @@ def through_langchain(address):
         model="m", base_url=address, api_key="none"
     )
     functions = {"find": lambda ref, to, by: "room 100", "move": lambda: "Error: taken"}
-    run = [
-        tools.StructuredTool.from_function(function, name=name, description=".")
-        for name, function in functions.items()
-    ]
-    bound, talk = model.bind_tools(run), [("system", "Desk."), ("user", "Move A1.")]
+    run = []
+    for name, function in functions.items():
+        run.append(tools.StructuredTool.from_function(function, name=name, description="."))
+    bound = model.bind_tools(run)
+    talk = [("system", "Desk."), ("user", "Move A1.")]
     reply = bound.invoke(talk)
-    results = [tool.invoke(call) for tool, call in zip(run, reply.tool_calls, strict=True)]
+    pairs = zip(run, reply.tool_calls, strict=True)
+    results = [tool.invoke(call) for tool, call in pairs]
     bound.invoke([*talk, reply, *results])
 
 
@@ -192,17 +204,14 @@ def test_what_an_agent_of_adk_did(tmp_path, captured, monkeypatch):
 
     Then calls are known by their executions, and whether these failed.
     """
-    agents, models = (
-        pytest.importorskip("google.adk.agents"),
-        importlib.import_module("google.adk.models"),
-    )
-    runners, types = (
-        importlib.import_module("google.adk.runners"),
-        importlib.import_module("google.genai.types"),
-    )
+    agents = pytest.importorskip("google.adk.agents")
+    models = importlib.import_module("google.adk.models")
+    runners = importlib.import_module("google.adk.runners")
+    types = importlib.import_module("google.genai.types")
     monkeypatch.setenv("OTEL_SEMCONV_STABILITY_OPT_IN", "gen_ai_latest_experimental")
     monkeypatch.setenv("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", captured)
-    export, spans = Export(), importlib.import_module("google.adk.telemetry.tracing")
+    export = Export()
+    spans = importlib.import_module("google.adk.telemetry.tracing")
     monkeypatch.setattr(spans, "tracer", export.provider.get_tracer("gcp.vertex.agent"))
 
     class Model(models.BaseLlm):
@@ -210,10 +219,10 @@ def test_what_an_agent_of_adk_did(tmp_path, captured, monkeypatch):
             done = any(
                 part.function_response for content in request.contents for part in content.parts
             )
-            calls = [
-                types.FunctionCall(id=f"f{n}", name=name, args=arguments)
-                for n, (name, arguments, *_) in enumerate(MADE)
-            ]
+            calls = []
+            for n, (name, arguments, *_) in enumerate(MADE):
+                function_call = types.FunctionCall(id=f"f{n}", name=name, args=arguments)
+                calls.append(function_call)
             if done:
                 parts = [types.Part(text="Done.")]
             else:
@@ -231,20 +240,21 @@ def test_what_an_agent_of_adk_did(tmp_path, captured, monkeypatch):
     def move() -> dict:
         return {"error": "taken"}
 
-    agent = agents.LlmAgent(name="desk", model=Model(model="m-1"), tools=[find, move])
-    asyncio.run(runners.InMemoryRunner(agent, app_name="app").run_debug("Move A1.", quiet=True))
+    model = Model(model="m-1")
+    agent = agents.LlmAgent(name="desk", model=model, tools=[find, move])
+    in_memory_runner = runners.InMemoryRunner(agent, app_name="app")
+    debug = in_memory_runner.run_debug("Move A1.", quiet=True)
+    asyncio.run(debug)
     sample = export.sample(tmp_path)
     assert [(call.name, call.status) for call in sample.calls] == [
         ("find", "ok"),
         ("move", "error"),
     ]
     used = sample.usage
-    assert (sample.model, used.input_tokens, used.output_tokens, used.requests) == (
-        "m-1",
-        60,
-        14,
-        2,
-    )
+    assert sample.model == "m-1"
+    assert used.input_tokens == 60
+    assert used.output_tokens == 14
+    assert used.requests == 2
     if captured != "NO_CONTENT":
         made = [(call.arguments, call.result) for call in sample.calls]
         assert made == [(ARGUMENTS, {"result": "room 100"}), ({}, {"error": "taken"})]

@@ -34,11 +34,14 @@ def test_lines_are_requests_of_log_records(tmp_path, monkeypatch):
         "expected": {"text": "x"},
         "trace": trace,
     }
-    (tmp_path / "runs.jsonl").write_text(json.dumps(run))
+    runs_path = tmp_path / "runs.jsonl"
+    runs_path.write_text(json.dumps(run))
     report = gradestack.grade_files(
         "runs.jsonl", graders=["exact_match"], exporters="otel_evaluation", output="out"
     )
-    lines = (report.path / "native/otel_evaluation.jsonl").read_text("ascii").splitlines()
+    otel_evaluation_path = report.path / "native/otel_evaluation.jsonl"
+    text = otel_evaluation_path.read_text("ascii")
+    lines = text.splitlines()
     parsed = [ParseDict(json.loads(line, object_hook=with_bytes), LogsData()) for line in lines]
     records = [
         record
@@ -47,23 +50,20 @@ def test_lines_are_requests_of_log_records(tmp_path, monkeypatch):
         for record in logs.scope_logs[0].log_records
     ]
     (event,) = records
-    assert (event.event_name, event.trace_id.hex(), event.span_id.hex()) == (
-        "gen_ai.evaluation.result",
-        trace["trace_id"],
-        trace["span_id"],
-    )
-    attributes = {
-        attribute.key: getattr(attribute.value, attribute.value.WhichOneof("value"))
-        for attribute in event.attributes
-    }
+    assert event.event_name == "gen_ai.evaluation.result"
+    assert event.trace_id.hex() == trace["trace_id"]
+    assert event.span_id.hex() == trace["span_id"]
+    attributes = {}
+    for attribute in event.attributes:
+        attributes[attribute.key] = getattr(attribute.value, attribute.value.WhichOneof("value"))
     assert attributes == DATA["lines_are_requests_of_log_records"]
 
 
 def with_bytes(value):
     """Return an object with its ids as protobuf's own JSON has bytes."""
-    ids = {
-        key: base64.b64encode(bytes.fromhex(value[key])).decode()
-        for key in ("traceId", "spanId")
-        if key in value
-    }
+    ids = {}
+    for key in ("traceId", "spanId"):
+        if key in value:
+            encoded = base64.b64encode(bytes.fromhex(value[key]))
+            ids[key] = encoded.decode()
     return {**value, **ids}

@@ -37,11 +37,13 @@ def test_fragments_are_named_by_their_kind_and_hold_whole_sentences():
             "a sentence, no bullet, one line break at its end"
         )
         assert "\n\n" not in text
-        assert max(map(len, text.splitlines())) <= 140
+        lines = map(len, text.splitlines())
+        assert max(lines) <= 140
 
 
 def test_fragments_come_to_a_section():
-    draft = " ".join(_tool("towncrier", "build", "--draft", "--version", "1.2.3").split())
+    tool = _tool("towncrier", "build", "--draft", "--version", "1.2.3")
+    draft = " ".join(tool.split())
     assert "## [1.2.3] - " in draft
     for path in FRAGMENTS:
         section = path.name.split(".")[1].capitalize()
@@ -53,12 +55,14 @@ def test_make_test_installs_what_its_tests_import():
     """A test that is skipped for a library not installed would be skipped on every
     fresh machine.
     """
-    files = [path for path in (ROOT / "tests").rglob("*.py") if "oracles" not in path.parts]
-    requirements = {
-        name
-        for path in files
-        for name in re.findall(r'importorskip\("(\w+)', path.read_text(encoding="utf-8"))
-    }
+    tests_folder = ROOT / "tests"
+    paths = tests_folder.rglob("*.py")
+    files = [path for path in paths if "oracles" not in path.parts]
+    requirements = set()
+    for path in files:
+        text = path.read_text(encoding="utf-8")
+        for name in re.findall(r'importorskip\("(\w+)', text):
+            requirements.add(name)
     lacking = {name for name in requirements if find_spec(name) is None}
     assert lacking <= {"compression"}, (
         "tests would be skipped; the extra 'dev' installs what they import"
@@ -66,8 +70,10 @@ def test_make_test_installs_what_its_tests_import():
 
 
 def test_the_changelog_has_a_place_for_them():
-    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
-    above, _, below = text.partition(PROJECT["tool"]["towncrier"]["start_string"])
+    changelog_path = ROOT / "CHANGELOG.md"
+    text = changelog_path.read_text(encoding="utf-8")
+    start_string = PROJECT["tool"]["towncrier"]["start_string"]
+    above, _, below = text.partition(start_string)
     assert "\n## " not in above
     assert "\n## [0.1.0]" in below
 
@@ -75,25 +81,29 @@ def test_the_changelog_has_a_place_for_them():
 def test_hooks_run_what_lint_runs():
     """Each is a part of `make lint`, in the project's environment; nothing is fetched."""
     _tool("pre_commit", "validate-config", HOOKS)
-    (repository,) = yaml.safe_load(HOOKS.read_text(encoding="utf-8"))["repos"]
+    text = HOOKS.read_text(encoding="utf-8")
+    (repository,) = yaml.safe_load(text)["repos"]
     assert repository["repo"] == "local"
+    makefile_folder = ROOT / "Makefile"
     (parts,) = re.findall(
-        r"^lint: (.*)$", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE
+        r"^lint: (.*)$", makefile_folder.read_text(encoding="utf-8"), re.MULTILINE
     )
     commands = [hook["entry"].split() for hook in repository["hooks"]]
     assert {command[0] for command in commands} == {"make"}
-    assert {"style", "types"} <= {command[1] for command in commands} <= set(parts.split())
-    assert {hook["language"] for hook in repository["hooks"]} == {"system"}
+    expected = {command[1] for command in commands}
+    assert {"style", "types"} <= expected <= set(parts.split())
+    languages = {hook["language"] for hook in repository["hooks"]}
+    assert languages == {"system"}
 
 
 def test_every_promise_of_security_has_its_test():
-    named = re.findall(
-        r"`((?:tests/[\w/]+\.py)|(?:test_\w+))`", (ROOT / "SECURITY.md").read_text(encoding="utf-8")
-    )
+    security_path = ROOT / "SECURITY.md"
+    text = security_path.read_text(encoding="utf-8")
+    named = re.findall(r"`((?:tests/[\w/]+\.py)|(?:test_\w+))`", text)
     assert len(named) > 15
-    written = "\n".join(
-        path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py")
-    )
+    tests_folder = ROOT / "tests"
+    paths = tests_folder.rglob("test_*.py")
+    written = "\n".join(path.read_text(encoding="utf-8") for path in paths)
     lacking = [
         test_name
         for test_name in named
@@ -106,7 +116,8 @@ def test_every_promise_of_security_has_its_test():
 
 def test_targets_that_name_slow_folders_select_their_tests():
     """Without ``-m`` pytest runs no slow test, and ends with an error or with fewer tests."""
-    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    makefile_folder = ROOT / "Makefile"
+    makefile = makefile_folder.read_text(encoding="utf-8")
     commands = re.findall(r"^\t.*/pytest .*$", makefile, re.MULTILINE)
     assert len(commands) > 5
     of_slow_tests = [
@@ -117,8 +128,10 @@ def test_targets_that_name_slow_folders_select_their_tests():
 
 
 def test_the_newest_section_of_the_changelog_is_short():
-    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    changelog_path = ROOT / "CHANGELOG.md"
+    text = changelog_path.read_text(encoding="utf-8")
     newest = re.split(r"^(?=## \[)", text, flags=re.MULTILINE)[1]
-    assert len(newest.splitlines()) <= 60
+    line_count = len(newest.splitlines())
+    assert line_count <= 60
     assert "\n### Removed\n" in newest
     assert "\n| old name | new name |\n" in newest

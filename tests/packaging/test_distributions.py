@@ -25,8 +25,9 @@ def _run(*command, cwd, code=0):
         for name, value in os.environ.items()
         if not name.startswith(("PYTHON", "COV_", "GRADESTACK"))
     }
+    arguments = [str(argument) for argument in command]
     done = subprocess.run(
-        [str(argument) for argument in command],
+        arguments,
         cwd=cwd,
         env=clean,
         capture_output=True,
@@ -51,9 +52,11 @@ def built(tmp_path_factory):
 def fresh(tmp_path_factory, built):
     folder = tmp_path_factory.mktemp("fresh")
     shout = _build(THIRD, tmp_path_factory.mktemp("shout"), "--wheel")
-    venv.create(folder / "venv", with_pip=True)
+    venv_folder = folder / "venv"
+    venv.create(venv_folder, with_pip=True)
     (wheel,) = [path for path in built if path.suffix == ".whl"]
-    _run(folder / "venv/bin/python", "-m", "pip", "install", "-q", wheel, *shout, cwd=folder)
+    python_folder = folder / "venv/bin/python"
+    _run(python_folder, "-m", "pip", "install", "-q", wheel, *shout, cwd=folder)
     return folder
 
 
@@ -84,7 +87,8 @@ def test_sdist_builds_the_same_wheel(built, tmp_path):
         archive.extractall(tmp_path, filter="data")
     out = tmp_path / "out"
     out.mkdir()
-    (rebuilt,) = _build(next(tmp_path.glob("gradestack-*")), out, "--wheel")
+    paths = tmp_path.glob("gradestack-*")
+    (rebuilt,) = _build(next(paths), out, "--wheel")
     with zipfile.ZipFile(wheel) as one, zipfile.ZipFile(rebuilt) as two:
         assert sorted(one.namelist()) == sorted(two.namelist())
 
@@ -92,7 +96,8 @@ def test_sdist_builds_the_same_wheel(built, tmp_path):
 @pytest.mark.proof
 def test_installed_wheel_lists_built_ins_with_distribution_and_version(fresh):
     listed = _run(fresh / "venv/bin/gradestack", "plugins", "list", cwd=fresh)
-    line = next(line for line in listed.splitlines() if " tau_partial " in line)
+    lines = listed.splitlines()
+    line = next(line for line in lines if " tau_partial " in line)
     assert line.endswith("[gradestack 0.3.0]")
     assert "broken" not in listed
 
@@ -114,22 +119,27 @@ def test_third_party_grader_runs_from_a_suite_and_shows_in_the_report(fresh):
         fresh / "venv/bin/gradestack", "run", "suite.yaml", "-o", "out", cwd=fresh, code=1
     )
     assert "Gate (volume >= 0.5): FAILED" in result
-    summary = json.loads((fresh / "out/summary.json").read_text())
-    assert summary["metrics"]["states"]["volume"] == {
+    summary_path = fresh / "out/summary.json"
+    summary = json.loads(summary_path.read_text())
+    states = summary["metrics"]["states"]
+    volume = states["volume"]
+    assert volume == {
         "failed": 0,
         "graded": 2,
         "missing": 0,
         "skipped": 1,
     }
-    loudest = summary["metrics"]["aggregates"]["volume"]["loudest"]
-    assert (loudest["id"], loudest["score"], loudest["all_capitals"]) == ("loud", 7 / 9, 0.0)
+    aggregates = summary["metrics"]["aggregates"]
+    loudest = aggregates["volume"]["loudest"]
+    assert loudest["id"] == "loud"
+    assert loudest["score"] == 7 / 9
+    assert loudest["all_capitals"] == 0.0
     page = (fresh / "out/report.html").read_text()
     assert "volume" in page
     assert "loudest" in page
-    header = json.loads((fresh / "out/header.json").read_text())
+    header_path = fresh / "out/header.json"
+    header = json.loads(header_path.read_text())
     (grader,) = [component for component in header["components"] if component["kind"] == "grader"]
-    assert (grader["name"], grader["version"], grader["distribution"]) == (
-        "shout",
-        "2",
-        "gradestack-shout 0.3.1",
-    )
+    assert grader["name"] == "shout"
+    assert grader["version"] == "2"
+    assert grader["distribution"] == "gradestack-shout 0.3.1"

@@ -21,18 +21,17 @@ def read(reader, *paths, **options):
     component = discover(limit="").load("reader", reader)(**options)
     inputs = Inputs(data=name_inputs(paths))
     index = component.index(inputs)
-    return [
-        record for shard in component.plan(inputs, index) for record in component.read(shard, index)
-    ]
+    shards = component.plan(inputs, index)
+    return [record for shard in shards for record in component.read(shard, index)]
 
 
 def certainties(path):
     """Return the certainty of every reader that claims the file, by the reader's name."""
     registry = discover(limit="")
     head = path.read_bytes()[: 64 * 1024]
-    certainty_by_reader = {
-        name: registry.load("reader", name).sniff(path, head) for name in registry.names("reader")
-    }
+    certainty_by_reader = {}
+    for name in registry.names("reader"):
+        certainty_by_reader[name] = registry.load("reader", name).sniff(path, head)
     return {name: sure for name, sure in certainty_by_reader.items() if sure}
 
 
@@ -47,15 +46,19 @@ def reference(folder):
 def described_sample(sample):
     """Describe a sample in the form of the published expectations."""
     assert not isinstance(sample, BadRecord), sample
-    calls = [
-        {
-            "name": c.name,
-            "arguments": c.arguments,
-            "result": c.result is not None,
-            "error": c.error is not None,
-        }
-        for c in sample.calls
-    ]
-    tools = None if sample.tools is None else len(sample.tools)
+    calls = []
+    for c in sample.calls:
+        calls.append(
+            {
+                "name": c.name,
+                "arguments": c.arguments,
+                "result": c.result is not None,
+                "error": c.error is not None,
+            }
+        )
+    if sample.tools is None:
+        tools = None
+    else:
+        tools = len(sample.tools)
     usage = sample.usage
     return {"run": sample.run, "calls": calls, "text": sample.text, "tools": tools, "usage": usage}

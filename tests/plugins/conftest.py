@@ -17,7 +17,8 @@ def write(tmp_path):
     def _write(name, records, *, as_list=False):
         path = tmp_path / name
         if as_list:
-            path.write_text(json.dumps(records, indent=2))
+            text = json.dumps(records, indent=2)
+            path.write_text(text)
         else:
             lines = [
                 record if isinstance(record, str) else json.dumps(record) for record in records
@@ -37,14 +38,19 @@ def read_joined(write):
     def _read(reader, records, dataset=None, name="runs.jsonl"):
         inputs_given = []
         for file, content in ((name, records), ("dataset.jsonl", dataset)):
-            path = write(file, content) if isinstance(content, list) else content
+            if isinstance(content, list):
+                path = write(file, content)
+            else:
+                path = content
             inputs_given.append(
                 None if path is None else Input(path=path, name=path.stem, shown=path.name)
             )
         inputs = Inputs(data=(inputs_given[0],), dataset=inputs_given[1])
         index = reader.index(inputs)
         shards = list(reader.plan(inputs, index))
-        assert [shard.ordinal for shard in shards] == list(range(len(shards)))
+        expected = list(range(len(shards)))
+        ordinals = [shard.ordinal for shard in shards]
+        assert ordinals == expected
         return [record for shard in shards for record in reader.read(shard, index)]
 
     return _read

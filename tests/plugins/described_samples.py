@@ -11,27 +11,31 @@ def read(reader, *paths):
         )
     )
     index = reader.index(inputs)
-    return [record for shard in reader.plan(inputs, index) for record in reader.read(shard, index)]
+    shards = reader.plan(inputs, index)
+    return [record for shard in shards for record in reader.read(shard, index)]
 
 
 def described(sample, wanted):
     """Return a sample in the words of an expected.json, as far as that says something of it."""
     used = sample.usage
+    calls = [_call(call) for call in sample.calls or ()]
+    expected_calls = [
+        {"name": call.name, "arguments": call.arguments, "requestor": call.requestor}
+        for call in sample.expected.calls or ()
+    ]
+    recorded = {key: sample.recorded.get(key) for key in wanted.get("recorded", ())}
     description = {
         "id": sample.id,
         "run": sample.run,
         "model": sample.model,
-        "calls": [_call(call) for call in sample.calls or ()],
+        "calls": calls,
         "text": sample.text,
         "tools": None if sample.tools is None else len(sample.tools),
         "usage": used and {"input_tokens": used.input_tokens, "output_tokens": used.output_tokens},
         "status": str(sample.status),
-        "expected_calls": [
-            {"name": call.name, "arguments": call.arguments, "requestor": call.requestor}
-            for call in sample.expected.calls or ()
-        ],
+        "expected_calls": expected_calls,
         "expected_names": [call.name for call in sample.expected.calls or ()],
-        "recorded": {key: sample.recorded.get(key) for key in wanted.get("recorded", ())},
+        "recorded": recorded,
     }
     return {key: description[key] for key in wanted}
 

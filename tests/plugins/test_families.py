@@ -16,36 +16,42 @@ PACKAGES = sorted(path.parent.name for path in PLUGINS.glob("*/__init__.py"))
 def modules_of(package):
     """Return the files of a package by their dotted names below it; "" is the package itself."""
     modules = {}
-    for path in sorted((PLUGINS / package).rglob("*.py")):
-        parts = path.relative_to(PLUGINS / package).with_suffix("").parts
+    paths = (PLUGINS / package).rglob("*.py")
+    for path in sorted(paths):
+        relative_path = path.relative_to(PLUGINS / package)
+        parts = relative_path.with_suffix("").parts
         modules[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
     return modules
 
 
 def imported(path, package):
     names = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    text = path.read_text(encoding="utf-8")
+    for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             names |= {f"{node.module}.{alias.name}" for alias in node.names}
-    own_prefix, modules = f"gradestack_plugins.{package}.", modules_of(package)
+    own_prefix = f"gradestack_plugins.{package}."
+    modules = modules_of(package)
     below = {name.removeprefix(own_prefix) for name in names if name.startswith(own_prefix)}
     return {name if name in modules else name.rpartition(".")[0] for name in below} - {""}
 
 
 @pytest.mark.parametrize("package", PACKAGES)
 def test_no_two_modules_of_a_package_import_each_other(package):
-    edges = {
-        name: imported(path, package) - {name} for name, path in modules_of(package).items() if name
-    }
+    edges = {}
+    for name, path in modules_of(package).items():
+        if name:
+            edges[name] = imported(path, package) - {name}
     TopologicalSorter(edges).prepare()  # raises CycleError, naming them
 
 
 def test_every_reader_can_be_told_where_ids_stand():
     """The option `ids`, which `--id` and `--map id=` set, is one of each reader's."""
     registry = gradestack.discover(limit="")
-    readers = {name: registry.load("reader", name) for name in registry.names("reader")}
+    names = registry.names("reader")
+    readers = {name: registry.load("reader", name) for name in names}
     assert readers
     assert [
         name for name, reader in readers.items() if "ids" not in attrs.fields_dict(reader)

@@ -89,54 +89,76 @@ TEXTS = """
 
 def suites_in(folders):
     """Write two suites into a folder; return all suites by what they are of."""
-    (folders / "suite.yaml").write_text(PRESETS, encoding="utf-8")
+    suite_path = folders / "suite.yaml"
+    suite_path.write_text(PRESETS, encoding="utf-8")
     lines = [json.dumps(record) for record in CALLS]
-    (folders / "runs.jsonl").write_text("\n".join(lines), encoding="utf-8")
-    (folders / "judged.yaml").write_text(JUDGED, encoding="utf-8")
-    (folders / "categories.yaml").write_text(CATEGORIES, encoding="utf-8")
-    (folders / "valid.jsonl").write_text(VALID.lstrip(), encoding="utf-8")
-    (folders / "rubric.yaml").write_text(
-        "criteria: {good: It is good.}\njudge: {model: m}", encoding="utf-8"
-    )
-    (folders / "labels.csv").write_text("id,label\na,pass\nb,fail\n", encoding="utf-8")
+    runs_path = folders / "runs.jsonl"
+    runs_path.write_text("\n".join(lines), encoding="utf-8")
+    judged_path = folders / "judged.yaml"
+    judged_path.write_text(JUDGED, encoding="utf-8")
+    categories_path = folders / "categories.yaml"
+    categories_path.write_text(CATEGORIES, encoding="utf-8")
+    valid_path = folders / "valid.jsonl"
+    valid = VALID.lstrip()
+    valid_path.write_text(valid, encoding="utf-8")
+    rubric_path = folders / "rubric.yaml"
+    rubric_path.write_text("criteria: {good: It is good.}\njudge: {model: m}", encoding="utf-8")
+    labels_path = folders / "labels.csv"
+    labels_path.write_text("id,label\na,pass\nb,fail\n", encoding="utf-8")
     judge(folders / "judged.yaml", ask=all_pass)
-    (folders / "answers.yaml").write_text(ANSWERS, encoding="utf-8")
-    (folders / "answers.jsonl").write_text(TEXTS.lstrip(), encoding="utf-8")
-    suites = {"presets": folders / "suite.yaml", "answers": folders / "answers.yaml"}
-    suites |= {"judges": folders / "judged.yaml", "categories": folders / "categories.yaml"}
+    answers_path = folders / "answers.yaml"
+    answers_path.write_text(ANSWERS, encoding="utf-8")
+    texts = TEXTS.lstrip()
+    (folders / "answers.jsonl").write_text(texts, encoding="utf-8")
+    presets = folders / "suite.yaml"
+    answers = folders / "answers.yaml"
+    suites = {"presets": presets, "answers": answers}
+    judges = folders / "judged.yaml"
+    categories = folders / "categories.yaml"
+    suites |= {"judges": judges, "categories": categories}
     return {name: suites.get(name, EXAMPLES / name / "suite.yaml") for name in SHOWN}
 
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
-    out, places = tmp_path_factory.mktemp("runs"), suites_in(tmp_path_factory.mktemp("presets"))
+    out = tmp_path_factory.mktemp("runs")
+    places = suites_in(tmp_path_factory.mktemp("presets"))
     overrides = {"stability": ["profile=upstream"]}
-    return {
-        name: gradestack.run(suite, output=out / name, overrides=overrides.get(name, ()))
-        for name, suite in places.items()
-    }
+    processes_by_name = {}
+    for name, suite in places.items():
+        output = out / name
+        processes_by_name[name] = gradestack.run(
+            suite, output=output, overrides=overrides.get(name, ())
+        )
+    return processes_by_name
 
 
 def all_pass(_, todo, record):
     for request, vote in todo:
         verdict = {"good": {"reason": "<b>Sure.</b>", "verdict": "pass"}}
-        content = json.dumps({"check": request.messages[0]["content"][-8:], "criteria": verdict})
-        record(request, vote, Reply(content=content), "plain", [])
+        first_message = request.messages[0]
+        check = first_message["content"][-8:]
+        content = json.dumps({"check": check, "criteria": verdict})
+        reply = Reply(content=content)
+        record(request, vote, reply, "plain", [])
     return ""
 
 
 def test_every_panel_has_an_example():
     """So that each is looked at below."""
-    assert set().union(*SHOWN.values()) == PANELS.keys()
+    keys = PANELS.keys()
+    assert set().union(*SHOWN.values()) == keys
 
 
 @pytest.mark.parametrize("example", SHOWN)
 def test_each_stands_on_the_pages_of_its_family_alone(runs, example):
     """The overview has the family's panels, and nothing of another one."""
-    page = (runs[example].path / "report.html").read_text(encoding="utf-8")
+    report_path = runs[example].path / "report.html"
+    page = report_path.read_text(encoding="utf-8")
     for key, panel in PANELS.items():
         title = f">{escape(panel.title)}</h"
-        assert (title in page + carried(page)) == (key in SHOWN[example]), key
+        expected = page + carried(page)
+        assert (title in expected) == (key in SHOWN[example]), key
 
 
 @pytest.mark.parametrize(
@@ -151,31 +173,38 @@ def test_where_a_judge_and_people_disagree_is_listed_with_the_reason(runs):
     words, _, matrix, _, disagreements = PANELS["text_graders.judges"](runs["judges"])
     assert "uncalibrated: 2 labels, floor 50" in words.text
     assert matrix.values == [[1, 1], [0, 0]]
-    assert disagreements.rows == {
-        "1. b": [blocks.Link("pass / fail", position=1), "good: <b>Sure.</b>"]
-    }
+    link = blocks.Link("pass / fail", position=1)
+    expected = {"1. b": [link, "good: <b>Sure.</b>"]}
+    assert disagreements.rows == expected
 
 
 def test_the_figures_of_panels_are_those_of_the_summary(runs):
     """Counts, rates and the values and intervals of curves."""
-    figures = runs["when2call"].aggregates["label"]["classification"]
+    label = runs["when2call"].aggregates["label"]
+    figures = label["classification"]
     head, matrix, rates = PANELS["when2call.classes"](runs["when2call"])
-    assert list(matrix.rows) == figures["labels"]
+    rows = list(matrix.rows)
+    assert rows == figures["labels"]
     for row, values in zip(matrix.rows, matrix.values, strict=True):
         counts = figures["confusion_matrix"][row]
-        assert dict(zip(matrix.columns, values, strict=True)) == {
-            name: counts[name] for name in matrix.columns
-        }
-        left_out = set(counts) - set(matrix.columns)
+        pairs = dict(zip(matrix.columns, values, strict=True))
+        counts_by_name = {name: counts[name] for name in matrix.columns}
+        assert pairs == counts_by_name
+        columns = set(matrix.columns)
+        left_out = set(counts) - columns
         assert not any(counts[name] for name in left_out)
     assert rates.rows["direct"][-1] == "50.0%"
     assert head.sentence[1].text == f"{100 * figures['accuracy']:.1f}%"
     (curve,) = PANELS["tau_bench.reliability"](runs["airline"])
     figures = runs["airline"].aggregates["reward"]
-    every, once = curve.lines["every time"], curve.lines["at least once"]
+    every = curve.lines["every time"]
+    once = curve.lines["at least once"]
     values = {str(k): value.value for k, value in every.items()}
-    assert values == figures["pass_hat_k"]["pass_hat_k"]
-    assert once[4].interval[1] == figures["pass_at_k"]["pass_at_k_interval"]["4"]["high"] == 1
+    pass_hat_k = figures["pass_hat_k"]["pass_hat_k"]
+    assert values == pass_hat_k
+    pass_at_k_interval = figures["pass_at_k"]["pass_at_k_interval"]
+    high = pass_at_k_interval["4"]["high"]
+    assert once[4].interval[1] == high == 1
 
 
 def test_reliability_of_several_models_stands_apart():
@@ -190,7 +219,8 @@ def test_reliability_of_several_models_stands_apart():
     (section,) = PANELS["tau_bench.reliability"](report)
     assert section.title == "a"
     (curve,) = section.blocks
-    values = {k: value.value for k, value in curve.lines["every time"].items()}
+    every_time = curve.lines["every time"]
+    values = {k: value.value for k, value in every_time.items()}
     assert values == {1: 0.5, 2: 0.25, 3: 0.125}
 
 
@@ -199,11 +229,9 @@ def test_the_worst_answers_stand_beside_what_was_expected(runs):
     texts = [part if isinstance(part, str) else part.text for part in head.sentence]
     assert "".join(texts) == "1 of 2 answers are exactly right"
     first, second = answers.answers
-    assert (first.question.text, first.expected, first.given) == (
-        "Breakfast until?",
-        "10:00",
-        "10:30",
-    )
+    assert first.question.text == "Breakfast until?"
+    assert first.expected == "10:00"
+    assert first.given == "10:30"
     assert (first.right, second.right) == (False, True)
 
 
@@ -225,10 +253,13 @@ def test_the_runs_of_a_question_are_marked_by_its_expected_label(runs):
     same, _, question = head.sentence[1].text.partition(" of ")
     assert int(same) / int(question) == metrics["stability_at_k"]
     for strip in strips.strips:
-        labels = [row for row in report.rows() if row["sample"]["id"] == strip.task.text]
+        rows = report.rows()
+        labels = [row for row in rows if row["sample"]["id"] == strip.task.text]
         rights = [mark.right for mark in strip.marks if mark.right is not None]
-        assert rights == [row["grade"]["label"] == strip.expected for row in labels]
-        assert len(strip.marks) == metrics["k"]
+        expected = [row["grade"]["label"] == strip.expected for row in labels]
+        assert rights == expected
+        mark_count = len(strip.marks)
+        assert mark_count == metrics["k"]
 
 
 def test_a_figure_is_read_with_its_interval():
@@ -239,7 +270,9 @@ def test_a_figure_is_read_with_its_interval():
         "b": None,
         "undefined": {"b": "no trial"},
     }
-    assert blocks.figure_of("A", metrics, "a") == blocks.Figure("A", 1, None, "one task")
+    figure = blocks.figure_of("A", metrics, "a")
+    expected = blocks.Figure("A", 1, None, "one task")
+    assert figure == expected
     assert blocks.figure_of("A", metrics, "a", "of 3") == blocks.Figure("A", 1, None, "of 3")
     assert blocks.figure_of("B", metrics, "b") == blocks.Figure("B", None, None, "no trial")
     assert blocks.figure_of("C", metrics, "c") == blocks.Figure("C", None)
@@ -261,5 +294,7 @@ def test_only_plans_that_are_graphs_are_drawn(gold):
 
     assert shown(gold, {"a": node}) == []
     (graph,) = shown({"a": node}, gold)
-    assert (graph.title, list(graph.made)) == ("Step 3", [])
-    assert graph.nodes == [blocks.Node("a", ["b", "a"], ["look"])]
+    assert graph.title == "Step 3"
+    assert list(graph.made) == []
+    expected = [blocks.Node("a", ["b", "a"], ["look"])]
+    assert graph.nodes == expected

@@ -54,9 +54,11 @@ def rows_of(rows):
 @pytest.mark.parametrize("name", CASES)
 def test_figures(name):
     case = CASES[name]
-    figures_found = figures(case["metrics"], list(rows_of(case["rows"])))
+    rows = list(rows_of(case["rows"]))
+    figures_found = figures(case["metrics"], rows)
     assert {path: at(figures_found, path) for path in case["is"]} == case["is"]
-    for path, names in case.get("keys", {}).items():
+    keys = case.get("keys", {})
+    for path, names in keys.items():
         assert list(at(figures_found, path)) == names
 
 

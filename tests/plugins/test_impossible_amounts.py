@@ -16,25 +16,34 @@ NUMBERS = ["infinite", "minus infinite", "below 0", "beyond floats"]
 
 def graded(tmp_path, file, amount):
     path = tmp_path / file["name"]
-    path.write_text(file["text"].replace("@", amount))
+    text = file["text"].replace("@", amount)
+    path.write_text(text)
     return gradestack.grade_files(path, engine="serial")
 
 
 @pytest.mark.parametrize("name", DATA["files"])
 @pytest.mark.parametrize("kind", DATA["amounts"])
 def test_a_record_keeps_its_run_whatever_its_amounts(tmp_path, name, kind):
-    report = graded(tmp_path, DATA["files"][name], DATA["amounts"][kind].format(""))
+    file = DATA["files"][name]
+    report = graded(tmp_path, file, DATA["amounts"][kind].format(""))
     assert report.metrics["total"] == 1
-    assert report.summary["bad_records"]["count"] == 0
-    usage = next(iter(report.rows()))["sample"].get("usage") or {}
-    assert all(0 <= amount < 1e100 for amount in usage.values()), usage
+    bad_records = report.summary["bad_records"]
+    assert bad_records["count"] == 0
+    rows = iter(report.rows())
+    row = next(rows)
+    usage = row["sample"].get("usage") or {}
+    amounts = usage.values()
+    assert all(0 <= amount < 1e100 for amount in amounts), usage
     json.dumps(report.summary, allow_nan=False)
 
 
 @pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize("kind", NUMBERS)
 def test_an_amount_that_is_not_recorded_is_said(tmp_path, name, kind):
-    report = graded(tmp_path, FILES[name], DATA["amounts"][kind].format(""))
+    amount = DATA["amounts"][kind].format("")
+    report = graded(tmp_path, FILES[name], amount)
     assert report.metrics["total"] == 1
-    assert report.summary["bad_records"]["count"] == 0
-    assert "impossible amount" in " ".join(report.summary["warnings"])
+    bad_records = report.summary["bad_records"]
+    assert bad_records["count"] == 0
+    warnings = report.summary["warnings"]
+    assert "impossible amount" in " ".join(warnings)

@@ -31,30 +31,35 @@ def test_a_record_nested_too_deeply_hides_no_other(name, tmp_path):
     """It is a bad record that says so, with its line; what stands behind it is read."""
     record = RECORDS[name]
     if isinstance(record, str):
-        first = json.loads((EXAMPLES / record).read_text().splitlines()[0])
+        lines = (EXAMPLES / record).read_text().splitlines()
+        first_line = lines[0]
+        first = json.loads(first_line)
     else:
         first = record
     key = list(first)[-1]
-    broken = json.dumps(first | {key: 0})[:-2] + "[" * DEEP + "]" * DEEP + "}"
+    text = json.dumps(first | {key: 0})
+    broken = text[:-2] + "[" * DEEP + "]" * DEEP + "}"
     path = tmp_path / "log.jsonl"
     path.write_text(f"{broken}\n{json.dumps(first)}\n")
     reader = discover(limit="").load("reader", name)()
     inputs = Inputs(data=name_inputs([path]))
     list(getattr(reader, "remarks", lambda _: ())(inputs))
     index = reader.index(inputs)
-    bad, *others = [
-        sample for shard in reader.plan(inputs, index) for sample in reader.read(shard, index)
-    ]
+    shards = reader.plan(inputs, index)
+    bad, *others = [sample for shard in shards for sample in reader.read(shard, index)]
     assert isinstance(bad, BadRecord)
-    assert (bad.reason, str(bad.source)) == ("nested too deeply", "log.jsonl:1")
-    assert {str(other.source) for other in others} == {"log.jsonl:2"}
+    assert bad.reason == "nested too deeply"
+    assert str(bad.source) == "log.jsonl:1"
+    sources = {str(other.source) for other in others}
+    assert sources == {"log.jsonl:2"}
     assert name == "deepfabric" or all(
         isinstance(other, Sample) for other in others
     )  # whose replies want a dataset
 
 
 def told_call(value):
-    assert identity_of(ToolCall(name="f", arguments={"a": value})) is not None
+    tool_call = ToolCall(name="f", arguments={"a": value})
+    assert identity_of(tool_call) is not None
 
 
 WALKS = [bfcl_schema, deepfabric_text, table_cell, told_call]
@@ -93,5 +98,8 @@ def test_a_role_of_tau2_that_is_no_text_is_counted(tmp_path):
         )
     )
     (sample,) = read("tau2", path)
-    assert [message.role for message in sample.turns[0]] == ["nobody"]
-    assert (sample.remarks["message_without_role"], sample.remarks["role:nobody"]) == (4, 1)
+    first_turn = sample.turns[0]
+    roles = [message.role for message in first_turn]
+    assert roles == ["nobody"]
+    assert sample.remarks["message_without_role"] == 4
+    assert sample.remarks["role:nobody"] == 1

@@ -46,7 +46,8 @@ def decoded_file(text):
     try:
         return json.loads(text)
     except ValueError:
-        return [decoded_line(line) for line in text.splitlines()]
+        lines = text.splitlines()
+        return [decoded_line(line) for line in lines]
 
 
 def decoded_line(line):
@@ -67,12 +68,12 @@ def written(value):
 def runs_of(case, folder):
     """Return the calls and the text of each run that a case's files hold."""
     kind, options = reader_of(case)
-    reader = structure(options, REGISTRY.load("reader", kind), Folder(folder))
+    registry = REGISTRY.load("reader", kind)
+    reader = structure(options, registry, Folder(folder))
     inputs = write_files(case, folder)
     index = reader.index(inputs)
-    samples = [
-        record for shard in reader.plan(inputs, index) for record in reader.read(shard, index)
-    ]
+    shards = reader.plan(inputs, index)
+    samples = [record for shard in shards for record in reader.read(shard, index)]
     runs = [sample for sample in samples if isinstance(sample, Sample)]
     return [([call.name for call in run.calls or ()], run.text, run.usage) for run in runs]
 
@@ -81,11 +82,14 @@ def runs_of(case, folder):
 def test_ids_may_be_numbers(case, tmp_path):
     files = dict(case.data["files"])
     try:
-        expected = runs_of(case, tmp_path / "texts")
+        texts_folder = tmp_path / "texts"
+        expected = runs_of(case, texts_folder)
     except GradestackError:  # a case of a refusal
         return
     numbers = {}
     for name, content in files.items():
-        files[name] = written(with_numbers(decoded_file(_file_text(name, content)), numbers))
+        file_text = _file_text(name, content)
+        files[name] = written(with_numbers(decoded_file(file_text), numbers))
     numbered = attrs.evolve(case, data={**case.data, "files": files})
-    assert runs_of(numbered, tmp_path / "numbers") == expected
+    folder = tmp_path / "numbers"
+    assert runs_of(numbered, folder) == expected

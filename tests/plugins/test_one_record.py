@@ -38,9 +38,14 @@ def test_a_number_beyond_floats_or_a_value_of_another_type_ends_no_run(tmp_path,
     again.
     """
     monkeypatch.chdir(tmp_path)
-    written(tmp_path / "log.jsonl", *RECORDS[name])
-    assert code_of("grade", "log.jsonl", "--output", "out", "--quiet", "--allow-all-failed") == 0
-    assert len((tmp_path / "out/results.jsonl").read_text().splitlines()) == 2
+    path = tmp_path / "log.jsonl"
+    written(path, *RECORDS[name])
+    code = code_of("grade", "log.jsonl", "--output", "out", "--quiet", "--allow-all-failed")
+    assert code == 0
+    results_path = tmp_path / "out/results.jsonl"
+    lines = results_path.read_text().splitlines()
+    line_count = len(lines)
+    assert line_count == 2
     assert code_of("report", "out") == 0
     usage = "graders={usage: {kind: usage}}"
     assert (
@@ -56,8 +61,11 @@ def test_a_number_beyond_floats_or_a_value_of_another_type_ends_no_run(tmp_path,
         )
         == 0
     )
-    summary = json.loads((tmp_path / "usage/summary.json").read_text())
-    assert summary["metrics"]["states"]["usage"]["failed"] == 0
+    summary_path = tmp_path / "usage/summary.json"
+    summary = json.loads(summary_path.read_text())
+    states = summary["metrics"]["states"]
+    failed = states["usage"]["failed"]
+    assert failed == 0
 
 
 @pytest.mark.parametrize("path", ["$..id", "$.log..id", "$..*"])
@@ -72,13 +80,19 @@ def test_a_record_too_deep_for_a_path_is_a_bad_record(tmp_path, path):
         {"task": "a", "log": deep, "messages": talk},
         {"task": "b", "log": {"id": 1}, "messages": talk},
     )
-    log = written(tmp_path / "log.jsonl", first, second)
+    log_path = tmp_path / "log.jsonl"
+    log = written(log_path, first, second)
     field = "facets.everything" if path == "$..*" else "label"  # which holds one value
     columns = {"id": "task", "messages": "messages", field: path}
-    report = gradestack.grade_files(log, reader="records", columns=columns, output=tmp_path / "out")
-    assert [row["sample"]["id"] for row in report.rows()] == ["b"]
+    output = tmp_path / "out"
+    report = gradestack.grade_files(log, reader="records", columns=columns, output=output)
+    rows = report.rows()
+    ids = [row["sample"]["id"] for row in rows]
+    assert ids == ["b"]
     (bad,) = report.summary["bad_records"]["listed"]
-    assert (bad["file"], bad["line"], bad["reason"]) == ("log.jsonl", 1, "nested too deeply")
+    assert bad["file"] == "log.jsonl"
+    assert bad["line"] == 1
+    assert bad["reason"] == "nested too deeply"
 
 
 class Careless(RecordReader):
@@ -87,7 +101,9 @@ class Careless(RecordReader):
     keys = frozenset({"question", "answer"})
 
     def sample_of(self, record, source):
-        return Sample(id=record["question"].strip(), text=record["answer"]["text"], source=source)
+        question = record["question"].strip()
+        text = record["answer"]["text"]
+        return Sample(id=question, text=text, source=source)
 
 
 def test_whatever_a_reader_raises_of_one_record_makes_a_bad_record(tmp_path):
@@ -95,12 +111,12 @@ def test_whatever_a_reader_raises_of_one_record_makes_a_bad_record(tmp_path):
     records = [
         {"question": "q", "answer": reply} for reply in ({"text": "x"}, 1, {}, {"text": "y"})
     ]
-    log = written(tmp_path / "log.jsonl", *records, {"question": 0.1, "answer": {}})
+    path = tmp_path / "log.jsonl"
+    log = written(path, *records, {"question": 0.1, "answer": {}})
     reader = Careless()
     inputs = Inputs(data=(Input(path=log, name="log", shown="log.jsonl"),))
-    read_records = [
-        record for shard in reader.plan(inputs, None) for record in reader.read(shard, None)
-    ]
+    shards = reader.plan(inputs, None)
+    read_records = [record for shard in shards for record in reader.read(shard, None)]
     assert [type(read_record) for read_record in read_records] == [
         Sample,
         BadRecord,
@@ -108,11 +124,10 @@ def test_whatever_a_reader_raises_of_one_record_makes_a_bad_record(tmp_path):
         Sample,
         BadRecord,
     ]
-    reasons = [
-        f"{read_record.source}: {read_record.reason}"
-        for read_record in read_records
-        if isinstance(read_record, BadRecord)
-    ]
+    reasons = []
+    for read_record in read_records:
+        if isinstance(read_record, BadRecord):
+            reasons.append(f"{read_record.source}: {read_record.reason}")
     assert (
         reasons[0]
         == "log.jsonl:2: reader Careless raised TypeError: 'int' object is not subscriptable"
@@ -128,9 +143,8 @@ def test_half_of_a_surrogate_pair_is_no_path(tmp_path, monkeypatch, capsys, opti
     written(tmp_path / "log.jsonl", {"id": "a", **PREDICTED})
     options = f'{{kind: orchestrationbench, {option}: "\\ud800"}}'
     reader = f"target: {{paths: [log.jsonl]}}\nreader: {options}\n"
-    (tmp_path / "suite.yaml").write_text(
-        f"name: odd\n{reader}graders: {{m: {{kind: exact_match}}}}\n"
-    )
+    suite_path = tmp_path / "suite.yaml"
+    suite_path.write_text(f"name: odd\n{reader}graders: {{m: {{kind: exact_match}}}}\n")
     assert code_of("run", "suite.yaml") == 2
     assert f"reader.{option}" in (error_output := capsys.readouterr().err)
     assert "is no path: it holds half of a surrogate pair" in error_output

@@ -16,13 +16,14 @@ REGISTRY = gradestack.discover(limit="")
 
 
 def samples_of(path):
-    recognised = recognise(expand([str(path)]), REGISTRY, None)
-    reader, inputs = (
-        REGISTRY.load("reader", recognised.reader)(),
-        Inputs(data=name_inputs(recognised.paths)),
-    )
+    texts = [str(path)]
+    paths = expand(texts)
+    recognised = recognise(paths, REGISTRY, None)
+    reader = REGISTRY.load("reader", recognised.reader)()
+    inputs = Inputs(data=name_inputs(recognised.paths))
     index = reader.index(inputs)
-    return [record for shard in reader.plan(inputs, index) for record in reader.read(shard, index)]
+    shards = reader.plan(inputs, index)
+    return [record for shard in shards for record in reader.read(shard, index)]
 
 
 @pytest.mark.parametrize("folder", ["openai", "anthropic", "tau2", "bfcl", "gz", "inspect", "otel"])
@@ -32,14 +33,15 @@ def test_a_published_file_gives_its_samples(folder):
     Of BFCL also by its directory.
     """
     format_folder = reference("formats") / folder
-    for name, content in json.loads(
-        (format_folder / "expected.json").read_text(encoding="utf-8")
-    ).items():
-        for path in [
-            format_folder / file_name for file_name in (name, *content.get("alternatives", ()))
-        ]:
+    expected_path = format_folder / "expected.json"
+    text = expected_path.read_text(encoding="utf-8")
+    document = json.loads(text)
+    for name, content in document.items():
+        alternatives = content.get("alternatives", ())
+        for path in [format_folder / file_name for file_name in (name, *alternatives)]:
             samples = samples_of(path)
-            assert len(samples) == len(content["samples"]), path
+            sample_count = len(content["samples"])
+            assert len(samples) == sample_count, path
             for sample, wanted in zip(samples, content["samples"], strict=True):
                 description = described_sample(sample)
                 if isinstance(wanted["usage"], list):
@@ -54,16 +56,22 @@ def test_a_published_file_gives_its_samples(folder):
                     **{key: wanted[key] for key in description},
                     "usage": None,
                 }
-                assert sample.status == wanted.get("status", sample.status)
+                status = wanted.get("status", sample.status)
+                assert sample.status == status
                 if isinstance(wanted["id"], list):
                     known = wanted["id"]
                 else:
                     known = [wanted["id"]]
                 assert {None, sample.id} & set(known)
                 assert wanted["model"] == "any" or sample.model in wanted["model"]
-                expected = [call.name for call in sample.expected.calls or ()]
-                assert expected == wanted.get(
+                calls = sample.expected.calls or ()
+                expected = [call.name for call in calls]
+                expected_calls = wanted.get("expected_calls", ())
+                names = [expected_call["name"] for expected_call in expected_calls]
+                expected_names = wanted.get(
                     "expected_names",
-                    [expected_call["name"] for expected_call in wanted.get("expected_calls", ())],
+                    names,
                 )
-                assert wanted.get("recorded", {}).items() <= dict(sample.recorded).items()
+                assert expected == expected_names
+                recorded = wanted.get("recorded", {}).items()
+                assert recorded <= dict(sample.recorded).items()

@@ -22,11 +22,14 @@ NEW = {"openai", "anthropic", "records"}
 
 def _owner(path):
     certainty_by_reader = certainties(path)
-    return max(certainty_by_reader, key=certainty_by_reader.get) if certainty_by_reader else None
+    if certainty_by_reader:
+        return max(certainty_by_reader, key=certainty_by_reader.get)
+    return None
 
 
 def _files(root):
-    return sorted(path for path in root.rglob("*") if path.is_file() and path.stat().st_size)
+    paths = root.rglob("*")
+    return sorted(path for path in paths if path.is_file() and path.stat().st_size)
 
 
 @pytest.mark.parametrize(
@@ -36,9 +39,11 @@ def test_an_example_goes_to_its_own_reader(path):
     """And to no reader of chat logs or tables, none of which is among the examples."""
     owner = _owner(path)
     assert owner not in NEW
-    folder, *rest = path.relative_to(EXAMPLES).parts
+    relative_path = path.relative_to(EXAMPLES)
+    folder, *rest = relative_path.parts
     if rest and "/".join(rest) in OWNERS.get(folder, {}):
-        assert owner == OWNERS[folder]["/".join(rest)]
+        expected = OWNERS[folder]["/".join(rest)]
+        assert owner == expected
 
 
 @pytest.mark.parametrize(
@@ -47,7 +52,8 @@ def test_an_example_goes_to_its_own_reader(path):
 def test_a_conversation_with_an_id_is_a_log_unless_it_says_what_was_expected(tmp_path, more, owner):
     """The jsonl form has messages too; a log has keys of its own, and no reference."""
     talk = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]
-    assert _owner(written(tmp_path, [{"id": "a", "messages": talk, **more}])) == owner
+    path = written(tmp_path, [{"id": "a", "messages": talk, **more}])
+    assert _owner(path) == owner
 
 
 @pytest.mark.parametrize(
@@ -61,13 +67,15 @@ def test_a_conversation_with_an_id_is_a_log_unless_it_says_what_was_expected(tmp
 )
 def test_a_model_and_an_input_are_a_request_unless_it_says_what_was_expected(tmp_path, more, owner):
     """The jsonl form has both keys too."""
-    assert _owner(written(tmp_path, [{"id": "a", "model": "m", "input": "hi", **more}])) == owner
+    path = written(tmp_path, [{"id": "a", "model": "m", "input": "hi", **more}])
+    assert _owner(path) == owner
 
 
 @pytest.mark.parametrize("name", DATA["beginnings"])
 def test_the_beginning_of_a_very_long_record_is_enough(name):
     """A reader knows its format by the names there, where the rest cannot be read."""
-    head = DATA["beginnings"][name].encode() + b"x" * 70_000
+    beginning = DATA["beginnings"][name].encode()
+    head = beginning + b"x" * 70_000
     reader = discover(limit="").load("reader", name)
     assert reader.sniff(Path("gone.json"), head[:65_536]) > 0
 
@@ -92,21 +100,25 @@ def test_published_files_go_to_their_own_reader(every):
     if not root:
         pytest.skip("GRADESTACK_REFERENCE_DATA is not set")
     met = set()
-    for number, path in enumerate(_files(Path(root))):
+    files = _files(Path(root))
+    for number, path in enumerate(files):
         relative_path = path.relative_to(root).as_posix()
         more = relative_path.startswith("orchestrationbench/") and number % every
         if more or relative_path.startswith(MIXED) or path.name == "expected.json":
             continue
         certainty_by_reader = certainties(path)
         readers = {name for name, sure in certainty_by_reader.items() if sure}
-        if certainty_by_reader.get("records", 0) < max(certainty_by_reader.values(), default=0):
+        records = certainty_by_reader.get("records", 0)
+        if records < max(certainty_by_reader.values(), default=0):
             readers.discard(
                 "records"
             )  # lists of any form look like records; a reader of the format is surer
-        assert readers <= {
+        owners = {
             owner
             for folder, owner in PUBLISHED.items()
             if f"{relative_path}/".startswith(f"{folder}/")
-        }, relative_path
+        }
+        assert readers <= owners, relative_path
         met |= readers
-    assert met == set(PUBLISHED.values())
+    published = set(PUBLISHED.values())
+    assert met == published

@@ -27,7 +27,10 @@ SPLIT = {"bfcl", "deepfabric", "jsonl", "openai", "stability", "tau2", "tau_benc
 def reader_of(case):
     """Return name and options of a case's reader."""
     reader = case.data.get("reader", "jsonl")
-    options = {"kind": reader} if isinstance(reader, str) else dict(reader)
+    if isinstance(reader, str):
+        options = {"kind": reader}
+    else:
+        options = dict(reader)
     return options.pop("kind"), options
 
 
@@ -38,9 +41,13 @@ def write_files(case, folder):
     for name, content in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(_file_text(name, content), encoding="utf-8")
-    paths = case.data.get("target", {}).get("paths", [name for name in files if name != dataset])
-    paths_given = [Path(path) for path in expand([str(folder / path) for path in paths])]
+        file_text = _file_text(name, content)
+        path.write_text(file_text, encoding="utf-8")
+    names = [name for name in files if name != dataset]
+    target = case.data.get("target", {})
+    paths = target.get("paths", names)
+    texts = [str(folder / path) for path in paths]
+    paths_given = [Path(path) for path in expand(texts)]
     side = folder / str(dataset)
     side_input = None
     if side.is_file():
@@ -54,10 +61,13 @@ def read(case, folder, inputs):
     Places of traces are left out: in a document read in pieces they are those of the pieces.
     """
     kind, options = reader_of(case)
-    reader = structure(options, REGISTRY.load("reader", kind), Folder(folder))
+    registry = REGISTRY.load("reader", kind)
+    reader = structure(options, registry, Folder(folder))
     index = reader.index(inputs)
     shards = list(reader.plan(inputs, index))
-    assert [shard.ordinal for shard in shards] == list(range(len(shards)))
+    expected = list(range(len(shards)))
+    ordinals = [shard.ordinal for shard in shards]
+    assert ordinals == expected
     parts = [list(reader.read(shard, index)) for shard in shards]
     for shard, part, later in zip(shards, parts, shards[1:], strict=False):
         assert shard.position + len(part) <= later.position

@@ -46,12 +46,15 @@ def read_all(path, **options):
 @pytest.mark.parametrize("name", RUNS)
 def test_a_call_of_unknown_form_makes_the_calls_of_a_run_unknown(tmp_path, name):
     run = RUNS[name]
-    path = tmp_path / run.get("file", "runs.jsonl" if "lines" in run else "runs.json")
-    lines = run.get("lines", [run.get("document")])
+    file = run.get("file", "runs.jsonl" if "lines" in run else "runs.json")
+    path = tmp_path / file
+    document = run.get("document")
+    lines = run.get("lines", [document])
     path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
     (sample,) = read_all(path, reader=run["reader"])
     assert sample.calls is None
-    assert sample.remarks[f"{REMARK}{run['what']}"] == 1
+    remark = sample.remarks[f"{REMARK}{run['what']}"]
+    assert remark == 1
 
 
 SAMPLE = Sample(
@@ -72,9 +75,10 @@ GRADERS = (
 @pytest.mark.parametrize("expects", [True, False])
 def test_a_grader_of_calls_skips_a_run_whose_calls_were_not_read(grader, expects):
     calls = SAMPLE.expected.calls if expects else ()
+    expectation = Expectation(calls=calls)
     sample = Sample(
         **{name: getattr(SAMPLE, name) for name in ("id", "text", "turns", "tools", "remarks")},
-        expected=Expectation(calls=calls),
+        expected=expectation,
     )
     grade = grader().grade(sample)
     assert grade.outcome is Outcome.SKIPPED
@@ -85,11 +89,14 @@ def test_a_grader_of_calls_skips_a_run_whose_calls_were_not_read(grader, expects
 def test_a_file_in_which_no_call_can_be_read_is_refused_with_the_part(tmp_path):
     part = {"clientToolUse": {"id": "a", "name": "f", "input": {}}}
     messages = [{"role": "user", "content": "q"}, {"role": "assistant", "content": [part]}]
-    (tmp_path / "log.jsonl").write_text(f"{json.dumps({'messages': messages})}\n" * 3)
+    log_path = tmp_path / "log.jsonl"
+    log_path.write_text(f"{json.dumps({'messages': messages})}\n" * 3)
     with pytest.raises(DataError, match="part `clientToolUse`, 3 times") as refused:
         grade_files([str(tmp_path / "log.jsonl")], output=tmp_path / "out")
     assert refused.value.exit_code == 3
-    assert not (tmp_path / "out" / "results.jsonl").exists()
+    out_folder = tmp_path / "out"
+    results_path = out_folder / "results.jsonl"
+    assert not results_path.exists()
 
 
 @pytest.mark.parametrize(
@@ -139,7 +146,8 @@ PARTS = data(__file__, "unread_parts.yaml")
 @pytest.mark.parametrize("part", PARTS["calls"], ids=str)
 def test_a_part_that_names_what_it_calls_is_a_call_in_any_form(tmp_path, part):
     messages = [{"role": "user", "content": "q"}, {"role": "assistant", "content": [part]}]
-    (tmp_path / "log.jsonl").write_text(json.dumps({"messages": messages, "expected": []}))
+    log_path = tmp_path / "log.jsonl"
+    log_path.write_text(json.dumps({"messages": messages, "expected": []}))
     (sample,) = read_all(tmp_path / "log.jsonl")
     assert sample.calls is None
     assert any(kind.startswith(REMARK) for kind in sample.remarks)
@@ -187,9 +195,11 @@ def test_tags_count_only_where_the_run_has_no_decoded_call(tmp_path):
         {"role": "assistant", "tool_calls": [{"name": "f", "arguments": {}}]},
         {"role": "assistant", "content": "<use_tool>g</use_tool>"},
     ]
-    (tmp_path / "log.jsonl").write_text(json.dumps({"messages": messages}))
+    log_path = tmp_path / "log.jsonl"
+    log_path.write_text(json.dumps({"messages": messages}))
     (sample,) = read_all(tmp_path / "log.jsonl")
-    assert [call.name for call in sample.calls] == ["f"]
+    names = [call.name for call in sample.calls]
+    assert names == ["f"]
 
 
 REFERENCE = os.environ.get("GRADESTACK_REFERENCE_DATA")
@@ -199,7 +209,8 @@ REFERENCE = os.environ.get("GRADESTACK_REFERENCE_DATA")
 @pytest.mark.skipif(REFERENCE is None, reason="GRADESTACK_REFERENCE_DATA is not set")
 def test_the_calls_of_every_file_of_the_reference_data_are_read():
     files_with_calls = set()
-    files = [path for path in Path(REFERENCE).rglob("*") if path.is_file()]
+    paths = Path(REFERENCE).rglob("*")
+    files = [path for path in paths if path.is_file()]
     for path in files:
         if path.suffix in {".md", ".py", ".sh", ".yaml"} or path.name == "expected.json":
             continue

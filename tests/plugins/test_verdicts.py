@@ -16,10 +16,13 @@ def recording(tmp_path):
 
     def write(files):
         for name, records in files.items():
-            path = tmp_path / "data" / name
+            data_folder = tmp_path / "data"
+            path = data_folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text("".join(json.dumps(record) + "\n" for record in records))
-        return path if len(files) == 1 else tmp_path / "data"
+        if len(files) == 1:
+            return path
+        return tmp_path / "data"
 
     return write
 
@@ -28,12 +31,15 @@ def recording(tmp_path):
 def test_a_recorded_failure_is_the_outcome(recording, tmp_path, reader):
     """Never the share of runs without failed calls, beside runs that failed by their record."""
     path = recording(FORMATS[reader])
-    report = gradestack.grade_files([path], output=tmp_path / "out")
+    output = tmp_path / "out"
+    report = gradestack.grade_files([path], output=output)
     outcome = report.summary["outcome"]
-    assert report.header["components"][0]["name"] == reader
+    components = report.header["components"]
+    assert components[0]["name"] == reader
     assert outcome["grader"] != "tool_success"
     assert (outcome["passed"], outcome["failed"]) == (1, 1), report.summary["warnings"]
-    assert [row["passed"] for row in report.rows()] == [True, False]
+    rows = report.rows()
+    assert [row["passed"] for row in rows] == [True, False]
 
 
 EXPECTING = {
@@ -52,13 +58,18 @@ def test_a_recorded_failure_beside_expectations_is_named_with_how_to_grade_by_it
     tmp_path, kind, failure, suffix
 ):
     name, value = failure
-    records = [{"task_id": f"t{n}", name: value, **EXPECTING[kind]} for n in range(2)]
+    records = []
+    for n in range(2):
+        records.append({"task_id": f"t{n}", name: value, **EXPECTING[kind]})
     path = tmp_path / f"runs{suffix}"
     lines = "".join(f"{json.dumps(record)}\n" for record in records)
     path.write_text(json.dumps(records) if suffix == ".json" else lines)
-    report = gradestack.grade_files([path], output=tmp_path / "out")
-    assert report.summary["outcome"]["passed"] == 2
-    (warning,) = (text for text in report.summary["warnings"] if "recorded as failed" in text)
+    output = tmp_path / "out"
+    report = gradestack.grade_files([path], output=output)
+    outcome = report.summary["outcome"]
+    assert outcome["passed"] == 2
+    texts = report.summary["warnings"]
+    (warning,) = (text for text in texts if "recorded as failed" in text)
     assert f"{name} is read by no grader of this run" in warning
     assert "--stack recorded (2 times, first at runs" in warning
 
@@ -66,6 +77,10 @@ def test_a_recorded_failure_beside_expectations_is_named_with_how_to_grade_by_it
 @pytest.mark.parametrize("value", [True, 1, 0.5, None, "yes"])
 def test_a_recorded_success_beside_expectations_is_not_named(tmp_path, value):
     record = {"task_id": "a", "success": value, **EXPECTING["text"]}
-    (tmp_path / "runs.jsonl").write_text(json.dumps(record))
-    report = gradestack.grade_files([tmp_path / "runs.jsonl"], output=tmp_path / "out")
-    assert not [text for text in report.summary["warnings"] if "recorded as failed" in text]
+    runs_path = tmp_path / "runs.jsonl"
+    runs_path.write_text(json.dumps(record))
+    output = tmp_path / "out"
+    paths = [tmp_path / "runs.jsonl"]
+    report = gradestack.grade_files(paths, output=output)
+    texts = report.summary["warnings"]
+    assert not [text for text in texts if "recorded as failed" in text]

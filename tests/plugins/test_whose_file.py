@@ -21,7 +21,8 @@ READERS = {"tau2": Tau2, "bfcl": Bfcl}
 def files():
     roots = [EXAMPLES]
     if DATA:
-        roots += [path for path in Path(DATA).iterdir() if path.name not in MIXED]
+        paths = Path(DATA).iterdir()
+        roots += [path for path in paths if path.name not in MIXED]
     return [path for root in roots for path in sorted(root.rglob("*")) if path.is_file()]
 
 
@@ -32,9 +33,8 @@ def test_no_file_of_another_format_is_taken(name):
     recognised = [
         path for path in paths if READERS[name].sniff(path, path.read_bytes()[: 64 * 1024]) > 0
     ]
-    folders = [
-        path for path in {path.parent for path in paths} if READERS[name].sniff(path, b"") > 0
-    ]
+    parents = {path.parent for path in paths}
+    folders = [path for path in parents if READERS[name].sniff(path, b"") > 0]
     assert [path for path in (*recognised, *folders) if name not in path.parts] == []
 
 
@@ -43,4 +43,6 @@ def test_what_only_looks_alike_is_not_taken(text, tmp_path):
     """A few keys of the same name are not enough."""
     path = tmp_path / "log.json"
     path.write_text(text)
-    assert [name for name, reader in READERS.items() if reader.sniff(path, text.encode()) > 0] == []
+    readers = READERS.items()
+    names = [name for name, reader in readers if reader.sniff(path, text.encode()) > 0]
+    assert names == []

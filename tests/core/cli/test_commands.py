@@ -42,7 +42,9 @@ def test_help_imports_click_and_nothing_heavier():
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment
     )
-    modules = set(done.stdout.splitlines()[-1].split())
+    lines = done.stdout.splitlines()
+    last_line = lines[-1]
+    modules = set(last_line.split())
     assert {"click", "gradestack"} <= modules
     assert modules & HEAVY == set()
     assert (
@@ -60,8 +62,11 @@ def test_help_finds_the_commands_of_plugins_and_imports_nothing_of_them():
         "print('MODULES', *sorted(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    modules = set(done.stdout.splitlines()[-1].split())
-    assert {"show", "view", "index"} <= set(re.findall(r"^  (\w+)  ", done.stdout, re.MULTILINE))
+    lines = done.stdout.splitlines()
+    last_line = lines[-1]
+    modules = set(last_line.split())
+    matches = set(re.findall(r"^  (\w+)  ", done.stdout, re.MULTILINE))
+    assert {"show", "view", "index"} <= matches
     assert not {
         name
         for name in modules
@@ -70,9 +75,13 @@ def test_help_finds_the_commands_of_plugins_and_imports_nothing_of_them():
 
 
 def test_samples_of_a_long_name_are_found(command, tmp_path):
-    samples = [{"id": "a" * 1_000, "run": run, "expected": [], "predicted": []} for run in range(2)]
-    gradestack.grade(samples, graders={"g": "tool_calls"}, output=tmp_path / "run")
-    assert command("show", str(tmp_path / "run"), "a" * 1_000 + ".1").code == 0
+    samples = []
+    for run in range(2):
+        samples.append({"id": "a" * 1_000, "run": run, "expected": [], "predicted": []})
+    output = tmp_path / "run"
+    gradestack.grade(samples, graders={"g": "tool_calls"}, output=output)
+    run_folder = tmp_path / "run"
+    assert command("show", str(run_folder), "a" * 1_000 + ".1").code == 0
 
 
 def test_version(command):
@@ -102,10 +111,12 @@ def test_report_writes_the_same_pages_again(command, here):
         "Report: out/report.md",
         "Report: out/dump.json",
     ]
-    assert {name: (here / "out" / name).read_bytes() for name in pages} == pages
+    contents_by_name = {name: (here / "out" / name).read_bytes() for name in pages}
+    assert contents_by_name == pages
     elsewhere = command("report", "out", "-o", "pages/new", "--format", "markdown")
     assert elsewhere.out == "Report: pages/new/report.md\n"
-    assert (here / "pages/new/report.md").read_bytes() == pages["report.md"]
+    report_path = here / "pages/new/report.md"
+    assert report_path.read_bytes() == pages["report.md"]
 
 
 def test_report_imports_no_yaml(command, here):
@@ -125,16 +136,23 @@ def test_report_imports_no_yaml(command, here):
         check=True,
         env=environment,
     )
-    assert done.stdout.splitlines()[-1] == "False True"
+    lines = done.stdout.splitlines()
+    last_line = lines[-1]
+    assert last_line == "False True"
 
 
 @pytest.mark.slow
 def test_schemas_are_printed(command, here):
-    suite = json.loads(command("schema", "suite").out)
-    jsonschema.validate(yaml.safe_load((here / "suite.yaml").read_text()), suite)
+    text = command("schema", "suite").out
+    suite = json.loads(text)
+    suite_path = here / "suite.yaml"
+    jsonschema.validate(yaml.safe_load(suite_path.read_text()), suite)
     sample = json.loads(command("schema", "sample").out)
     jsonschema.Draft202012Validator.check_schema(sample)
-    jsonschema.validate(json.loads((here / "runs.jsonl").read_text().splitlines()[0]), sample)
+    runs_path = here / "runs.jsonl"
+    lines = runs_path.read_text().splitlines()
+    document = json.loads(lines[0])
+    jsonschema.validate(document, sample)
 
 
 def test_no_plugins_limits_what_is_found(here, monkeypatch, capsys):
@@ -156,8 +174,10 @@ def test_no_plugins_limits_what_is_found(here, monkeypatch, capsys):
 def test_every_component_has_a_line(registry):
     lines = list(component_lines(registry))
     assert "grader      toy                        A grader for tests  [local 0]" in lines
-    assert len(lines) == len(registry.components())
-    assert [line.split()[:2] for line in lines] == sorted(line.split()[:2] for line in lines)
+    component_count = len(registry.components())
+    assert len(lines) == component_count
+    expected = sorted(line.split()[:2] for line in lines)
+    assert [line.split()[:2] for line in lines] == expected
 
 
 def test_every_built_in_component_can_be_described(registry):
@@ -166,7 +186,8 @@ def test_every_built_in_component_can_be_described(registry):
 
 
 def test_an_unknown_name_and_a_broken_component(make_registry_, toys):
-    registry = make_registry_(toys.component("grader", "sick", "Missing"))
+    component = toys.component("grader", "sick", "Missing")
+    registry = make_registry_(component)
     with pytest.raises(ConfigError, match=r"no component is called 'toi' \(did you mean 'toy'\?\)"):
         list(describe_lines(registry, "toi"))
     with pytest.raises(PluginError, match="AttributeError"):
@@ -184,4 +205,5 @@ def test_the_python_api_warns_of_an_unknown_name(here, monkeypatch):
         gradestack.load_suite(suite)
     with pytest.warns(UserWarning, match=SAID):
         gradestack.grade(sample, ["exact_match"])
-    gradestack.load_suite(suite, registry=gradestack.discover())
+    registry = gradestack.discover()
+    gradestack.load_suite(suite, registry=registry)

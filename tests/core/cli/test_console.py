@@ -21,18 +21,20 @@ LETTA = SUMMARY | {"headline": {"letta": True, "figures": []}}
 
 
 def results(summary, header=None):
-    return console.results(Report(path=None, header=header or {}, summary=summary)).splitlines()
+    report = Report(path=None, header=header or {}, summary=summary)
+    return console.results(report).splitlines()
 
 
 def shown(*figures, header=None, **changes):
-    return results(
-        SUMMARY | {"headline": {"letta": False, "figures": list(figures)}} | changes, header
-    )[2:]
+    headline = {"letta": False, "figures": list(figures)}
+    summary = SUMMARY | {"headline": headline} | changes
+    return results(summary, header)[2:]
 
 
 def test_the_results_block_of_lettas_guide():
     gate = {"text": "quality >= 0.75", "outcome": "passed", "passed": True, "actual": 0.83}
-    assert results(LETTA | {"gates": [gate]}) == DATA["results_block_of_lettas_guide"]
+    summary = LETTA | {"gates": [gate]}
+    assert results(summary) == DATA["results_block_of_lettas_guide"]
 
 
 def test_nothing_attempted_is_not_zero():
@@ -86,7 +88,8 @@ def test_figures_of_the_headline(line, figure):
     ],
 )
 def test_score_bands_include_their_lower_bound(score, word):
-    headline, metrics = {"letta": True, "figures": []}, METRICS | {"avg_score_attempted": score}
+    headline = {"letta": True, "figures": []}
+    metrics = METRICS | {"avg_score_attempted": score}
     assert shown(headline=headline, metrics=metrics)[-1] == f"  Score band: {word}"
 
 
@@ -100,7 +103,8 @@ def test_the_first_failure_of_every_grader_is_told(command, here, write_lines, r
     )
     assert re.search(first, result.out, re.MULTILINE)
     assert "  toy  avg 1.00  1 graded, 2 errors" in result.out.splitlines()
-    failures = read_json(here / "out/summary.json")["failures"]
+    path = here / "out/summary.json"
+    failures = read_json(path)["failures"]
     assert failures == DATA["the_first_failure_of_every_grader_is_told"]
     result = command("grade", "odd.jsonl", "--grader", "toy", "-o", "out", "--rows", "none")
     assert "  toy: 2 errors" in result.out.splitlines()
@@ -114,7 +118,8 @@ def test_progress_away_from_a_terminal(capsys, monkeypatch):
         watch(Progress(samples=6_700, phase="pages"))
     printed = capsys.readouterr()
     assert printed.out == "Running evaluation: airline\n"
-    assert printed.err.splitlines() == DATA["progress_away_from_a_terminal"]
+    lines = printed.err.splitlines()
+    assert lines == DATA["progress_away_from_a_terminal"]
 
 
 def test_rate_and_remaining_time(monkeypatch):

@@ -27,7 +27,8 @@ def test_places_that_cannot_be_used_are_exit_2(command, here, output, words):
     clean(command("run", "no-such-suite.yaml", "-o", output), 2, words)
     with pytest.raises(gradestack.ConfigError, match=rf"{re.escape(words)}|which this run reads"):
         gradestack.run("suite.yaml", output=output)
-    assert sorted(here.iterdir()) == before
+    paths = sorted(here.iterdir())
+    assert paths == before
 
 
 def test_an_interruption_before_the_first_sample_is_exit_130(command, here, monkeypatch):
@@ -36,8 +37,10 @@ def test_an_interruption_before_the_first_sample_is_exit_130(command, here, monk
 
     monkeypatch.setattr("gradestack.grading.loop.shards_of", stop)
     result = command("run", "suite.yaml", "-o", "out")
-    assert (result.code, result.err.strip()) == (130, "interrupted")
-    assert not (here / "out").exists()
+    assert result.code == 130
+    assert result.err.strip() == "interrupted"
+    out_folder = here / "out"
+    assert not out_folder.exists()
     assert not [path for path in here.iterdir() if path.name.startswith(".")]
 
 
@@ -60,17 +63,20 @@ def test_surprises_are_told_without_a_traceback(command, here, monkeypatch):
 
 
 def test_a_long_reason_is_one_line(run_lines, record):
-    report = run_lines([record("a", error="no\nanswer\n" * 200)])
+    error = "no\nanswer\n" * 200
+    report = run_lines([record("a", error=error)])
     assert report.all_failed.startswith(
         "the only grade failed, so nothing was graded; the first: runs.jsonl:1, grader "
     )
     assert "no answer no answer" in report.all_failed
-    assert ("\n" in report.all_failed, len(report.all_failed) < 500) == (False, True)
+    assert "\n" not in report.all_failed
+    assert len(report.all_failed) < 500
 
 
 def test_in_python_nothing_is_raised(registry, toys):
+    toy = toys.Toy()
     with gradestack.grade(
-        [{"id": "a", "recorded": {"do": "raise"}}], {"q": toys.Toy()}, registry=registry
+        [{"id": "a", "recorded": {"do": "raise"}}], {"q": toy}, registry=registry
     ) as report:
         assert report.exit_code == 3
         assert "grader q: ZeroDivisionError: cannot grade" in report.all_failed
@@ -87,10 +93,10 @@ def run(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
 
     def call(right, out, gate=None, suite="suite", **fields):
-        lines = [
-            {"id": f"t{task}", "expected": "x", "predicted": "x" if right(task) else "y"} | fields
-            for task in range(TASKS)
-        ]
+        lines = []
+        for task in range(TASKS):
+            predicted = "x" if right(task) else "y"
+            lines.append({"id": f"t{task}", "expected": "x", "predicted": predicted} | fields)
         write_records(tmp_path / "runs.jsonl", lines)
         content = {
             "name": suite,
@@ -99,7 +105,8 @@ def run(tmp_path, monkeypatch, capsys):
             "reports": [],
             **({"gate": gate} if gate else {}),
         }
-        (tmp_path / "suite.yaml").write_text(yaml.safe_dump(content))
+        suite_path = tmp_path / "suite.yaml"
+        suite_path.write_text(yaml.safe_dump(content))
         capsys.readouterr()
         try:
             main(["run", "suite.yaml", "-o", out])
@@ -108,7 +115,9 @@ def run(tmp_path, monkeypatch, capsys):
             code = done.code
         printed = capsys.readouterr()
         summary_file = tmp_path / out / "summary.json"
-        gates = read_json(summary_file)["gates"] if code in (0, 1) else None
+        gates = None
+        if code in (0, 1):
+            gates = read_json(summary_file)["gates"]
         return code or 0, printed.out + printed.err, gates and gates[0]
 
     return call
@@ -140,7 +149,9 @@ def test_a_baseline_gate_in_each_of_its_outcomes(run, right, code, outcome, word
     """By the one-sided bounds of the paired difference."""
     assert run(two_in_three, "before")[0] == 0
     exit_code, printed, gate = run(right, "after", GATE)
-    assert (exit_code, gate["outcome"], gate["tasks"]) == (code, outcome, TASKS)
+    assert exit_code == code
+    assert gate["outcome"] == outcome
+    assert gate["tasks"] == TASKS
     assert (
         f"Gate (exact not worse than before by 0.15): {word} (actual: {gate['actual']:+.2f}, "
         in printed
@@ -167,7 +178,8 @@ def test_a_baseline_gate_on_any_figure(run, what):
     """
     scale = 100 if "metric" in what else 1
     run(two_in_three, "before")
-    gate = {"baseline": "before", **what, "not_worse_than": 0.15 * scale}
+    not_worse_than = 0.15 * scale
+    gate = {"baseline": "before", **what, "not_worse_than": not_worse_than}
     for right, code in (
         (lambda task: task % 3 > 1, 1),
         (lambda task: two_in_three(task) and task != 1, 0),
@@ -175,10 +187,9 @@ def test_a_baseline_gate_on_any_figure(run, what):
         exit_code, _, verdict = run(right, "after", gate)
         plain = run(right, "plain", GATE)[2]
         known = ("outcome", "flips", "tasks_needed", "passed")
-        assert (exit_code, [verdict[name] for name in known]) == (
-            code,
-            [plain[name] for name in known],
-        )
+        assert exit_code == code
+        expected = [plain[name] for name in known]
+        assert [verdict[name] for name in known] == expected
         assert verdict["bounds"] == pytest.approx(plain["bounds"])
         assert verdict["actual"] == pytest.approx(scale * plain["actual"])
     if "metric" in what:
@@ -210,7 +221,8 @@ def test_an_improvement_is_required_and_flips_are_limited(run):
     """Nothing better is undecided; a run that broke too many is failed whatever the mean says."""
     run(two_in_three, "before")
     better = GATE | {"require": "improvement", "not_worse_than": None}
-    assert run(lambda task: True, "a", better)[2]["outcome"] == "passed"
+    outcome = run(lambda task: True, "a", better)[2]["outcome"]
+    assert outcome == "passed"
     assert run(two_in_three, "b", better | {"on_undecided": "warn"})[0] == 0
     gate = {"metric_key": "exact", "baseline": "before", "max_flips": 1}
     code, printed, gate_row = run(lambda task: task not in (1, 2), "c", gate)
@@ -231,10 +243,14 @@ def test_the_latest_is_the_newest_complete_run_of_the_suite_beside_this_one(run,
         "the suite 'suite' whose gates" in printed
     )
     run(lambda task: True, "other", suite="other")
-    assert run(two_in_three, "second", gate)[2]["actual"] == 0.0
+    actual = run(two_in_three, "second", gate)[2]["actual"]
+    assert actual == 0.0
     header = read_json(tmp_path / "second/header.json")
-    assert [entry["path"] for entry in header["baselines"]] == [str(tmp_path / "first")]
-    assert len(header["baselines"][0]["sha256"]) == 64
+    paths = [entry["path"] for entry in header["baselines"]]
+    first_folder = tmp_path / "first"
+    assert paths == [str(first_folder)]
+    first_baseline = header["baselines"][0]
+    assert len(first_baseline["sha256"]) == 64
 
 
 def test_a_run_that_equals_its_baseline_passes_with_any_margin(run):
@@ -243,7 +259,8 @@ def test_a_run_that_equals_its_baseline_passes_with_any_margin(run):
     An improvement it is not.
     """
     run(two_in_three, "before")
-    assert run(two_in_three, "a", GATE | {"not_worse_than": 0})[2]["outcome"] == "passed"
+    outcome = run(two_in_three, "a", GATE | {"not_worse_than": 0})[2]["outcome"]
+    assert outcome == "passed"
     assert run(two_in_three, "b", GATE | {"require": "improvement"})[0] == 1
 
 
@@ -269,7 +286,9 @@ def test_a_baseline_that_cannot_be_compared_with_ends_the_run(run, tmp_path, bre
             else ("header", {"rows": False})
         )
         path = before / f"{name}.json"
-        path.write_text(json.dumps(read_json(path) | more))
+        document = read_json(path)
+        text = json.dumps(document | more)
+        path.write_text(text)
     elif break_it == "version":
         path = before / "header.json"
         path.write_text(path.read_text().replace('"version": "', '"version": "0'))
@@ -277,7 +296,8 @@ def test_a_baseline_that_cannot_be_compared_with_ends_the_run(run, tmp_path, bre
     assert code == 3
     assert "baseline" in printed
     assert "Traceback" not in printed
-    assert not (tmp_path / "after").exists()
+    after_folder = tmp_path / "after"
+    assert not after_folder.exists()
 
 
 @pytest.fixture
@@ -292,7 +312,8 @@ def stranger():
 
 @pytest.fixture
 def suite(here, stranger):
-    (here / "far.yaml").write_text(
+    far_path = here / "far.yaml"
+    far_path.write_text(
         "target: {paths: [runs.jsonl]}\ngraders: {q: toy}\nreports: []\n"
         f"engine:\n  kind: dask\n  patience: 0.2\n  address: {stranger[1]}\n"
     )
@@ -314,7 +335,9 @@ REFUSED = (
 )
 def test_an_address_of_a_suite_is_refused(command, suite, stranger, arguments):
     result = command(arguments[0], suite, *arguments[1:])
-    assert (result.code, result.out, result.err) == (2, "", REFUSED)
+    assert result.code == 2
+    assert result.out == ""
+    assert result.err == REFUSED
     with pytest.raises(BlockingIOError):
         stranger[0].accept()
 
@@ -326,7 +349,8 @@ def test_an_address_of_a_mapping_is_refused(here, registry, suite):
         gradestack.ConfigError, match=r"engine\.address: what is named here can run code on this"
     ):
         gradestack.run(mapping, output="out", registry=registry)
-    assert not (here / "out").exists()
+    out_folder = here / "out"
+    assert not out_folder.exists()
 
 
 NOBODY = "tcp://127.0.0.1:9"
@@ -343,7 +367,9 @@ NOBODY = "tcp://127.0.0.1:9"
     ids=["option", "engine", "allowed", "grade"],
 )
 def test_an_address_of_the_command_line_is_connected_to(command, suite, stranger, here, arguments):
-    (here / "near.yaml").write_text((here / suite).read_text().replace(stranger[1], NOBODY))
+    near_path = here / "near.yaml"
+    text = (here / suite).read_text()
+    near_path.write_text(text.replace(stranger[1], NOBODY))
     result = command(*arguments, "--set", "engine.patience=0.2")
     assert result.code == 2
     assert f"error: engine: no dask scheduler answers at {NOBODY}" in result.err
@@ -356,8 +382,10 @@ def test_an_address_in_a_run_directory_is_not_connected_to(command, suite, here,
         assert command("run", suite, "--engine", "serial", "-o", out).code == 0
     header = read_json(here / "out/header.json")
     (engine,) = (component for component in header["components"] if component["kind"] == "engine")
-    engine |= {"name": "dask", "options": {"address": stranger[1]}}
-    (here / "out/header.json").write_text(json.dumps(header))
+    options = {"address": stranger[1]}
+    engine |= {"name": "dask", "options": options}
+    header_path = here / "out/header.json"
+    header_path.write_text(json.dumps(header))
     for arguments in (
         ("grade", "out", "-o", "again"),
         ("run", suite, "--engine", "serial", "--cached", "out", "-o", "cached"),

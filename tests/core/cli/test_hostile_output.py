@@ -77,9 +77,11 @@ def records(*, hostile):
 
 def suite(*, hostile):
     """Return a suite whose names are all hostile, or all plain."""
-    key, facet = text_of(hostile, "grader"), text_of(hostile, "facet")
+    key = text_of(hostile, "grader")
+    facet = text_of(hostile, "facet")
+    text = text_of(hostile, "suite")
     return {
-        "name": text_of(hostile, "suite"),
+        "name": text,
         "target": {"paths": ["*.jsonl"]},
         "reader": "jsonl",
         "graders": {key: {"kind": "tau_partial"}, "exact": "exact_match", "torn": "torn.py:torn"},
@@ -103,7 +105,8 @@ def hostile_folder(tmp_path, monkeypatch):
         (here / "torn.py").write_text(
             "def torn(sample):\n    raise LookupError(f'nothing in {sample.id}')\n"
         )
-        (here / "bad.yaml").write_text(
+        bad_path = here / "bad.yaml"
+        bad_path.write_text(
             yaml.safe_dump({HOSTILE: 1, "graders": {HOSTILE: HOSTILE}, "stack": HOSTILE})
         )
         return here
@@ -139,7 +142,9 @@ def test_names_of_pages_stay_on_their_lines(hostile_folder, command):
     hostile_folder(hostile=True)
     command("run", "suite.yaml", "--allow-code", "-o", "out", "-q")
     result = command("report", "out", "-o", FILE)
-    assert (result.code, result.err, result.out.count("\n")) == (0, "", 2)
+    assert result.code == 0
+    assert result.err == ""
+    assert result.out.count("\n") == 2
     check_lines(result.out)
 
 
@@ -148,7 +153,8 @@ def test_samples_are_shown_as_lines_that_do_nothing(hostile_folder, command):
     command("run", "suite.yaml", "--allow-code", "-o", "out", "-q", "--set", "reports=[]")
     for name in ("id 1", "id failed"):
         for options in ([], ["--all", "--full"]):
-            result = command("show", "out", text_of(True, name), *options)
+            text = text_of(True, name)
+            result = command("show", "out", text, *options)
             assert (result.code, result.err) == (0, ""), result
             check_lines(result.out.replace(f"    {FORGED}", ""))
 
@@ -163,7 +169,8 @@ def test_lists_of_components_are_lines_that_do_nothing(
     sick = Plugin(
         name="gone", distribution="gone-dist", version="9", error=f"ImportError: {HOSTILE}"
     )
-    command.use(Registry([*registry.plugins, sick]))
+    chosen = Registry([*registry.plugins, sick])
+    command.use(chosen)
     result = command(*arguments.split())
     assert (result.code, result.err) == (0, "")
     check_lines(result.out)
@@ -199,11 +206,13 @@ def test_the_markdown_page_is_built_as_with_plain_texts(written):
     """
     shapes = {}
     for hostile in (False, True):
-        page = written(hostile=hostile)["report.md"].decode()
+        report_md = written(hostile=hostile)["report.md"]
+        page = report_md.decode()
         tokens = MARKDOWN.parse(page)
         shapes[hostile] = [(token.type, token.tag) for token in tokens]
         parts = [part for token in tokens for part in token.children or ()]
-        assert {part.type for part in parts} <= {
+        types = {part.type for part in parts}
+        assert types <= {
             "text",
             "code_inline",
             "strong_open",
@@ -212,7 +221,8 @@ def test_the_markdown_page_is_built_as_with_plain_texts(written):
         }
         texts = [part.content for part in parts if part.type == "text"]
         assert [text for text in texts if LINKED.search(text)] == []
-        assert all(line.isprintable() for line in page.split("\n"))
+        lines = page.split("\n")
+        assert all(line.isprintable() for line in lines)
     assert shapes[True] == shapes[False]
 
 
@@ -221,7 +231,8 @@ class Tags(HTMLParser):
 
     def __init__(self, page):
         super().__init__()
-        self.tags, self.text = set(), ""
+        self.tags = set()
+        self.text = ""
         self.feed(page)
 
     def handle_starttag(self, tag, attrs):
@@ -233,8 +244,11 @@ class Tags(HTMLParser):
 
 @pytest.mark.slow
 def test_the_html_page_has_the_tags_of_plain_texts(written):
-    plain = Tags(written(hostile=False)["report.html"].decode())
+    report_html = written(hostile=False)["report.html"].decode()
+    plain = Tags(report_html)
     page = written(hostile=True)["report.html"].decode()
-    assert Tags(page).tags <= plain.tags | {"br"}
+    tags = Tags(page)
+    expected = plain.tags | {"br"}
+    assert tags.tags <= expected
     assert "<script>1</script>" in Tags(page).text
     assert all(char.isprintable() or char in "\n\t\xa0" for char in page)

@@ -26,10 +26,14 @@ def folder(tmp_path_factory):
     """A suite's folder with links that lead out of it, a pipe, a socket, and a file of holes."""
     above = tmp_path_factory.mktemp("above")
     here = above / "suite"
-    (here / "down").mkdir(parents=True)
+    down_folder = here / "down"
+    down_folder.mkdir(parents=True)
     (here / "folder").mkdir()
-    (above / "secret.txt").write_text(f"{CONTENT}: x\n" * 3)
-    (here / "runs.jsonl").write_text(json.dumps(RUN) + "\n")
+    secret_path = above / "secret.txt"
+    secret_path.write_text(f"{CONTENT}: x\n" * 3)
+    runs_path = here / "runs.jsonl"
+    text = json.dumps(RUN)
+    runs_path.write_text(text + "\n")
     (here / "R.yaml").write_text("criteria: {a: is it good?}\njudge: {model: m}\n")
     (here / "J.jsonl").write_text("")
     (here / "link.txt").symlink_to("../secret.txt")
@@ -37,9 +41,11 @@ def folder(tmp_path_factory):
     (here / "loop.txt").symlink_to("loop.txt")
     (here / "folder/report.html").symlink_to("../../secret.txt")
     os.mkfifo(here / "pipe.jsonl")
-    with (here / "huge.txt").open("wb") as file:
+    huge_path = here / "huge.txt"
+    with (huge_path).open("wb") as file:
         file.truncate(1 << 40)
-    with (here / "zeros.jsonl").open("wb") as file:
+    zeros_path = here / "zeros.jsonl"
+    with (zeros_path).open("wb") as file:
         file.truncate(1 << 30)
     before = Path.cwd()
     os.chdir(here)
@@ -76,7 +82,8 @@ def command(capsys):
 
 
 def suite_of(folder, option, named_path):
-    text = DATA["options"][option].replace("PLACE", named_path.replace("ABOVE", str(folder.parent)))
+    parent = str(folder.parent)
+    text = DATA["options"][option].replace("PLACE", named_path.replace("ABOVE", parent))
     file = folder / "suite.yaml"
     file.write_text(f"reports: []\n{text}" if "reports:" not in text else text)
     return file
@@ -95,8 +102,10 @@ WITHIN = [(option, named_path) for option in DATA["options"] for named_path in D
 
 @pytest.mark.parametrize(("option", "named_path"), some_of(OUTSIDE, 40))
 def test_a_suite_names_nothing_outside_its_folder(folder, command, monkeypatch, option, named_path):
-    monkeypatch.setenv("HOME", str(folder.parent))
-    code, output = command("validate", suite_of(folder, option, named_path))
+    parent = str(folder.parent)
+    monkeypatch.setenv("HOME", parent)
+    suite = suite_of(folder, option, named_path)
+    code, output = command("validate", suite)
     check(code, output)
     says = "leads out of the suite's folder; pass --allow-outside if you trust this suite"
     assert code == 2, output
@@ -105,12 +114,15 @@ def test_a_suite_names_nothing_outside_its_folder(folder, command, monkeypatch, 
 
 @pytest.mark.parametrize(("option", "named_path"), some_of(WITHIN, 30))
 def test_what_a_suite_names_is_a_regular_file(folder, command, tmp_path, option, named_path):
-    check(*command("run", suite_of(folder, option, named_path), "-o", tmp_path / "out", "-q"))
+    suite = suite_of(folder, option, named_path)
+    out_folder = tmp_path / "out"
+    check(*command("run", suite, "-o", out_folder, "-q"))
 
 
 @pytest.mark.parametrize("named_path", DATA["patterns"])
 def test_a_pattern_of_names_ends(folder, command, named_path):
-    code, output = command("validate", suite_of(folder, "inputs", named_path))
+    suite = suite_of(folder, "inputs", named_path)
+    code, output = command("validate", suite)
     check(code, output)
     assert "the pattern matches no file" in output or "took longer than" in output
 
@@ -142,22 +154,27 @@ def test_a_run_directory_names_nothing_outside_the_working_directory(folder, com
 
 @pytest.mark.parametrize("how", ["--allow-outside", "--allow-code", "--set"])
 def test_the_command_line_allows_it(folder, command, tmp_path, how):
-    (folder.parent / "runs.jsonl").write_text(json.dumps(RUN) + "\n")
+    text = json.dumps(RUN)
+    runs_path = folder.parent / "runs.jsonl"
+    runs_path.write_text(text + "\n")
     file = suite_of(folder, "inputs", "../runs.jsonl")
     more = [how, 'target.paths=["../runs.jsonl"]'] if how == "--set" else [how]
-    code, output = command("run", file, "-o", tmp_path / "out", "-q", *more)
+    out_folder = tmp_path / "out"
+    code, output = command("run", file, "-o", out_folder, "-q", *more)
     assert code == 0, output
 
 
 def test_a_recording_named_on_the_command_line_may_lie_anywhere(folder, command, tmp_path):
     for name in ("suite.json", "summary.json"):
         (tmp_path / name).unlink(missing_ok=True)
-    (tmp_path / "results.jsonl").write_text(json.dumps(RUN) + "\n")
+    results_path = tmp_path / "results.jsonl"
+    text = json.dumps(RUN)
+    results_path.write_text(text + "\n")
     (tmp_path / "tasks.txt").write_text("t\n")
     file = suite_of(folder, "inputs", "runs.jsonl")
-    code, output = command(
-        "run", file, "-o", tmp_path / "out", "-q", "--tasks", tmp_path / "tasks.txt"
-    )
+    out_folder = tmp_path / "out"
+    tasks_path = tmp_path / "tasks.txt"
+    code, output = command("run", file, "-o", out_folder, "-q", "--tasks", tasks_path)
     assert code == 0, output
 
 
@@ -177,19 +194,25 @@ def test_a_file_of_records_that_take_too_long_ends(folder, command, tmp_path, mo
     monkeypatch.setattr("gradestack.jsonio.paths.PATH_SECONDS", 0.2)
     slow = [{"m": "a" * 40 + "b"}]
     good = [{"m": "aa"}]
-    rows = [{"id": f"t{n}", "log": good if n == 30 else slow} for n in range(40)]
+    rows = []
+    for n in range(40):
+        log = good if n == 30 else slow
+        rows.append({"id": f"t{n}", "log": log})
     write_records(folder / "slow.jsonl", rows)
     path = """$.log[?search(@.m, "^(a+)+$")].m"""
     mapped = {"kind": "records", "columns": {"id": "id", "text": path, "expected.text": "id"}}
     suite = {"target": {"paths": ["slow.jsonl"]}, "reader": mapped, "reports": []}
     suite["graders"] = {"g": "exact_match"}
-    (folder / "suite.yaml").write_text(json.dumps(suite))
+    suite_path = folder / "suite.yaml"
+    suite_path.write_text(json.dumps(suite))
     out = tmp_path / "out"
     code, output = command("run", folder / "suite.yaml", "-o", out, "--engine", "serial")
     assert code == 0, output
     assert "Exact match: 0 of 1 " in output
-    bad = read_json(out / "summary.json")["bad_records"]
-    assert bad["count"] == len(rows) - 1
+    summary_path = out / "summary.json"
+    bad = read_json(summary_path)["bad_records"]
+    expected = len(rows) - 1
+    assert bad["count"] == expected
     assert all("took longer than" in bad_record["reason"] for bad_record in bad["listed"])
 
 
@@ -206,7 +229,8 @@ def test_a_suite_is_a_regular_file(folder, command, name, says):
     if name[0] == "/":
         suite_file = name
     else:
-        suite_file = next(folder.glob(f"{name}*"))
+        paths = folder.glob(f"{name}*")
+        suite_file = next(paths)
     code, output = command("validate", suite_file)
     check(code, output)
     assert says in output

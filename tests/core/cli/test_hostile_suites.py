@@ -29,13 +29,14 @@ def test_nothing_a_suite_names_is_run(tmp_path, bounded, verb, form):
     folder = tmp_path / "a/b/c/suite"
     (folder / "house").mkdir(parents=True)
     (folder / "evil.py").write_text(EVIL)
-    (folder / "house/report.html").write_text(
-        "{{ ''.__class__.__mro__[1].__subclasses__() }}" + REACHING
-    )
-    (folder / "runs.jsonl").write_text(
-        json.dumps({"id": "t", "expected": "a" * 40, "predicted": "b"}) + "\n"
-    )
-    (folder / "suite.yaml").write_text(
+    report_path = folder / "house/report.html"
+    report_path.write_text("{{ ''.__class__.__mro__[1].__subclasses__() }}" + REACHING)
+    expected = "a" * 40
+    text = json.dumps({"id": "t", "expected": expected, "predicted": "b"})
+    runs_path = folder / "runs.jsonl"
+    runs_path.write_text(text + "\n")
+    suite_path = folder / "suite.yaml"
+    suite_path.write_text(
         form.replace("HERE", str(folder)).replace("NESTED", "[" * 5000 + "]" * 5000)
     )
     before = set(tmp_path.rglob("*"))
@@ -44,19 +45,19 @@ def test_nothing_a_suite_names_is_run(tmp_path, bounded, verb, form):
     assert "Traceback" not in done.stderr
     assert "this is a bug" not in done.stderr
     runs = tmp_path / "gradestack-runs"
-    assert {
-        path for path in tmp_path.rglob("*") if path != runs and runs not in path.parents
-    } == before
+    paths = tmp_path.rglob("*")
+    assert {path for path in paths if path != runs and runs not in path.parents} == before
     assert not list(tmp_path.rglob("ran")), done.stdout
 
 
 def test_the_file_would_be_run_if_it_were_allowed(tmp_path):
     """So that the cases above are about something."""
     (tmp_path / "evil.py").write_text(EVIL)
-    (tmp_path / "runs.jsonl").write_text(
-        json.dumps({"id": "t", "expected": "a", "predicted": "b"}) + "\n"
-    )
-    (tmp_path / "suite.yaml").write_text(FORMS["a grader in a file"])
+    runs_path = tmp_path / "runs.jsonl"
+    text = json.dumps({"id": "t", "expected": "a", "predicted": "b"})
+    runs_path.write_text(text + "\n")
+    suite_path = tmp_path / "suite.yaml"
+    suite_path.write_text(FORMS["a grader in a file"])
     command = [sys.executable, "-P", "-m", "gradestack.cli", "run", "suite.yaml", "--allow-code"]
     subprocess.run(command, cwd=tmp_path, capture_output=True, timeout=60, check=True)
     assert (tmp_path / "ran").exists()

@@ -50,15 +50,17 @@ def finished(tmp_path_factory):
     """Two finished runs and their comparison beside a file and a folder of the user's own."""
     home = tmp_path_factory.mktemp("finished")
     (home / "mine").mkdir()
-    (home / "mine" / "kept.txt").write_text("kept")
+    mine_folder = home / "mine"
+    (mine_folder / "kept.txt").write_text("kept")
     (home / "mine.txt").write_text("mine")
     with chdir(home):
         for name, passes in (("runs", 2), ("more", 3)):
-            lines = [
-                {"id": str(n), "expected": "x", "predicted": "x" if n < passes else "y"}
-                for n in range(4)
-            ]
-            write_records(Path(f"{name}.jsonl"), lines)
+            lines = []
+            for n in range(4):
+                predicted = "x" if n < passes else "y"
+                lines.append({"id": str(n), "expected": "x", "predicted": predicted})
+            path = Path(f"{name}.jsonl")
+            write_records(path, lines)
             gradestack.grade_files(
                 f"{name}.jsonl", output=name, overrides=["reports=[html]"], engine="serial"
             )
@@ -68,7 +70,8 @@ def finished(tmp_path_factory):
 
 @pytest.fixture
 def graded(finished, tmp_path):
-    return shutil.copytree(finished, tmp_path / "home")
+    home_folder = tmp_path / "home"
+    return shutil.copytree(finished, home_folder)
 
 
 def put(path, kind):
@@ -82,10 +85,13 @@ def put(path, kind):
     elif kind == "other_name":
         path.hardlink_to(home / "mine.txt")
     else:
+        file = home / "mine.txt"
+        folder = home / "mine"
+        dangling = home / "nowhere"
         leads = {
-            "file": home / "mine.txt",
-            "folder": home / "mine",
-            "dangling": home / "nowhere",
+            "file": file,
+            "folder": folder,
+            "dangling": dangling,
             "full": "/dev/full",
         }
         path.symlink_to(leads[kind])
@@ -93,9 +99,14 @@ def put(path, kind):
 
 def unharmed(home):
     """Return whether all that lies outside is as it was."""
-    assert (home / "mine.txt").read_text() == "mine"
-    assert [path.name for path in (home / "mine").iterdir()] == ["kept.txt"]
-    assert not (home / "nowhere").exists()
+    mine_path = home / "mine.txt"
+    assert mine_path.read_text() == "mine"
+    mine_folder = home / "mine"
+    paths = mine_folder.iterdir()
+    names = [path.name for path in paths]
+    assert names == ["kept.txt"]
+    nowhere_folder = home / "nowhere"
+    assert not nowhere_folder.exists()
     return True
 
 
@@ -113,14 +124,19 @@ def test_pages_of_a_run_are_written_over_links_not_through_them(graded, call, ki
             False,
             True,
         ), name
-    assert not [path.name for path in (graded / "runs").iterdir() if path.name.startswith(".")]
+    runs_folder = graded / "runs"
+    assert not [path.name for path in runs_folder.iterdir() if path.name.startswith(".")]
 
 
 def test_folders_of_a_run_that_are_links_are_replaced(graded, call):
     for name in ("tables", "report_data"):
-        (graded / "runs" / name).symlink_to(graded / "mine")
-    (graded / "header.json").write_text(json.dumps(header(graded, {"max_bytes": 0})))
-    (graded / "header.json").replace(graded / "runs" / "header.json")
+        mine_folder = graded / "mine"
+        (graded / "runs" / name).symlink_to(mine_folder)
+    header_path = graded / "header.json"
+    text = json.dumps(header(graded, {"max_bytes": 0}))
+    header_path.write_text(text)
+    runs_folder = graded / "runs"
+    (graded / "header.json").replace(runs_folder / "header.json")
     call("report", "runs")
     call("report", "runs", "--format", "csv")
     assert unharmed(graded)
@@ -130,7 +146,8 @@ def test_folders_of_a_run_that_are_links_are_replaced(graded, call):
 
 
 def header(graded, options):
-    content = read_json(graded / "runs" / "header.json")
+    runs_folder = graded / "runs"
+    content = read_json(runs_folder / "header.json")
     for component in content["components"]:
         component["options"] |= (
             options if (component["kind"], component["name"]) == ("reporter", "html") else {}
@@ -141,14 +158,14 @@ def header(graded, options):
 @pytest.mark.parametrize("kind", ["pipe", "file_itself"])
 def test_a_folder_that_is_something_else_is_named(graded, call, kind):
     """A pipe or a file in the place of ``tables`` is nobody's to remove."""
-    tables = graded / "runs" / "tables"
+    runs_folder = graded / "runs"
+    tables = runs_folder / "tables"
     if kind == "pipe":
         os.mkfifo(tables)
     else:
         tables.write_text("mine")
-    assert "tables: cannot be written: File exists" in call(
-        "report", "runs", "--format", "csv", code=2
-    )
+    expected = call("report", "runs", "--format", "csv", code=2)
+    assert "tables: cannot be written: File exists" in expected
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -157,9 +174,11 @@ def test_a_page_for_somewhere_else_is_written_over_a_link(graded, call, kind):
 
     The others are named.
     """
-    put(graded / "pages" / "report.html", kind)
+    pages_folder = graded / "pages"
+    put(pages_folder / "report.html", kind)
     refused = kind != "dangling"
-    result = call("report", "runs", "-o", "pages", code=2 if refused else 0)
+    code = 2 if refused else 0
+    result = call("report", "runs", "-o", "pages", code=code)
     assert ("was not written by gradestack" in result) == refused
     assert unharmed(graded)
 
@@ -173,9 +192,11 @@ def test_a_comparison_is_written_over_links_not_through_them(graded, call, kind,
 
     But a link that leads nowhere.
     """
-    put(graded / "compared" / name, kind)
+    compared_folder = graded / "compared"
+    put(compared_folder / name, kind)
     refused = name == "comparison.json" and kind != "dangling"
-    call("compare", "runs", "more", "-o", "compared", code=2 if refused else 0)
+    code = 2 if refused else 0
+    call("compare", "runs", "more", "-o", "compared", code=code)
     assert unharmed(graded)
     assert refused or not (graded / "compared" / name).is_symlink()
 
@@ -183,16 +204,19 @@ def test_a_comparison_is_written_over_links_not_through_them(graded, call, kind,
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_index_is_not_written_through_a_link(graded, call, kind):
     put(graded / "index.html", kind)
-    call("index", ".", code=0 if kind == "dangling" else 2)
+    code = 0 if kind == "dangling" else 2
+    call("index", ".", code=code)
     assert unharmed(graded)
 
 
 def test_a_run_replaces_a_directory_full_of_links(graded, call):
     for name in [*EVERY, "results.jsonl", "summary.json", "native/x.json"]:
-        put(graded / "runs" / name, "file")
+        runs_folder = graded / "runs"
+        put(runs_folder / name, "file")
     call("grade", "runs.jsonl", "-o", "runs", "--quiet")
     assert unharmed(graded)
-    assert not [path for path in (graded / "runs").rglob("*") if path.is_symlink()]
+    paths = (graded / "runs").rglob("*")
+    assert not [path for path in paths if path.is_symlink()]
 
 
 def test_a_directory_may_be_a_link_of_the_users_own(graded, call):
@@ -203,9 +227,10 @@ def test_a_directory_may_be_a_link_of_the_users_own(graded, call):
     call("report", "link", "--format", "junit")
     call("index", "link")
     assert (graded / "link").is_symlink()
-    assert {"results.jsonl", "junit.xml", "index.html"} <= {
-        path.name for path in (graded / "disk").iterdir()
-    }
+    disk_folder = graded / "disk"
+    paths = disk_folder.iterdir()
+    names = {path.name for path in paths}
+    assert {"results.jsonl", "junit.xml", "index.html"} <= names
 
 
 @pytest.mark.parametrize(("name", "kind"), DATA["an_unfinished_run_of_links_is_not_continued"])
@@ -222,5 +247,6 @@ def test_an_unfinished_run_of_links_is_not_continued(graded, call, name, kind):
     result = call("grade", "runs.jsonl", "-o", "new", "--resume", "--quiet", code=2)
     assert "is a link" in result
     assert unharmed(graded)
-    call("grade", "runs.jsonl", "-o", "new", "--quiet", code=0 if name else 2)
+    code = 0 if name else 2
+    call("grade", "runs.jsonl", "-o", "new", "--quiet", code=code)
     assert unharmed(graded)

@@ -23,10 +23,12 @@ def test_a_new_package_passes_its_checks(spawn, tmp_path, parts):
     made = spawn("new", "gradestack-acme", *parts)
     assert made.code == 0, made.err
     folder = tmp_path / "gradestack-acme"
-    assert {str(path.relative_to(tmp_path)) for path in folder.rglob("*") if path.is_file()} == set(
-        made.out.split()
-    )
-    assert re.search(r'"gradestack>=\d+\.\d+,<\d+\.\d+"', (folder / "pyproject.toml").read_text())
+    paths = folder.rglob("*")
+    relative_paths = {str(path.relative_to(tmp_path)) for path in paths if path.is_file()}
+    expected = set(made.out.split())
+    assert relative_paths == expected
+    pyproject_path = folder / "pyproject.toml"
+    assert re.search(r'"gradestack>=\d+\.\d+,<\d+\.\d+"', pyproject_path.read_text())
     source = folder / "src"
     dist_info = source / "gradestack_acme-0.1.0.dist-info"
     dist_info.mkdir()
@@ -46,10 +48,11 @@ def test_a_new_package_passes_its_checks(spawn, tmp_path, parts):
 )
 def test_a_new_package_is_typed(spawn, tmp_path, checker):
     assert spawn("new", "gradestack-acme", *PARTS[1]).code == 0
+    cwd = tmp_path / "gradestack-acme"
     done = subprocess.run(
         [sys.executable, "-m", *checker],
         check=False,
-        cwd=tmp_path / "gradestack-acme",
+        cwd=cwd,
         capture_output=True,
         text=True,
     )

@@ -51,11 +51,13 @@ def command(capsys):
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs")
-    (folder / "log.jsonl").write_text(
-        json.dumps({"id": "a", "predicted": "x", "expected": "x"}) + "\n"
-    )
+    log_path = folder / "log.jsonl"
+    text = json.dumps({"id": "a", "predicted": "x", "expected": "x"})
+    log_path.write_text(text + "\n")
     for name in ("run", "other"):
-        gradestack.grade_files(folder / "log.jsonl", output=folder / name)
+        paths = folder / "log.jsonl"
+        output = folder / name
+        gradestack.grade_files(paths, output=output)
     return folder
 
 
@@ -80,7 +82,8 @@ def test_no_command_waits_for_what_is_no_file_of_a_run(
 ):
     shutil.copytree(runs, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "run" / name).unlink()
+    run_folder = tmp_path / "run"
+    (run_folder / name).unlink()
     put(tmp_path / "run" / name)
     for key, options in COMMANDS.items():
         code, printed = command(*options)
@@ -93,11 +96,15 @@ def test_no_command_waits_for_what_is_no_file_of_a_run(
 @pytest.mark.slow
 def test_a_directory_of_inputs_may_hold_what_is_no_file(command, runs, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    shutil.copy(runs / "log.jsonl", tmp_path / "log.jsonl")
+    log_path = runs / "log.jsonl"
+    shutil.copy(log_path, tmp_path / "log.jsonl")
     for name in ("pipe.jsonl", "suite.json", "results.json", "header.json"):
         fifo(tmp_path / name)
     assert command("grade", ".", "--output", "out", "--quiet") == (0, "")
-    assert len((tmp_path / "out/results.jsonl").read_text().splitlines()) == 1
+    results_path = tmp_path / "out/results.jsonl"
+    lines = results_path.read_text().splitlines()
+    line_count = len(lines)
+    assert line_count == 1
     for reader in ("letta", "tau2"):
         code, printed = command("grade", ".", "--reader", reader, "--output", f"../{reader}")
         assert code in {0, 3}, printed

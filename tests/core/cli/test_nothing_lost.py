@@ -10,9 +10,11 @@ import pytest
 def test_workers_leave_with_their_parent(stalled_run, until):
     process = stalled_run.start("-o", "out", "--engine", "processes", "--workers", 2)
     stalled_run.stand_still(process, "out", workers=2)
-    workers = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    text = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text()
+    workers = text.split()
     assert len(workers) >= 2
     process.kill()
     process.communicate()
     until(lambda: not any(Path("/proc", worker).exists() for worker in workers))
-    assert not (stalled_run.folder / "out").exists()
+    out_folder = stalled_run.folder / "out"
+    assert not out_folder.exists()

@@ -30,14 +30,17 @@ def raise_silently(sample):
 
 
 def score_oddly(sample):
-    return Grade(score=Incomparable(0.5) if sample.id == "a" else 1.0)
+    score = Incomparable(0.5) if sample.id == "a" else 1.0
+    return Grade(score=score)
 
 
 @pytest.mark.parametrize("grader", [raise_silently, score_oddly])
 def test_only_its_own_grade_is_lost(grader):
     report = gradestack.grade(SAMPLES, {"odd": grader, "exact_match": "exact_match"})
-    assert report.states["odd"]["graded"] >= 1
-    assert report.states["exact_match"]["graded"] == 2
+    graded = report.states["odd"]["graded"]
+    assert graded >= 1
+    exact_match = report.states["exact_match"]
+    assert exact_match["graded"] == 2
 
 
 def test_an_error_without_a_text_says_so():

@@ -16,7 +16,9 @@ def test_exit_codes_of_the_real_command(here, spawn, write_lines):
         0, "✓ PASSED\n", ""
     )
     failed = spawn(*common, "gate={op: gt, value: 1}")
-    assert (failed.code, failed.out, failed.err) == (1, "✗ FAILED\n", "")
+    assert failed.code == 1
+    assert failed.out == "✗ FAILED\n"
+    assert failed.err == ""
     for code, arguments in [
         (2, ["grade", runs, "-o", runs]),
         (2, ["run", "gone.yaml"]),
@@ -59,7 +61,8 @@ def test_a_terminal_that_cannot_show_a_mark_is_no_crash(here, spawn, write_lines
 def test_a_reader_that_closes_the_pipe_is_no_traceback_and_ends_no_run(here, arguments, finishes):
     """`| head -1`, `| true`: results and exit code of a run are as without them."""
     line = '{"id": "%s", "expected": "x", "predicted": "x"}\n'
-    (here / "runs.jsonl").write_text(line % "a" + line % "b")
+    runs_path = here / "runs.jsonl"
+    runs_path.write_text(line % "a" + line % "b")
     reading, writing = os.pipe()
     os.close(reading)
     command = [sys.executable, "-m", "gradestack.cli", *arguments.split()]
@@ -70,4 +73,6 @@ def test_a_reader_that_closes_the_pipe_is_no_traceback_and_ends_no_run(here, arg
     os.close(writing)
     assert (done.stderr, done.returncode) == (b"", 0)
     if finishes:
-        assert gradestack.load_report(here / "out").metrics["total"] == 2
+        path = here / "out"
+        report = gradestack.load_report(path)
+        assert report.metrics["total"] == 2

@@ -25,7 +25,8 @@ def test_session(name, tmp_path, monkeypatch, capsys, request):
     for fixture in ("here", "command") if name.startswith("toys") else ():
         request.getfixturevalue(fixture)
     monkeypatch.chdir(tmp_path)
-    for variable, value in SESSIONS[name].get("env", {}).items():
+    env = SESSIONS[name].get("env", {})
+    for variable, value in env.items():
         monkeypatch.setenv(variable, value)
 
     def write(files):
@@ -42,24 +43,29 @@ def test_session(name, tmp_path, monkeypatch, capsys, request):
         write(step.get("files", {}))
         code = 0
         try:
-            main(shlex.split(step["run"].replace("EXAMPLES", EXAMPLES)))
+            run = step["run"].replace("EXAMPLES", EXAMPLES)
+            main(shlex.split(run))
         except SystemExit as done:
             code = done.code or 0
         out, err = capsys.readouterr()
         printed = out + err
-        assert code == step.get("exit", 0), printed
+        expected = step.get("exit", 0)
+        assert code == expected, printed
         assert ("Traceback" in printed) == ("--debug" in step["run"])
-        assert (out, err) == (step.get("out", out), step.get("err", err))
-        assert [text for text in step.get("says", ()) if text not in printed] == [], printed
+        assert out == step.get("out", out)
+        assert err == step.get("err", err)
+        says = step.get("says", ())
+        assert [text for text in says if text not in printed] == [], printed
         assert [text for text in step.get("never", ()) if text in printed] == [], printed
         for file, texts in step.get("holds", {}).items():
             text = (tmp_path / file).read_text(encoding="utf-8")
-            assert [wanted_text for wanted_text in texts if wanted_text not in text] == []
+            wanted_texts = [wanted_text for wanted_text in texts if wanted_text not in text]
+            assert wanted_texts == []
         assert [file for file in step.get("gone", ()) if (tmp_path / file).exists()] == []
         for file, values in step.get("writes", {}).items():
             text = (tmp_path / file).read_text(encoding="utf-8")
-            documents = map(json.loads, text.splitlines() if file.endswith("l") else [text])
-            assert [
-                {path: at(row, path) for path in want}
-                for row, want in zip(documents, values, strict=True)
-            ] == values
+            shards = text.splitlines() if file.endswith("l") else [text]
+            documents = map(json.loads, shards)
+            pairs = zip(documents, values, strict=True)
+            ats_by_paths = [{path: at(row, path) for path in want} for row, want in pairs]
+            assert ats_by_paths == values

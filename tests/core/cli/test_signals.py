@@ -32,7 +32,8 @@ def hanging(stalled_run):
 
     def start(grader=None):
         if grader is not None:
-            (stalled_run.folder / "grader.py").write_text(grader)
+            grader_path = stalled_run.folder / "grader.py"
+            grader_path.write_text(grader)
         run = stalled_run.start("-o", "out", "--engine", "serial", program=("-c", ON_RECORD))
         stalled_run.stand_still(run, "out")
         return run
@@ -50,9 +51,12 @@ def test_the_first_sigterm_ends_the_grade_at_hand(stalled_run, hanging, grader):
     run.send_signal(signal.SIGTERM)
     assert run.communicate() == ("", KEPT)
     assert run.returncode == 130
-    report = gradestack.load_report(stalled_run.folder / "out")
-    assert report.metrics["total"] == stalled_run.free
-    assert report.states["g"]["failed"] == 0
+    path = stalled_run.folder / "out"
+    report = gradestack.load_report(path)
+    total = report.metrics["total"]
+    assert total == stalled_run.free
+    failed = report.states["g"]["failed"]
+    assert failed == 0
 
 
 def test_a_second_ctrl_c_ends_the_grade_at_hand(stalled_run, hanging):
@@ -71,14 +75,14 @@ def test_a_grader_that_takes_no_notice(stalled_run, hanging):
     begun = time.monotonic()
     run.send_signal(signal.SIGTERM)
     _, printed = run.communicate()
-    assert time.monotonic() - begun < 60
+    now = time.monotonic()
+    assert now - begun < 60
     assert run.returncode == 130
     assert printed.startswith(
         "interrupted: the run did not come to its end within 5 s and was ended"
     )
-    (stalled_run.folder / "grader.py").write_text(
-        "def grade(sample, submission):\n    return 1.0\n"
-    )
+    grader_path = stalled_run.folder / "grader.py"
+    grader_path.write_text("def grade(sample, submission):\n    return 1.0\n")
     stalled_run.open()
     second_run = stalled_run.start("-o", "out", "--engine", "serial", program=("-c", ON_RECORD))
     assert second_run.communicate() == (

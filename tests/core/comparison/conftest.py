@@ -28,9 +28,8 @@ def made(tmp_path):
             for run, score in enumerate(runs)
             if score is not None
         ]
-        gradestack.grade(
-            samples, graders={"g": {"kind": grader}}, output=tmp_path / name, **options
-        )
+        output = tmp_path / name
+        gradestack.grade(samples, graders={"g": {"kind": grader}}, output=output, **options)
         return tmp_path / name
 
     return make

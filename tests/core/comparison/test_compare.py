@@ -20,23 +20,38 @@ AFTER = {str(task): [1, 1] if task < 15 else [1, 0] for task in range(20)}
 def test_a_run_that_is_better_is_said_to_be(made):
     comparison = compare(made("a", BEFORE), made("b", AFTER))
     metric = comparison.data["metrics"]["g"]
-    assert (metric["a"], metric["b"], metric["difference"]) == (0.5, 0.875, 0.375)
-    assert (metric["better"], metric["worse"], metric["same"], metric["tasks"]) == (15, 0, 5, 20)
+    assert metric["a"] == 0.5
+    assert metric["b"] == 0.875
+    assert metric["difference"] == 0.375
+    assert metric["better"] == 15
+    assert metric["worse"] == 0
+    assert metric["same"] == 5
+    assert metric["tasks"] == 20
     assert metric["p_holm"] == metric["p"] < 0.001
-    assert metric["ci95"] == metric["interval"]["ends"]
+    ends = metric["interval"]["ends"]
+    assert metric["ci95"] == ends
     assert comparison.sentence.startswith(
         "Exact match: b is better than a by 37.5 points (95% interval: "
     )
-    assert (comparison.data["flips"]["fixed"], comparison.data["flips"]["broken"]) == (15, 0)
-    assert comparison.data["flips"]["tasks"][0] == {"task": "0", "a": "1/2", "b": "2/2"}
+    flips = comparison.data["flips"]
+    assert flips["fixed"] == 15
+    broken = comparison.data["flips"]["broken"]
+    assert broken == 0
+    tasks = comparison.data["flips"]["tasks"]
+    first_task = tasks[0]
+    assert first_task == {"task": "0", "a": "1/2", "b": "2/2"}
 
 
 def test_tasks_that_all_differ_by_the_same_have_a_p_and_no_interval(made):
     """Twenty tasks better by a half are no chance; one alone has no test."""
     comparison = compare(made("a", BEFORE), made("b", {task: [1, 1] for task in BEFORE}))
     metric = comparison.data["metrics"]["g"]
-    assert (metric["p"], metric["p_exact"]) == (1 / 2**20, 2 / 2**20)
-    assert (metric["ci95"], metric["interval"]["ends"]) == (None, None)
+    expected = 1 / 2**20
+    assert metric["p"] == expected
+    assert metric["p_exact"] == 2 / 2**20
+    assert metric["ci95"] is None
+    ends = metric["interval"]["ends"]
+    assert ends is None
     assert (
         "is better than a by 50.0 points (the same difference in every task, p 9.5e-07; 20 tasks"
         in comparison.sentence
@@ -52,14 +67,15 @@ def test_a_figure_that_is_the_same_in_every_task_has_no_interval(made):
     graders = {"g": {"kind": "exact_match"}, "n": lambda sample: sample.recorded["n"]}
     runs = []
     for rise in (0.0, 0.1):
-        samples = [
-            {"id": str(t), "expected": "x", "predicted": "x", "recorded": {"n": t * rise}}
-            for t in range(6)
-        ]
+        samples = []
+        for t in range(6):
+            recorded = {"n": t * rise}
+            samples.append({"id": str(t), "expected": "x", "predicted": "x", "recorded": recorded})
         runs.append(gradestack.grade(samples, graders))
     comparison = compare(*runs)
     row = comparison.data["outcome"]
-    assert (row["verdict"], row["p"]) == ("same", 1.0)
+    assert row["verdict"] == "same"
+    assert row["p"] == 1.0
     assert row["interval"] == {"confidence": 0.95, "ends": None, "reason": "same in every task"}
     assert comparison.sentence.startswith(
         "Exact match: samples 2 and samples 1 are the same in every"
@@ -69,9 +85,16 @@ def test_a_figure_that_is_the_same_in_every_task_has_no_interval(made):
 def test_the_outcome_is_compared_by_task_and_stands_first(made, command):
     a = made("a", BEFORE)
     b = made("b", {task: [1, 1] if task < 15 else [0, 0] for task in range(20)})
-    rate = compare(a, b).data["outcome"]
-    assert (rate["grader"], rate["a"], rate["b"], rate["difference"]) == ("g", 0.5, 0.75, 0.25)
-    assert (rate["better"], rate["worse"], rate["same"], rate["tasks"]) == (15, 5, 0, 20)
+    comparison = compare(a, b)
+    rate = comparison.data["outcome"]
+    assert rate["grader"] == "g"
+    assert rate["a"] == 0.5
+    assert rate["b"] == 0.75
+    assert rate["difference"] == 0.25
+    assert rate["better"] == 15
+    assert rate["worse"] == 5
+    assert rate["same"] == 0
+    assert rate["tasks"] == 20
     assert rate["p_holm"] == rate["p"] < 0.05
     assert rate["verdict"] == "better"
     lines = command("compare", a, b).out.splitlines()
@@ -84,21 +107,24 @@ def test_models_of_one_run_are_compared_with_the_first_or_a_named_one(made):
     best = {task: [1, int(task != "0")] for task in BEFORE}
     run = made("r", None, models={"m": BEFORE, "n": AFTER, "o": best})
     comparison = compare(run)
-    assert [side.model for side in comparison.sides] == ["m", "n", "o"]
-    assert [
-        (group["name"].rpartition("::")[2], group["ranks"]) for group in comparison.data["groups"]
-    ] == [
+    models = [side.model for side in comparison.sides]
+    assert models == ["m", "n", "o"]
+    groups = comparison.data["groups"]
+    assert [(group["name"].rpartition("::")[2], group["ranks"]) for group in groups] == [
         ("o", [1, 2]),
         ("n", [1, 2]),
         ("m", [3, 3]),
     ]
-    assert len(comparison.data["pairs"]) == 3
-    assert [side.model for side in compare(run, baseline="n").sides] == ["n", "m", "o"]
+    pairs = comparison.data["pairs"]
+    assert len(pairs) == 3
+    sides = compare(run, baseline="n").sides
+    assert [side.model for side in sides] == ["n", "m", "o"]
     assert [side.model for side in compare(f"{run}::m", f"{run}::o").sides] == ["m", "o"]
 
 
 def test_more_models_than_can_be_paired_are_refused(made):
-    run = made("r", None, models={f"m{number}": {"0": [1]} for number in range(101)})
+    models = {f"m{number}": {"0": [1]} for number in range(101)}
+    run = made("r", None, models=models)
     with pytest.raises(
         ConfigError, match="101 models are 5,050 pairs; at most 100 are compared at once"
     ):
@@ -109,28 +135,36 @@ def test_several_models_on_both_sides_pair_by_name(made):
     """A model that only one run has takes no part."""
     a = made("a", None, models={"m": BEFORE, "n": BEFORE})
     b = made("b", None, models={"n": AFTER, "m": BEFORE, "o": BEFORE})
-    pairs = compare(a, b).data["pairs"]
+    comparison = compare(a, b)
+    pairs = comparison.data["pairs"]
     assert [(pair["a"].rpartition("::")[2], pair["b"].rpartition("::")[2]) for pair in pairs] == [
         ("m", "m"),
         ("n", "n"),
     ]
-    assert [pair["metrics"]["g"]["difference"] for pair in pairs] == [0.0, 0.375]
+    differences = [pair["metrics"]["g"]["difference"] for pair in pairs]
+    assert differences == [0.0, 0.375]
 
 
 @pytest.mark.parametrize(("change", "message"), DATA["what_was_graded_otherwise_is_refused"])
 def test_what_was_graded_otherwise_is_refused(made, change, message):
-    a, b = made("a", BEFORE), made("b", AFTER, **change)
+    a = made("a", BEFORE)
+    b = made("b", AFTER, **change)
     with pytest.raises(DataError) as caught:
         compare(a, b)
     assert caught.value.exit_code == 3
     assert any(message in problem for problem in caught.value.problems)
-    assert any(message in problem for problem in compare(a, b, force=True).data["incomparable"])
+    comparison = compare(a, b, force=True)
+    problems = comparison.data["incomparable"]
+    assert any(message in problem for problem in problems)
 
 
 def test_tasks_only_one_side_has_are_listed(made):
     a = made("a", {"1": [1], "2": [0], "3": [1]})
-    metric = compare(a, made("b", {"2": [1], "3": [1], "4": [0]})).data["metrics"]["g"]
-    assert (metric["tasks"], metric["only_a"], metric["only_b"]) == (2, ["1"], ["4"])
+    comparison = compare(a, made("b", {"2": [1], "3": [1], "4": [0]}))
+    metric = comparison.data["metrics"]["g"]
+    assert metric["tasks"] == 2
+    assert metric["only_a"] == ["1"]
+    assert metric["only_b"] == ["4"]
     with pytest.raises(DataError, match="cannot be compared") as caught:
         compare(a, made("c", {"8": [1], "9": [1]}))
     assert caught.value.problems == (
@@ -145,10 +179,10 @@ def test_tasks_only_one_side_has_are_listed(made):
 def test_tasks_are_matched_by_input_or_place_where_ids_say_nothing(made):
     a = made("a", {"1": [1], "2": [0]})
     for match in ("input", "ordinal"):
-        assert (
-            compare(a, made(match, {"1": [1], "2": [1]}), match=match).data["metrics"]["g"]["tasks"]
-            == 2
-        )
+        comparison = compare(a, made(match, {"1": [1], "2": [1]}), match=match)
+        metrics = comparison.data["metrics"]
+        tasks = metrics["g"]["tasks"]
+        assert tasks == 2
     bare = gradestack.grade(
         [{"id": "1", "expected": "x", "predicted": "x"}], graders={"g": {"kind": "exact_match"}}
     )
@@ -160,39 +194,51 @@ def test_a_failed_trial_counts_as_nothing_right_unless_it_is_skipped(made, tmp_p
     """So that crashing more cannot win."""
     a = made("a", {"1": [1], "2": [1], "3": [0]})
     samples = DATA["a_failed_trial_counts_as_nothing_right_unless_it_is_skipped"]
-    b = gradestack.grade(samples, graders={"g": {"kind": "exact_match"}}, output=tmp_path / "b")
+    output = tmp_path / "b"
+    b = gradestack.grade(samples, graders={"g": {"kind": "exact_match"}}, output=output)
     zero, skip = (compare(a, b, failed=failed).data["metrics"]["g"] for failed in ("zero", "skip"))
-    assert (zero["tasks"], zero["worse"]) == (3, 1)
-    assert (skip["tasks"], skip["worse"], skip["only_a"]) == (2, 0, ["2"])
+    assert zero["tasks"] == 3
+    assert zero["worse"] == 1
+    assert skip["tasks"] == 2
+    assert skip["worse"] == 0
+    assert skip["only_a"] == ["2"]
 
 
 def test_what_is_said_of_failed_trials_is_true_of_the_figures_it_names(tmp_path, command):
     """Means count the worst score; a figure of another kind is as it is defined."""
     call = [{"name": "f", "arguments": {}}]
-    samples = [{"id": str(task), "predicted": call, "expected": call} for task in range(6)]
+    samples = []
+    for task in range(6):
+        samples.append({"id": str(task), "predicted": call, "expected": call})
     broken = [{**sample, "error": "timeout"} for sample in samples]
     files = []
     for name, content in (("a", samples), ("b", [*samples[:3], *broken[3:]])):
         path = tmp_path / f"{name}.jsonl"
         path.write_text("".join(json.dumps(row) + "\n" for row in content))
         files.append(str(path))
-    result = command("compare", *files, "-o", str(tmp_path / "out"))
+    out_folder = tmp_path / "out"
+    result = command("compare", *files, "-o", str(out_folder))
     line = (
         "Failed and missing trials count with the worst score in All calls right; "
         "as each is defined in F1 over calls, Precision, Recall, F1 over arguments."
     )
     assert line in result.out
-    assert line in (tmp_path / "out/comparison.md").read_text()
-    assert line in (tmp_path / "out/comparison.html").read_text()
+    comparison_path = tmp_path / "out/comparison.md"
+    assert line in comparison_path.read_text()
+    text = (tmp_path / "out/comparison.html").read_text()
+    assert line in text
     data = compare(*files).data
     assert data["failed_count"] == line
-    for row in [data["outcome"], *data["metrics"].values()]:
-        assert (row["failed"], row["b"]) == ("worst", 0.5)
+    metrics = data["metrics"].values()
+    for row in [data["outcome"], *metrics]:
+        assert row["failed"] == "worst"
+        assert row["b"] == 0.5
     for row in data["figures"].values():
         assert row["failed"] == "as defined"
     skipped = compare(*files, failed="skip").data
     assert skipped["failed_count"] == "Failed and missing trials are left out."
-    assert compare(files[0], files[0]).data["failed_count"] == ""
+    comparison = compare(files[0], files[0])
+    assert comparison.data["failed_count"] == ""
 
 
 def test_a_score_without_bounds_has_no_worst_one():
@@ -200,17 +246,22 @@ def test_a_score_without_bounds_has_no_worst_one():
     for errors in (set(), {"1", "2"}):
         samples = []
         for task in range(6):
-            sample = {"id": str(task), "usage": {"input_tokens": 10 + task}}
+            input_tokens = 10 + task
+            sample = {"id": str(task), "usage": {"input_tokens": input_tokens}}
             samples.append({**sample, "error": "x"} if str(task) in errors else sample)
         runs.append(gradestack.grade(samples, {"cost": {"kind": "usage", "score": "input_tokens"}}))
-    row = compare(*runs).data["metrics"]["cost"]
-    assert (row["failed"], row["tasks"]) == ("left out", 4)
+    comparison = compare(*runs)
+    row = comparison.data["metrics"]["cost"]
+    assert row["failed"] == "left out"
+    assert row["tasks"] == 4
 
 
 @pytest.mark.parametrize("force", [False, True])
 @pytest.mark.parametrize("location", [0, 1])
 def test_a_side_without_a_score_cannot_be_compared(location, force):
-    graded = [{"id": str(task), "predicted": "x", "expected": "x"} for task in range(3)]
+    graded = []
+    for task in range(3):
+        graded.append({"id": str(task), "predicted": "x", "expected": "x"})
     skipped = [{"id": str(task), "predicted": "x"} for task in range(3)]
     sides = [graded, graded]
     sides[location] = skipped
@@ -237,11 +288,13 @@ def test_sides_that_share_no_task_with_a_score_cannot_be_compared():
 
 def test_differences_within_a_facet_are_listed_worst_first(made):
     worse = {task: [1, 0] if int(task) % 2 else [0, 0] for task in BEFORE}
-    groups = compare(made("a", BEFORE), made("b", worse), by="domain").data["by"]["groups"]
-    assert [(group["group"], group["difference"], group["tasks"]) for group in groups] == [
+    comparison = compare(made("a", BEFORE), made("b", worse), by="domain")
+    groups = comparison.data["by"]["groups"]
+    expected = [
         ("even", -0.5, 10),
         ("odd", 0.0, 10),
     ]
+    assert [(group["group"], group["difference"], group["tasks"]) for group in groups] == expected
 
 
 @pytest.mark.parametrize(
@@ -270,12 +323,16 @@ def test_too_few_tasks_are_said_to_be_too_few(made):
         made("b", {"1": [1], "2": [1], "4": [1]}),
         by="domain",
     )
-    assert comparison.data["metrics"]["g"]["mde80"] is None
+    metrics = comparison.data["metrics"]
+    mde80 = metrics["g"]["mde80"]
+    assert mde80 is None
     assert comparison.sentence.endswith(
         "3 tasks, 1 trial each); so few tasks cannot show any difference"
     )
-    even = next(group for group in comparison.data["by"]["groups"] if group["group"] == "even")
-    assert even["ends"] == [-1.0, 1.0]
+    groups = comparison.data["by"]["groups"]
+    even = next(group for group in groups if group["group"] == "even")
+    expected = [-1.0, 1.0]
+    assert even["ends"] == expected
 
 
 def test_of_several_models_the_pairs_of_the_headline_are_adjusted_together(made):
@@ -285,7 +342,8 @@ def test_of_several_models_the_pairs_of_the_headline_are_adjusted_together(made)
     ps = [pair["metrics"]["g"]["p"] for pair in comparison["pairs"]]
     adjusted = [pair["metrics"]["g"]["p_holm"] for pair in comparison["pairs"]]
     assert min(adjusted) == pytest.approx(3 * min(ps))
-    assert comparison["metrics"]["g"]["p_holm"] == adjusted[0]
+    p_holm = comparison["metrics"]["g"]["p_holm"]
+    assert p_holm == adjusted[0]
 
 
 def test_a_facet_that_no_task_has_is_refused(made):
@@ -306,18 +364,23 @@ def test_ids_that_were_all_made_up_match_nothing(tmp_path):
     runs = []
     for name in "ab":
         path = tmp_path / f"{name}.jsonl"
-        write_records(path, [line for _ in range(2)])
-        runs.append(gradestack.grade_files(path, graders=["tool_success"], output=tmp_path / name))
+        records = [line for _ in range(2)]
+        write_records(path, records)
+        output = tmp_path / name
+        report = gradestack.grade_files(path, graders=["tool_success"], output=output)
+        runs.append(report)
     with pytest.raises(DataError, match="the records have no ids") as caught:
         compare(*runs)
     assert caught.value.problems == ("use --match input or ordinal",)
-    gate = [
-        f"gate.{key}={value}" for key, value in (("baseline", tmp_path / "a"), ("max_flips", 0))
-    ]
+    gate = []
+    a_folder = tmp_path / "a"
+    for key, value in (("baseline", a_folder), ("max_flips", 0)):
+        gate.append(f"gate.{key}={value}")
     with pytest.raises(DataError, match="cannot be compared with its baseline") as caught:
         gradestack.grade_files(tmp_path / "b.jsonl", graders=["tool_success"], overrides=gate)
     assert any("the records have no ids" in problem for problem in caught.value.problems)
-    assert "--match" not in "".join(map(str, (*caught.value.args, *caught.value.problems)))
+    expected = "".join(map(str, (*caught.value.args, *caught.value.problems)))
+    assert "--match" not in expected
 
 
 @pytest.mark.slow
@@ -327,20 +390,24 @@ def test_what_changed_has_a_test(tmp_path):
     The tool that is right on both sides is not named.
     """
     for name, wrong in (("a", 0), ("b", 12)):
-        calls = [
-            [{"name": "find", "arguments": {"x": int(t < wrong)}}, {"name": "tap"}]
-            for t in range(20)
-        ]
+        calls = []
+        for t in range(20):
+            number = int(t < wrong)
+            arguments = {"x": number}
+            calls.append([{"name": "find", "arguments": arguments}, {"name": "tap"}])
         expected = [{"name": "find", "arguments": {"x": 0}}, {"name": "tap"}]
         lines = [{"id": t, "expected": expected, "predicted": call} for t, call in enumerate(calls)]
-        write_records(tmp_path / f"{name}.jsonl", lines)
+        path = tmp_path / f"{name}.jsonl"
+        write_records(path, lines)
     files = [str(tmp_path / f"{name}.jsonl") for name in "ab"]
-    changed = compare(*files).data["changed"]
+    comparison = compare(*files)
+    changed = comparison.data["changed"]
     (argument,) = changed["arguments"]
-    assert (argument["name"], argument["a"], argument["b"]) == ("find.x", 0.0, 0.6)
-    assert (argument["p"], argument["p_holm"], argument["verdict"]) == (
-        1 / 2**12,
-        1 / 2**12,
-        "more often",
-    )
-    assert [row["name"] for row in changed["tools"]] == ["find"]
+    assert argument["name"] == "find.x"
+    assert argument["a"] == 0.0
+    assert argument["b"] == 0.6
+    assert argument["p"] == 1 / 2**12
+    assert argument["p_holm"] == 1 / 2**12
+    assert argument["verdict"] == "more often"
+    names = [row["name"] for row in changed["tools"]]
+    assert names == ["find"]

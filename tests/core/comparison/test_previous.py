@@ -15,17 +15,19 @@ def runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
     def grade(path, right, suite="s", gate=None):
-        records = [
-            {"id": str(task), "expected": "x", "predicted": "x" if task < right else "y"}
-            for task in range(4)
-        ]
+        records = []
+        for task in range(4):
+            predicted = "x" if task < right else "y"
+            records.append({"id": str(task), "expected": "x", "predicted": predicted})
         write_records(tmp_path / "answers.jsonl", records)
         content = {"name": suite, "target": {"paths": ["answers.jsonl"]}, "reports": []}
         content |= {"graders": {"g": "exact_match"}}
         if gate is not None:
             content["gate"] = {"metric_key": "g", "op": "gte", "value": gate}
-        gradestack.run(content, output=tmp_path / path)
-        header = read_json(tmp_path / path / "header.json")
+        output = tmp_path / path
+        gradestack.run(content, output=output)
+        header_path = tmp_path / path / "header.json"
+        header = read_json(header_path)
         text = gradestack.jsonio.dumps({**header, "timestamp": next(TIMES)})
         (tmp_path / path / "header.json").write_text(text)
         return tmp_path / path
@@ -43,10 +45,14 @@ def test_the_newest_run_is_compared_with_the_one_before_whose_gates_passed(runs,
     runs("all/other", 4, suite="another")
     runs("all/failed", 0, gate=0.5)
     runs("all/c", 2, gate=0.5)
-    assert names_of(compare(tmp_path / "all", previous=True)) == ["b", "c"]
-    assert names_of(compare(tmp_path / "all/failed", previous=True)) == ["b", "failed"]
+    all_folder = tmp_path / "all"
+    names = names_of(compare(all_folder, previous=True))
+    assert names == ["b", "c"]
+    failed_folder = tmp_path / "all/failed"
+    assert names_of(compare(failed_folder, previous=True)) == ["b", "failed"]
     comparison = compare(tmp_path / "all", previous=True).data
-    assert comparison["outcome"]["difference"] == -0.25
+    difference = comparison["outcome"]["difference"]
+    assert difference == -0.25
 
 
 def test_what_has_no_run_before_is_refused(runs, tmp_path):
@@ -68,15 +74,19 @@ def test_one_command_grades_and_compares(tmp_path, command, monkeypatch):
     write_records(tmp_path / "r.jsonl", [{"id": "1", "expected": "x", "predicted": "x"}])
     words = ("grade", "r.jsonl", "--grader", "exact_match", "--compare-previous", "--quiet")
     first = command(*words, "-o", "all/a")
-    assert (first.code, first.err.startswith("not compared: ")) == (0, True)
+    assert first.code == 0
+    assert first.err.startswith("not compared: ") is True
     header = tmp_path / "all/a/header.json"
     old = {**read_json(header), "timestamp": "2001-01-01T00:00:00+00:00"}
-    header.write_text(gradestack.jsonio.dumps(old))
+    text = gradestack.jsonio.dumps(old)
+    header.write_text(text)
     url = "https://example.org/comparison.html"
     second = command(*words, "-o", "all/b", "--report-url", url)
     assert "b and a are identical" in second.out
-    assert url in (tmp_path / "all/b/comparison/comparison.md").read_text()
+    comparison_path = tmp_path / "all/b/comparison/comparison.md"
+    assert url in comparison_path.read_text()
     again = command(*words, "-o", "all/b")  # the comparison in it is gradestack's own
     assert again.code == 0
     refused = command("grade", "r.jsonl", "--report-url", url)
-    assert (refused.code, "goes with --compare-previous" in refused.err) == (2, True)
+    assert refused.code == 2
+    assert "goes with --compare-previous" in refused.err

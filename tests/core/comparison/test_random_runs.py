@@ -29,8 +29,11 @@ def draw_run(rng):
     draw_amount = rng.choice(
         [lambda: rng.choice(HUGE), rng.random, lambda: 0.5, lambda: rng.choice([0.0, 1.0])]
     )
-    samples, has_models = [], rng.random() < 0.2
-    names = [f"t{rng.randrange(12)}" for _ in range(rng.choice([1, 2, 5, 20]))]
+    samples = []
+    has_models = rng.random() < 0.2
+    names = []
+    for _ in range(rng.choice([1, 2, 5, 20])):
+        names.append(f"t{rng.randrange(12)}")
     for run, name in enumerate(names):
         sample = {"id": name, "run": run, "expected": "x"}
         sample["predicted"] = rng.choice(["x", "y"])
@@ -40,11 +43,13 @@ def draw_run(rng):
             sample["error"] = "timed out"
         if rng.random() < 0.5:
             usage = {"cost_usd": draw_amount(), "input_tokens": rng.choice([1, 10**18])}
-            sample["usage"] = {**usage, "output_tokens": rng.randrange(9)}
+            output_tokens = rng.randrange(9)
+            sample["usage"] = {**usage, "output_tokens": output_tokens}
         if has_models:
             sample["model"] = rng.choice(["m", "n"])
         if rng.random() < 0.3:
-            sample["facets"] = {"kind": rng.choice(["a", "b"])}
+            kind = rng.choice(["a", "b"])
+            sample["facets"] = {"kind": kind}
         samples.append(sample)
     return samples
 
@@ -55,7 +60,10 @@ def check_comparison(seed, out):
     graders = {"amount": Amount, "match": {"kind": "exact_match"}}
     if rng.random() < 0.3:
         graders = dict(reversed(graders.items()))
-    reports = [gradestack.grade(draw_run(rng), graders) for _ in range(rng.choice([2, 2, 3]))]
+    reports = []
+    for _ in range(rng.choice([2, 2, 3])):
+        sample = draw_run(rng)
+        reports.append(gradestack.grade(sample, graders))
     confidence = rng.choice([0.95, 0.5, 0.999999])
     try:
         comparison = compare(*reports, output=out, confidence=confidence, force=rng.random() < 0.8)
@@ -63,7 +71,8 @@ def check_comparison(seed, out):
         return
     assert console_lines(comparison.data)
     text = json.dumps(comparison.data, allow_nan=False)
-    assert json.loads(text)["sentence"] == comparison.sentence
+    document = json.loads(text)
+    assert document["sentence"] == comparison.sentence
     assert (out / "comparison.html").is_file()
     assert (out / "comparison.md").is_file()
 
@@ -87,7 +96,8 @@ def test_what_a_run_takes_is_compared_where_it_is_recorded(command, tmp_path):
         lines = []
         for task in range(12):
             sample = {"id": f"t{task}", "expected": "x", "predicted": "x"}
-            sample["usage"] = {"cost_usd": cost + 0.001 * (task % 3 if cost > 0.02 else 0)}
+            cost_usd = cost + 0.001 * (task % 3 if cost > 0.02 else 0)
+            sample["usage"] = {"cost_usd": cost_usd}
             lines.append(sample)
         path = tmp_path / f"{name}.jsonl"
         write_records(path, lines)
@@ -95,11 +105,14 @@ def test_what_a_run_takes_is_compared_where_it_is_recorded(command, tmp_path):
     data = compare(*files).data
     (name,) = data["usage"]
     row = data["usage"][name]
-    assert (name, row["verdict"], row["tests"]) == ("cost_usd", "worse", 1)
-    assert row["interval"]["ends"][0] > 0
-    assert "What a run takes:\n  Cost of a run  $0.0100 -> $0.0310  +$0.0210 (" in (
-        command("compare", *files).out
-    )
+    assert name == "cost_usd"
+    assert row["verdict"] == "worse"
+    assert row["tests"] == 1
+    ends = row["interval"]["ends"]
+    first_end = ends[0]
+    assert first_end > 0
+    expected = command("compare", *files).out
+    assert "What a run takes:\n  Cost of a run  $0.0100 -> $0.0310  +$0.0210 (" in expected
     assert "identical" not in data["sentence"]
     assert data["sentence"].endswith(
         "b.jsonl and a.jsonl are the same in every task (12 tasks, 1 trial each)"

@@ -21,9 +21,8 @@ def file(tmp_path, monkeypatch):
         pytest.fail("it was graded")
 
     path = tmp_path / "runs.jsonl"
-    path.write_text(
-        json.dumps({"id": "1", "expected": "x", "predicted": "x"}) + "\n", encoding="utf-8"
-    )
+    text = json.dumps({"id": "1", "expected": "x", "predicted": "x"})
+    path.write_text(text + "\n", encoding="utf-8")
     monkeypatch.setattr(python_compare, "grade_suite", grade)
     return path
 
@@ -50,7 +49,9 @@ def test_a_run_without_rows_is_refused_before_files_are_graded(file, made, tmp_p
     run = made("run", SCORES)
     header = read_json(run / "header.json")
     rows = header | {"rows": False}
-    (run / "header.json").write_text(json.dumps(header if model else rows), encoding="utf-8")
+    text = json.dumps(header if model else rows)
+    header_path = run / "header.json"
+    header_path.write_text(text, encoding="utf-8")
     with pytest.raises(
         (DataError, ConfigError), match=r"run: (the run kept no rows|it has no model 'm')"
     ):
@@ -62,7 +63,9 @@ def test_a_run_without_rows_is_refused_before_files_are_graded(file, made, tmp_p
 def test_a_baseline_without_rows_is_refused_before_samples_are_graded(made):
     run = made("run", SCORES)
     header = read_json(run / "header.json")
-    (run / "header.json").write_text(json.dumps(header | {"rows": False}), encoding="utf-8")
+    text = json.dumps(header | {"rows": False})
+    header_path = run / "header.json"
+    header_path.write_text(text, encoding="utf-8")
     collected = []
     gate = {"metric_key": "append", "baseline": str(run), "max_flips": 0}
     with pytest.raises(DataError, match=r"baseline cannot be used: .*the run keeps no rows"):

@@ -10,14 +10,18 @@ REASON = "interrupted: the figures cover the runs graded before"
 
 def test_a_run_that_is_not_complete_is_named(tmp_path, capsys):
     for name in ("whole", "part"):
+        output = tmp_path / name
         gradestack.run(
             "examples/quickstart/suite.yaml",
-            output=tmp_path / name,
+            output=output,
             overrides=["reports=[]", "gates=[]"],
         )
     path = tmp_path / "part/summary.json"
-    summary = json.loads(path.read_text(encoding="utf-8"))
+    text = path.read_text(encoding="utf-8")
+    summary = json.loads(text)
     path.write_text(json.dumps({**summary, "incomplete": REASON}), encoding="utf-8")
-    main(["compare", str(tmp_path / "whole"), str(tmp_path / "part")])
+    part_folder = tmp_path / "part"
+    main(["compare", str(tmp_path / "whole"), str(part_folder)])
     written = capsys.readouterr()
-    assert f"warning: part is not complete: {REASON}" in written.out + written.err
+    expected = written.out + written.err
+    assert f"warning: part is not complete: {REASON}" in expected

@@ -20,7 +20,8 @@ class Score(Grader):
         self.name = name
 
     def grade(self, sample):
-        return Grade(score=sample.recorded[self.name])
+        score = sample.recorded[self.name]
+        return Grade(score=score)
 
 
 class Loss(Score):
@@ -67,7 +68,8 @@ def draw_runs(seed):
         of = Loss if kind == "opposite" else Score
         graders[f"g{position}"] = of(f"g{position}")
     equal = {}
-    for position, (kind, source) in enumerate(zip(kinds, sources, strict=True)):
+    pairs = zip(kinds, sources, strict=True)
+    for position, (kind, source) in enumerate(pairs):
         equal[position] = equal[source] if kind in ("again", "opposite") else position
     return runs, graders, {f"g{position}": f"g{first}" for position, first in equal.items()}
 
@@ -77,7 +79,9 @@ def compared(runs, graders):
 
 
 def all_rows(data):
-    rows = [*data["metrics"].values(), *data.get("figures", {}).values()]
+    figures = data.get("figures", {}).values()
+    metrics = data["metrics"].values()
+    rows = [*metrics, *figures]
     return [*rows, *([data["outcome"]] if "outcome" in data else [])]
 
 
@@ -94,8 +98,10 @@ def check_pair(seed):
         if is_certain:
             assert row["p"] <= row["p_holm"] < ALPHA
     for name, first in equal.items():
-        row, other = data["metrics"][name], data["metrics"][first]
-        assert (row["p"], row["p_holm"]) == (other["p"], other["p_holm"])
+        row = data["metrics"][name]
+        other = data["metrics"][first]
+        assert row["p"] == other["p"]
+        assert row["p_holm"] == other["p_holm"]
         assert (row["verdict"] in CERTAIN) == (other["verdict"] in CERTAIN)
     check_more_tasks(runs, graders, data)
 
@@ -111,7 +117,8 @@ def check_more_tasks(runs, graders, data):
             {"id": f"both{task}", "run": 0, "recorded": dict.fromkeys(first, 1.0)}
             for task in range(40)
         ]
-    rows, more = all_rows(data), all_rows(compared(runs, graders))
+    rows = all_rows(data)
+    more = all_rows(compared(runs, graders))
     are_all = all(is_of_one_size(row) for row in rows)
     for row, other in zip(rows, more, strict=True):
         if is_of_one_size(row):
@@ -163,7 +170,8 @@ def test_equal_and_opposite_vectors_are_one_test():
     vectors = [gaps, [100 * gap for gap in gaps], [-gap + 1e-12 for gap in gaps], other, [0.0] * 6]
     rows = [row_of(gaps, limit=math.inf) for gaps in vectors]
     decide_together(rows, ALPHA)
-    assert [row.tests for row in rows] == [2, 2, 2, 2, 1]
+    tests = [row.tests for row in rows]
+    assert tests == [2, 2, 2, 2, 1]
     assert len({(row.p, row.p_holm) for row in rows[:3]}) == 1
 
 
@@ -173,11 +181,14 @@ def test_holm_decides_all_intervals_at_one_level():
     weak = [0.1, -0.2, 0.3, -0.1, 0.2, 0.05]
     rows = [row_of(strong), row_of(weak)]
     decide_together(rows, ALPHA)
-    assert [row.verdict for row in rows] == ["better", "no evidence"]
-    assert {row.level for row in rows} == {ALPHA}
+    verdicts = [row.verdict for row in rows]
+    assert verdicts == ["better", "no evidence"]
+    levels = {row.level for row in rows}
+    assert levels == {ALPHA}
     rows = [*map(row_of, (strong, weak, weak[::-1]))]
     decide_together(rows, ALPHA)
-    assert {row.level for row in rows} == {ALPHA / 2}
+    expected = {ALPHA / 2}
+    assert {row.level for row in rows} == expected
 
 
 TRIALS, KINDS = (1, 2, 4), ("verdict", "score")
@@ -198,7 +209,8 @@ def draw_gaps(rng, kind, trials, chances):
                 scores.append(score)
             means.append(math.fsum(scores) / trials)
         gaps.append(means[1] - means[0])
-    return row_of(gaps, range(len(gaps)))
+    tasks = range(len(gaps))
+    return row_of(gaps, tasks)
 
 
 @pytest.mark.proof
@@ -226,5 +238,6 @@ def test_alike_runs_are_said_to_differ_in_one_comparison_of_twenty(tasks, record
     record_property("question", question)
     record_property("family", family)
     for shares in (question, family):
-        assert 0.03 <= sum(shares) / len(shares) <= 0.055
+        expected = sum(shares) / len(shares)
+        assert 0.03 <= expected <= 0.055
         assert max(shares) <= 0.07

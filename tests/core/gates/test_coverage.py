@@ -51,8 +51,11 @@ SUITE = {
 def write(folder, records, **suite):
     """Write records and a suite into a folder; None is a line that is no record."""
     lines = [json.dumps(record) if record else "{" for record in records]
-    (folder / "runs.jsonl").write_text("".join(f"{line}\n" for line in lines))
-    (folder / "suite.yaml").write_text(json.dumps(SUITE | suite))
+    runs_path = folder / "runs.jsonl"
+    runs_path.write_text("".join(f"{line}\n" for line in lines))
+    suite_path = folder / "suite.yaml"
+    text = json.dumps(SUITE | suite)
+    suite_path.write_text(text)
 
 
 def run(monkeypatch, folder, *options):
@@ -68,15 +71,19 @@ def run(monkeypatch, folder, *options):
 @pytest.mark.parametrize("form", FORMS)
 def test_two_of_twenty_decide_nothing(form, state, is_quiet, tmp_path, monkeypatch, capsys):
     records = [{"id": f"a{number}", **GRADED} for number in range(2)]
-    rest, more = LOST[state], {}
+    rest = LOST[state]
+    more = {}
     if state == "missing":
-        gold = [{"id": f"{kind}{n}", "expected": {"text": "x"}} for kind in "ab" for n in range(18)]
-        lines = [
-            json.dumps(record)
-            for record in gold
-            if record["id"] not in [f"a{n}" for n in range(2, 18)]
-        ]
-        (tmp_path / "gold.jsonl").write_text("\n".join(lines))
+        gold = []
+        for kind in "ab":
+            for n in range(18):
+                gold.append({"id": f"{kind}{n}", "expected": {"text": "x"}})
+        lines = []
+        for record in gold:
+            if record["id"] not in [f"a{n}" for n in range(2, 18)]:
+                lines.append(json.dumps(record))
+        gold_path = tmp_path / "gold.jsonl"
+        gold_path.write_text("\n".join(lines))
         more = {"dataset": "gold.jsonl"}
     else:
         records += [rest and {"id": f"b{number}", **rest} for number in range(18)]
@@ -87,7 +94,8 @@ def test_two_of_twenty_decide_nothing(form, state, is_quiet, tmp_path, monkeypat
     assert f"2 of 20 graded: {state_text(state, 18)}" in text
     assert ("undecided" if is_quiet else "UNDECIDED") in text
     if state != "unreadable":
-        assert "2 of 20 graded" in (tmp_path / "out/junit.xml").read_text()
+        junit_path = tmp_path / "out/junit.xml"
+        assert "2 of 20 graded" in junit_path.read_text()
 
 
 @pytest.mark.slow
@@ -125,7 +133,10 @@ ALSO_COMPARED = {("exact_match", "when2call"), ("one_of", "when2call")}
 
 
 def pairs_of_kinds():
-    pairs = [(key, other) for key in KINDS for other in KINDS if KINDS[key] != KINDS[other]]
+    pairs = []
+    for key, kind in KINDS.items():
+        kinds = KINDS.items()
+        pairs += [(key, other) for other, other_kind in kinds if other_kind != kind]
     return [pair for pair in pairs if pair not in ALSO_COMPARED]
 
 
@@ -134,19 +145,24 @@ def pairs_of_kinds():
 def test_lost_runs_of_one_kind_are_in_no_count_of_the_other(key, other, status):
     """A run that expects other things alone is skipped, whether it failed or is missing."""
     fault = Fault(category="target", code="target_error", message="timeout")
-    error = fault if status is Status.FAILED else None
+    error = None
+    if status is Status.FAILED:
+        error = fault
     sample = Sample(id="b", expected=KINDS[other], status=status, error=error)
     report = gradestack.grade([sample], {kind: {"kind": kind} for kind in (key, other)})
     (row,) = report.rows()
-    assert row["grades"][key]["state"] == "skipped"
-    assert row["grades"][other]["state"] != "skipped"
+    state = row["grades"][key]["state"]
+    assert state == "skipped"
+    grade = row["grades"][other]
+    assert grade["state"] != "skipped"
 
 
 def test_a_lost_run_that_expects_nothing_counts_for_every_grader():
     sample = {"id": "b", "error": "timeout"}
     graders = {kind: {"kind": kind} for kind in KINDS if kind not in ("bfcl_ast", "when2call")}
     (row,) = gradestack.grade([sample], graders).rows()
-    assert all(grade["state"] != "skipped" for grade in row["grades"].values())
+    grades = row["grades"].values()
+    assert all(grade["state"] != "skipped" for grade in grades)
 
 
 def test_the_reason_is_that_of_the_runs_the_grader_should_have_graded(
@@ -200,7 +216,8 @@ def test_the_least_share_may_be_set(least, outcome):
     report = gradestack.grade(
         records, {"text": "exact_match"}, gate={"op": "gte", "value": 1}, min_graded=least
     )
-    assert [gate["outcome"] for gate in report.gates] == [outcome]
+    outcomes = [gate["outcome"] for gate in report.gates]
+    assert outcomes == [outcome]
 
 
 TASKS = {"a": [1, 1, 1, 0], "b": [1, 1, 0, 0], "c": [1, 1, 1], "d": [1] * 6 + [0] * 2, "e": [1]}
@@ -212,17 +229,27 @@ TASKS = {"a": [1, 1, 1, 0], "b": [1, 1, 0, 0], "c": [1, 1, 1], "d": [1] * 6 + [0
 )
 def test_each_task_must_pass_some_of_its_runs(at_least, failing):
     """With more runs than asked for, the same share must pass; with fewer, the same number."""
-    records = [
-        {"id": task, "run": number, "predicted": "x", "expected": {"text": "x" if passed else "y"}}
-        for task, verdicts in TASKS.items()
-        for number, passed in enumerate(verdicts)
-    ]
+    records = []
+    for task, verdicts in TASKS.items():
+        for number, passed in enumerate(verdicts):
+            text = "x" if passed else "y"
+            records.append(
+                {
+                    "id": task,
+                    "run": number,
+                    "predicted": "x",
+                    "expected": {"text": text},
+                }
+            )
     gate = {"per": "task", "at_least": at_least}
     report = gradestack.grade(records, {"text": "exact_match"}, gate=gate)
     gate_row = report.gates[0]
-    assert [task["task"] for task in gate_row["failing"]] == failing
+    tasks = [task["task"] for task in gate_row["failing"]]
+    assert tasks == failing
     assert gate_row["passed"] is not bool(failing)
-    assert (gate_row["actual"], gate_row["tasks"]) == (5 - len(failing), 5)
+    expected = 5 - len(failing)
+    assert gate_row["actual"] == expected
+    assert gate_row["tasks"] == 5
 
 
 def test_a_figure_without_a_value_is_undecided_and_an_undeclared_one_refused(
@@ -255,7 +282,8 @@ def test_a_recorded_percentage_is_kept_with_a_warning(tmp_path, monkeypatch, cap
     write_records(folder / "results.jsonl", rows)
     gate = {"metric_key": "score", "metric": "accuracy", "op": "gte", "value": 0.8}
     summary = {"config": {"gate": gate}, "metrics": {"by_metric": {"score": {}}}}
-    (folder / "summary.json").write_text(json.dumps(summary))
+    summary_path = folder / "summary.json"
+    summary_path.write_text(json.dumps(summary))
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SystemExit) as ended:
         main(["grade", "recorded", "-o", "out"])
@@ -309,4 +337,5 @@ def test_amounts_and_scores_of_any_scale_have_no_range():
     for key in graders:
         gate = {"metric_key": key, "op": "gte", "value": 5}
         report = gradestack.grade(samples, graders, gate=gate)
-        assert report.gates[0]["value"] == 5
+        first_gate = report.gates[0]
+        assert first_gate["value"] == 5

@@ -12,9 +12,8 @@ DATA = data(__file__, "paths.yaml")
 
 def number(path, component):
     grader, metric, rest = split_path(path, DATA["aggregates"])
-    return number_at(
-        DATA["aggregates"][grader][metric], rest, (metric, component), f"{grader}.{metric}"
-    ).value
+    aggregate = DATA["aggregates"][grader]
+    return number_at(aggregate[metric], rest, (metric, component), f"{grader}.{metric}").value
 
 
 @pytest.mark.parametrize(("path", "component", "value"), DATA["leads"])
@@ -41,11 +40,12 @@ def test_digits_show_the_side(number, threshold, text):
 
 @pytest.mark.parametrize(("line", "gate"), data(__file__, "lines.yaml").items())
 def test_the_line(line, gate):
-    assert gate_lines({"outcome": "failed", "passed": False} | gate)[0] == line
+    first_gate_line = gate_lines({"outcome": "failed", "passed": False} | gate)[0]
+    assert first_gate_line == line
 
 
 def test_the_threshold_is_shown_whole(run_lines, record):
     report = run_lines([record("a", 0.12345678)], gate={"op": "lt", "value": 0.12345678})
-    assert (
-        gate_lines(report.gates[0])[0] == "Gate (quality < 0.12345678): FAILED (actual: 0.12345678)"
-    )
+    first_gate = report.gates[0]
+    first_gate_line = gate_lines(first_gate)[0]
+    assert first_gate_line == "Gate (quality < 0.12345678): FAILED (actual: 0.12345678)"

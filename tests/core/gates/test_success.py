@@ -11,9 +11,10 @@ GATE = GateSpec(op="gt", value=0.5)
 
 
 def of(rows, success):
-    table = Table.of(
-        Wanted(parts={"q": ()}), [key for key, _ in rows], {"q": [grade for _, grade in rows]}
-    )
+    wanted = Wanted(parts={"q": ()})
+    keys = [key for key, _ in rows]
+    grades = [grade for _, grade in rows]
+    table = Table.of(wanted, keys, {"q": grades})
     return successes(table, success)
 
 
@@ -29,17 +30,23 @@ def test_a_sample_is_a_success_by_the_verdict_it_was_given():
         Grade(score=0.75),
         skipped("x", ""),
     ]
-    rows = [(Key(id=str(n), model="m" if n % 2 else None), grade) for n, grade in enumerate(grades)]
+    rows = []
+    for n, grade in enumerate(grades):
+        key = Key(id=str(n), model="m" if n % 2 else None)
+        rows.append((key, grade))
     computed = of(rows, Success("q"))
-    assert (computed["passed"], computed["failed"], computed["own_verdicts"]) == (2, 2, 2)
-    assert {
-        name: (model["passed"], model["failed"]) for name, model in computed["models"].items()
-    } == {
+    assert computed["passed"] == 2
+    assert computed["failed"] == 2
+    assert computed["own_verdicts"] == 2
+    models = computed["models"].items()
+    assert {name: (model["passed"], model["failed"]) for name, model in models} == {
         "": (2, 0),
         "m": (0, 2),
     }
-    by_rule = of(rows, Success("q", GATE))
-    assert (by_rule["passed"], by_rule["failed"]) == (3, 1)
+    success = Success("q", GATE)
+    by_rule = of(rows, success)
+    assert by_rule["passed"] == 3
+    assert by_rule["failed"] == 1
 
 
 def test_the_share_has_the_interval_of_a_mean_of_zeros_and_ones():
@@ -50,25 +57,33 @@ def test_the_share_has_the_interval_of_a_mean_of_zeros_and_ones():
         for task, several in verdicts.items()
         for run, verdict in enumerate(several)
     ]
+    rows = [
+        (Key(id=task, run=run), Grade(score=0.5, passed=bool(verdict)))
+        for task, run, verdict in runs
+    ]
     computed = of(
-        [
-            (Key(id=task, run=run), Grade(score=0.5, passed=bool(verdict)))
-            for task, run, verdict in runs
-        ],
+        rows,
         Success("q"),
     )
-    mean = gradestack.figures(
+    figures = gradestack.figures(
         {"mean": {}}, [(task, run, None, float(verdict)) for task, run, verdict in runs]
-    )["mean"]
-    assert (computed["share"], computed["share_interval"]) == (0.5, mean["mean_interval"])
-    assert computed["models"] == {
+    )
+    mean = figures["mean"]
+    assert computed["share"] == 0.5
+    assert computed["share_interval"] == mean["mean_interval"]
+    expected = {
         "": {name: computed[name] for name in ("passed", "failed", "share", "share_interval")}
     }
+    assert computed["models"] == expected
 
 
 def test_nothing_graded_has_no_share():
     """Not a share of 0, and the interval says why there is none."""
-    computed = of([(Key(id="a"), skipped("x", ""))], Success("q"))
-    assert (computed["passed"], computed["failed"], computed["share"]) == (0, 0, None)
+    key = Key(id="a")
+    rows = [(key, skipped("x", ""))]
+    computed = of(rows, Success("q"))
+    assert computed["passed"] == 0
+    assert computed["failed"] == 0
+    assert computed["share"] is None
     assert "low" not in computed["share_interval"]
     assert computed["share_interval"]["reason"]

@@ -36,12 +36,14 @@ def gates(run_lines, record):
 
 def interval_of(formula, tasks, confidence=0.95):
     """Compute the interval of a share by leaving out each task once, written out by hand."""
-    count, value = len(tasks), formula(tasks)
-    pseudo = [
-        count * value - (count - 1) * formula(tasks[:at] + tasks[at + 1 :]) for at in range(count)
-    ]
+    count = len(tasks)
+    value = formula(tasks)
+    pseudo = []
+    for at in range(count):
+        pseudo.append(count * value - (count - 1) * formula(tasks[:at] + tasks[at + 1 :]))
     stderr = statistics.stdev(pseudo) / math.sqrt(count)
-    q = t_quantile((1 + confidence) / 2, count - 1)
+    probability = (1 + confidence) / 2
+    q = t_quantile(probability, count - 1)
     centre = math.log(value / (1 - value))
     half = q * stderr / (value * (1 - value))
     return [1 / (1 + math.exp(half - centre)), 1 / (1 + math.exp(-half - centre))]
@@ -63,15 +65,20 @@ def test_an_average_and_an_accuracy_have_the_interval_of_the_mean(gates):
             "value": 50,
         },
     ).gates
-    expected = interval_of(mean, list(TASKS.values()))
+    tasks = list(TASKS.values())
+    expected = interval_of(mean, tasks)
     for gate in (average, accuracy):
-        assert [gate["interval"]["low"], gate["interval"]["high"]] == pytest.approx(
-            expected, abs=1e-12
-        )
-        assert (gate["interval"]["n"], gate["interval"]["clusters"], gate["sure"]) == (12, 6, False)
+        low = gate["interval"]["low"]
+        high = gate["interval"]["high"]
+        assert [low, high] == pytest.approx(expected, abs=1e-12)
+        assert gate["interval"]["n"] == 12
+        clusters = gate["interval"]["clusters"]
+        assert clusters == 6
+        assert gate["sure"] is False
     shown = f"95% interval {expected[0]:.2f} to {expected[1]:.2f}"
+    first_gate_line = gate_lines(average)[0]
     assert (
-        gate_lines(average)[0]
+        first_gate_line
         == f"Gate (quality >= 0.5): PASSED (actual: 0.67, {shown}: passes, but could be "
         "below 0.5)"
     )
@@ -96,10 +103,10 @@ def test_with_confidence_the_one_sided_bound_decides(gates, op, value, outcome):
     Between them nothing is decided, which fails unless the gate says otherwise.
     """
     gate = {"metric_key": "quality", "op": op, "value": value, "confidence": 0.95}
-    undecided, passing, warned = gates(
-        gate, gate | {"on_undecided": "pass"}, gate | {"on_undecided": "warn"}
-    ).gates
-    bounds = interval_of(mean, list(TASKS.values()), confidence=0.9)
+    record = gate | {"on_undecided": "pass"}
+    undecided, passing, warned = gates(gate, record, gate | {"on_undecided": "warn"}).gates
+    tasks = list(TASKS.values())
+    bounds = interval_of(mean, tasks, confidence=0.9)
     assert undecided["bounds"] == pytest.approx(bounds, abs=1e-12)
     assert (undecided["outcome"], undecided["passed"]) == (outcome, outcome == "passed")
     assert passing["passed"] is warned["passed"] is (outcome != "failed")
@@ -126,11 +133,12 @@ def test_a_weighted_gate_has_the_interval_of_its_whole_formula():
         {"a": 1.0, "b": 0.5, "c": 0.25, "d": 1.0},
         {"a": 0.5, "b": 1.0, "c": 0.0, "e": 1.0},
     )
-    names = sorted(quality.keys() | speed.keys())
-    samples = [
-        {"id": name, "recorded": {"quality": quality.get(name), "speed": speed.get(name)}}
-        for name in names
-    ]
+    keys = quality.keys()
+    names = sorted(keys | speed.keys())
+    samples = []
+    for name in names:
+        recorded = {"quality": quality.get(name), "speed": speed.get(name)}
+        samples.append({"id": name, "recorded": recorded})
     weights = {"quality": 3, "speed": 1}
     gate = {
         "kind": "weighted_average",
@@ -151,19 +159,25 @@ def test_a_weighted_gate_has_the_interval_of_its_whole_formula():
         return sum(parts) / 4
 
     assert gate_row["actual"] == pytest.approx(formula(names))
-    assert [gate_row["interval"]["low"], gate_row["interval"]["high"]] == pytest.approx(
-        interval_of(formula, names), abs=1e-12
-    )
-    assert gate_row["interval"]["clusters"] == 5
+    interval = interval_of(formula, names)
+    low = gate_row["interval"]["low"]
+    high = gate_row["interval"]["high"]
+    assert [low, high] == pytest.approx(interval, abs=1e-12)
+    clusters = gate_row["interval"]["clusters"]
+    assert clusters == 5
 
 
 def test_each_group_has_its_own_interval(gates):
     (gate_row,) = gates({"metric_key": "quality", "op": "gte", "value": 0.3, "per": "model"}).gates
     for run in (0, 1):
-        scores = [(scores[run],) for scores in TASKS.values()]
+        tasks = TASKS.values()
+        scores = [(scores[run],) for scores in tasks]
         group = gate_row["groups"][f"m{run}"]["interval"]
-        assert [group["low"], group["high"]] == pytest.approx(interval_of(mean, scores), abs=1e-12)
-    assert gate_row["sure"] is all(group["sure"] for group in gate_row["groups"].values())
+        interval = interval_of(mean, scores)
+        assert [group["low"], group["high"]] == pytest.approx(interval, abs=1e-12)
+    groups = gate_row["groups"].values()
+    expected = all(group["sure"] for group in groups)
+    assert gate_row["sure"] is expected
 
 
 def test_a_figure_has_the_interval_of_its_aggregator(gates):
@@ -172,12 +186,10 @@ def test_a_figure_has_the_interval_of_its_aggregator(gates):
         {"figure": "quality.k.1", "op": "gte", "value": 0.5, "confidence": 0.9}, metrics=metrics
     ).gates
     rows = [(task, run, f"m{run}", score) for task, run, _, score in SCORES]
-    intervals = {
-        confidence: figures({"pass_hat_k": {"confidence": confidence}}, rows)["pass_hat_k"][
-            "pass_hat_k_interval"
-        ]["1"]
-        for confidence in (0.95, 0.8)
-    }
+    intervals = {}
+    for confidence in (0.95, 0.8):
+        pass_hat_k = figures({"pass_hat_k": {"confidence": confidence}}, rows)["pass_hat_k"]
+        intervals[confidence] = pass_hat_k["pass_hat_k_interval"]["1"]
     assert [gate_row["interval"][end] for end in ("low", "high")] == pytest.approx(
         [intervals[0.95][end] for end in ("low", "high")], abs=1e-9
     )
@@ -188,19 +200,17 @@ def test_a_figure_has_the_interval_of_its_aggregator(gates):
 
 def test_a_quantile_decides_by_its_value(gates):
     (gate_row,) = gates(DATA["a_quantile_decides_by_its_value"]).gates
-    assert (gate_row["interval"], gate_row["passed"], gate_row["sure"]) == (
-        {"reason": "quantile"},
-        True,
-        None,
-    )
+    assert gate_row["interval"] == {"reason": "quantile"}
+    assert gate_row["passed"] is True
+    assert gate_row["sure"] is None
 
 
 def test_one_task_decides_nothing_where_confidence_is_asked_for(run_lines, record):
     gate = {"metric_key": "quality", "op": "gte", "value": 0.5}
     plain, sure = run_lines([record("a", 1.0)], gates=[gate, gate | {"confidence": 0.9}]).gates
-    assert (plain["passed"], plain["sure"], plain["interval"]) == (
-        True,
-        None,
-        {"reason": "one task"},
-    )
-    assert (sure["outcome"], sure["passed"], sure["bounds"]) == ("undecided", False, None)
+    assert plain["passed"] is True
+    assert plain["sure"] is None
+    assert plain["interval"] == {"reason": "one task"}
+    assert sure["outcome"] == "undecided"
+    assert sure["passed"] is False
+    assert sure["bounds"] is None

@@ -50,8 +50,11 @@ def graded(scores, *, ran=None, models=None, **suite):
         ]
         for key, column in scores.items()
     }
-    count = max(map(len, scores.values()))
-    columns = {key: [*score, *[None] * (count - len(score))] for key, score in scores.items()}
+    shards = scores.values()
+    count = max(map(len, shards))
+    columns = {}
+    for key, score in scores.items():
+        columns[key] = [*score, *[None] * (count - len(score))]
     samples = []
     for number in range(count):
         recorded = {key: column[number] for key, column in columns.items()}
@@ -73,14 +76,16 @@ def test_a_verdict(case):
     wanted = fields.pop("is")
     with graded(**fields) as report:
         if "passes" in wanted:
-            assert report.metrics["passed_attempts"] == wanted.pop("passes")
+            passed_attempts = report.metrics["passed_attempts"]
+            assert passed_attempts == wanted.pop("passes")
         for name, value in wanted.items():
             (gate_row,) = report.gates
             if name == "groups":
-                assert {
-                    group: judged_group["outcome"]
-                    for group, judged_group in gate_row["groups"].items()
-                } == value
+                groups = gate_row["groups"].items()
+                outcomes_by_group = {
+                    group: judged_group["outcome"] for group, judged_group in groups
+                }
+                assert outcomes_by_group == value
                 continue
             assert gate_row[name] == (
                 pytest.approx(value, rel=1e-14) if isinstance(value, float | dict) else value
@@ -97,14 +102,17 @@ def test_quantiles_interpolate_linearly():
             between = values[low] + (values[low + 1] - values[low]) * (36 * q - low)
         else:
             between = values[-1]
-        assert quantile(values, round(100 * q)) == pytest.approx(between, rel=1e-14)
+        percent = round(100 * q)
+        assert quantile(values, percent) == pytest.approx(between, rel=1e-14)
 
 
 @pytest.mark.parametrize(
     ("rule", "passed", "outcome"), [("fail", False, "undecided"), ("pass", True, "no_data")]
 )
 def test_a_run_that_was_interrupted_before_its_first_sample_has_no_data(rule, passed, outcome):
-    nothing = Scores(Table.of(Wanted(parts={"q": ()}), [], {"q": []}))
+    wanted = Wanted(parts={"q": ()})
+    table = Table.of(wanted, [], {"q": []})
+    nothing = Scores(table)
     for per in (None, "model"):
         gate = SimpleGate(metric_key="q", op="gte", value=0.5, per=per, on_no_data=rule)
         gate_row = judge(gate, nothing)

@@ -61,7 +61,8 @@ def test_the_size_of_blocks_changes_nothing(make_worker, quick, way):
         collected.append(whole_result(worker, records()))
     for other in collected[1:]:
         assert other == collected[0]
-    assert collected[0]["bad"][0] == 7
+    bad = collected[0]["bad"]
+    assert bad[0] == 7
 
 
 def sizes_of(monkeypatch, worker, seconds, count=300, reading=0.0):
@@ -84,30 +85,35 @@ def sizes_of(monkeypatch, worker, seconds, count=300, reading=0.0):
             now[0] += reading
             yield Sample(id=str(number), recorded={"score": 1.0})
 
-    worker.process(SHARD, singly(samples()))
+    blocks = singly(samples())
+    worker.process(SHARD, blocks)
     assert sum(sizes) == count
     return sizes
 
 
 def test_quick_blocks_grow_to_the_largest(monkeypatch, make_worker):
     sizes = sizes_of(monkeypatch, make_worker(), lambda _: 1e-6, count=1000)
-    assert sizes == [1, 2, 4, 8, 16, 32, *[64] * 14, 41]
+    expected = [1, 2, 4, 8, 16, 32, *[64] * 14, 41]
+    assert sizes == expected
 
 
 def test_slow_graders_are_asked_sample_by_sample(monkeypatch, make_worker):
     """So that an interruption is never far away; after slow samples blocks start anew."""
-    assert sizes_of(monkeypatch, make_worker(), lambda _: 1.0, count=20) == [1] * 20
-    assert (
-        max(
-            sizes_of(monkeypatch, make_worker(), lambda number: 0.004 if number < 40 else 1e-6)[:10]
-        )
-        <= 4
+    sizes = sizes_of(monkeypatch, make_worker(), lambda _: 1.0, count=20)
+    assert sizes == [1] * 20
+    largest_size = max(
+        sizes_of(monkeypatch, make_worker(), lambda number: 0.004 if number < 40 else 1e-6)[:10]
     )
+    assert largest_size <= 4
 
 
 def test_few_samples_are_held_that_take_long_to_read(monkeypatch, make_worker):
-    assert max(sizes_of(monkeypatch, make_worker(), lambda _: 1e-6, reading=0.004)) <= 4
+    sizes = sizes_of(monkeypatch, make_worker(), lambda _: 1e-6, reading=0.004)
+    largest_size = max(sizes)
+    assert largest_size <= 4
 
 
 def test_where_one_sample_may_end_everything_blocks_do_not_grow(monkeypatch, make_worker):
-    assert set(sizes_of(monkeypatch, make_worker(strict=True), lambda _: 0.0, count=20)) == {1}
+    worker = make_worker(strict=True)
+    sizes = set(sizes_of(monkeypatch, worker, lambda _: 0.0, count=20))
+    assert sizes == {1}

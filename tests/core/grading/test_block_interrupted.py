@@ -22,7 +22,8 @@ class Interrupted(Grader):
     def grade(self, sample):
         if sample.id in self.at:
             self.at[sample.id]()
-        return Grade(score=HALF if sample.id == "10" else 1.0)
+        score = HALF if sample.id == "10" else 1.0
+        return Grade(score=score)
 
 
 def ctrl_c(times=1):
@@ -38,10 +39,8 @@ def stop():
 
 
 def slots(*graders):
-    return tuple(
-        grader_stage(key=key, component="toy", grader=grader)
-        for key, grader in zip(("quality", "b", "c"), graders, strict=False)
-    )
+    pairs = zip(("quality", "b", "c"), graders, strict=False)
+    return tuple(grader_stage(key=key, component="toy", grader=grader) for key, grader in pairs)
 
 
 @pytest.fixture
@@ -53,14 +52,16 @@ def interrupted(make_worker, quick, toys):
 
     def run(*graders, samples=None, **fields):
         made = slots(*graders)
-        count = metric(key="toy_count", of="quality", aggregator=toys.Count())
+        aggregator = toys.Count()
+        count = metric(key="toy_count", of="quality", aggregator=aggregator)
         means = [metric(key="mean", of=slot.key, aggregator=Mean()) for slot in made]
         options = {"graders": made, "metrics": (count, *means)}
         before = signal.getsignal(signal.SIGINT)
         try:
-            return make_worker(**{**options, **fields}).process(
-                SHARD, singly(numbered() if samples is None else samples)
-            )
+            worker = make_worker(**{**options, **fields})
+            records = numbered() if samples is None else samples
+            blocks = singly(records)
+            return worker.process(SHARD, blocks)
         finally:
             assert signal.getsignal(signal.SIGINT) is before
 
@@ -70,9 +71,9 @@ def interrupted(make_worker, quick, toys):
 @pytest.mark.parametrize("at", [0, 40, 63])
 @pytest.mark.parametrize("grader_position", [0, 1, 2])
 def test_samples_not_all_graders_have_judged_are_left_out(interrupted, grader_position, at):
-    graders = [
-        Interrupted(at={str(at): stop} if number == grader_position else {}) for number in range(3)
-    ]
+    graders = []
+    for number in range(3):
+        graders.append(Interrupted(at={str(at): stop} if number == grader_position else {}))
     result = interrupted(*graders)
     assert consistent(result) == [str(number) for number in range(at)]
     assert result.interrupted
@@ -83,14 +84,16 @@ def test_an_interruption_while_another_is_dealt_with_drops_the_block(interrupted
 
     Interrupted there, too, nothing of the block is kept.
     """
-    result = interrupted(Interrupted(at={"40": stop}), Interrupted(at={"35": stop}))
+    make_worker = Interrupted(at={"40": stop})
+    result = interrupted(make_worker, Interrupted(at={"35": stop}))
     assert consistent(result) == [str(number) for number in range(31)]
     assert result.interrupted
 
 
 @pytest.mark.parametrize("at", [0, 1, 40, 62])
 def test_the_first_ctrl_c_lets_the_block_be_finished(interrupted, at):
-    result = interrupted(Interrupted(at={str(at): ctrl_c()}))
+    make_worker = Interrupted(at={str(at): ctrl_c()})
+    result = interrupted(make_worker)
     end = next(end for end in (1, 3, 7, 15, 31, 63) if end > at)
     assert consistent(result) == [str(number) for number in range(end)]
     assert result.interrupted
@@ -98,7 +101,8 @@ def test_the_first_ctrl_c_lets_the_block_be_finished(interrupted, at):
 
 @pytest.mark.parametrize("at", [0, 1, 40, 62])
 def test_the_second_ctrl_c_ends_at_once(interrupted, at):
-    result = interrupted(Interrupted(at={str(at): ctrl_c(2)}))
+    make_worker = Interrupted(at={str(at): ctrl_c(2)})
+    result = interrupted(make_worker)
     assert consistent(result) == [str(number) for number in range(at)]
     assert result.interrupted
 
@@ -146,8 +150,9 @@ class Pressing(Aggregator):
 @pytest.mark.parametrize("times", [1, 2, 5])
 def test_ctrl_c_while_figures_are_counted_waits_for_them(interrupted, toys, times):
     """However often: the block's rows and figures stay together, and then the run ends."""
+    pressing = Pressing(press=ctrl_c(times))
     metrics = (
-        metric(key="press", of="quality", aggregator=Pressing(press=ctrl_c(times))),
+        metric(key="press", of="quality", aggregator=pressing),
         metric(key="toy_count", of="quality", aggregator=toys.Count()),
     )
     result = interrupted(Interrupted(), metrics=metrics)

@@ -33,26 +33,28 @@ def some(seed, number=2_000):
     choose = random.Random(seed)  # noqa: S311 - a seed is wanted
     ids = ["a", Name("a"), "\ud800", 'a", null', *map(str, range(300))]
     runs = [None, None, 0, 1, "1", 2**64, -(10**30)]
-    return [
-        Sample(
+    samples = []
+    for _ in range(number):
+        sample = Sample(
             id=choose.choice(ids),
             model=choose.choice([None, "", "m", "a"]),
             run=choose.choice(runs),
             status=choose.choice([Status.OK, Status.OK, Status.FAILED, Status.MISSING]),
         )
-        for _ in range(number)
-    ]
+        samples.append(sample)
+    return samples
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_repeated_ones_in_input_order(seed):
     samples = some(seed)
     is_missing = [sample.status is Status.MISSING for sample in samples]
-    table = Table.of(
-        Wanted(parts={"g": ()}), samples, {"g": [Grade(score=1.0)] * len(samples)}, is_missing
-    )
-    assert table.repeated() == naive(samples)
-    assert len(table.repeated()) > 100
+    wanted = Wanted(parts={"g": ()})
+    table = Table.of(wanted, samples, {"g": [Grade(score=1.0)] * len(samples)}, is_missing)
+    repeated = table.repeated()
+    assert repeated == naive(samples)
+    repeated_count = len(table.repeated())
+    assert repeated_count > 100
 
 
 @pytest.mark.parametrize("rows", [True, False])
@@ -61,18 +63,20 @@ def test_duplicates_are_listed_by_their_places_or_without_rows_by_their_ids(
 ):
     import gradestack
 
-    path = write_lines([record(str(number % 700), 1.0) for number in range(2_000)])
+    records = [record(str(number % 700), 1.0) for number in range(2_000)]
+    path = write_lines(records)
+    paths = [str(path)]
     suite = {
         "name": "t",
-        "target": {"paths": [str(path)]},
+        "target": {"paths": paths},
         "graders": {"q": "toy"},
         "reports": [],
         "reader": "jsonl",
     }
-    report = gradestack.run(suite, output=tmp_path / "out", registry=registry, rows=rows)
+    output = tmp_path / "out"
+    report = gradestack.run(suite, output=output, registry=registry, rows=rows)
     duplicates = report.summary["duplicates"]
     assert duplicates["count"] == 1_300
     at = [f"runs.jsonl:{line}" for line in range(701, 1_701)]
-    assert duplicates["listed"] == (
-        at if rows else [f"task {number % 700}" for number in range(700, 1_700)]
-    )
+    expected = at if rows else [f"task {number % 700}" for number in range(700, 1_700)]
+    assert duplicates["listed"] == expected

@@ -26,28 +26,33 @@ from tests.core.workers import grade_sample, grader_stage
 
 @pytest.fixture
 def slot(toys):
-    return grader_stage(key="quality", component="toy", grader=toys.Toy())
+    toy = toys.Toy()
+    return grader_stage(key="quality", component="toy", grader=toy)
 
 
 def check_grades(stage, samples, grades):
-    StageGrader(stage, (), explain=False, strict=False).check(samples, grades)
+    stage_grader = StageGrader(stage, (), explain=False, strict=False)
+    stage_grader.check(samples, grades)
 
 
 def sample(do=None, **fields):
     recorded = {"do": do, "score": 0.5}
-    return Sample(id="a", recorded=recorded, source=Source(file="f", ordinal=2, line=3), **fields)
+    source = Source(file="f", ordinal=2, line=3)
+    return Sample(id="a", recorded=recorded, source=source, **fields)
 
 
 def test_a_raising_grader_gives_a_failed_grade(slot):
     grade, _ = grade_sample(slot, sample("raise"))
-    assert (grade.outcome, grade.score) == (Outcome.FAILED, None)
-    assert grade.fault == Fault(
+    assert grade.outcome == Outcome.FAILED
+    assert grade.score is None
+    fault = Fault(
         category="grading",
         code="raised",
         message="cannot grade <object object> (toy_components.py:69)",
         type="ZeroDivisionError",
         component="toy 7",
     )
+    assert grade.fault == fault
 
 
 def test_a_grader_may_end_the_run(slot):
@@ -82,11 +87,9 @@ def test_parts_are_finite_one_by_one(slot, parts):
 )
 def test_a_grade_that_breaks_the_contract_is_a_failed_one(slot, do, message):
     grade, _ = grade_sample(slot, sample(do))
-    assert (grade.outcome, grade.fault.code, grade.fault.message) == (
-        Outcome.FAILED,
-        "bad_grade",
-        message,
-    )
+    assert grade.outcome == Outcome.FAILED
+    assert grade.fault.code == "bad_grade"
+    assert grade.fault.message == message
     assert grade.fault.component == "toy 7"
 
 
@@ -105,8 +108,10 @@ def test_deep_recursion_is_a_failure_with_a_plain_message(slot, toys):
         def grade(self, sample):
             return self.grade(sample)
 
-    grade, _ = grade_sample(grader_stage(key="q", component="endless", grader=Endless()), sample())
-    assert (grade.fault.type, grade.fault.message) == ("RecursionError", "nested too deeply")
+    stage = grader_stage(key="q", component="endless", grader=Endless())
+    grade, _ = grade_sample(stage, sample())
+    assert grade.fault.type == "RecursionError"
+    assert grade.fault.message == "nested too deeply"
 
 
 def test_runs_that_failed_are_not_graded(slot):
@@ -114,12 +119,15 @@ def test_runs_that_failed_are_not_graded(slot):
     error = Fault(category="target", code="timeout", message="too slow")
     assert grade_sample(slot, sample(status=Status.FAILED, error=error))[0].fault == error
     bare, _ = grade_sample(slot, sample(status=Status.FAILED))
-    assert (bare.outcome, bare.fault.code) == (Outcome.FAILED, "target_error")
+    assert bare.outcome == Outcome.FAILED
+    assert bare.fault.code == "target_error"
 
 
 def test_rows_nobody_answered_are_missing(slot):
     grade, _ = grade_sample(slot, sample(status=Status.MISSING))
-    assert (grade.outcome, grade.score, grade.fault.code) == (Outcome.MISSING, None, "missing")
+    assert grade.outcome == Outcome.MISSING
+    assert grade.score is None
+    assert grade.fault.code == "missing"
 
 
 def test_a_grader_may_handle_failed_runs_itself():
@@ -129,9 +137,8 @@ def test_a_grader_may_handle_failed_runs_itself():
         def grade(self, sample):
             return Grade(score=0.0)
 
-    grade, _ = grade_sample(
-        grader_stage(key="q", component="t", grader=Tolerant()), sample(status=Status.FAILED)
-    )
+    stage = grader_stage(key="q", component="t", grader=Tolerant())
+    grade, _ = grade_sample(stage, sample(status=Status.FAILED))
     assert grade.score == 0.0
 
 
@@ -144,7 +151,8 @@ class Length(TextGrader):
             msg = "boom"
             raise RuntimeError(msg)
         exact = sample.expected.text == sample.text
-        return Grade(score=1.0 if exact else len(sample.text) / 10, rationale=f"{sample.text!r}")
+        score = 1.0 if exact else len(sample.text) / 10
+        return Grade(score=score, rationale=f"{sample.text!r}")
 
 
 @attrs.frozen(kw_only=True)
@@ -164,7 +172,8 @@ def text_slot():
 
 def talk(*turns, truth=None, **fields):
     made = tuple(tuple(Message(role="assistant", content=text) for text in turn) for turn in turns)
-    return Sample(id="a", turns=made, expected=Expectation(text=truth), **fields)
+    expectation = Expectation(text=truth)
+    return Sample(id="a", turns=made, expected=expectation, **fields)
 
 
 def test_the_extracted_text_is_graded():
@@ -176,13 +185,17 @@ def test_the_extracted_text_is_graded():
 def test_an_empty_submission():
     """It is a failed extraction, not a wrong answer."""
     grade, submission = grade_sample(text_slot(), talk())
-    assert (grade.outcome, submission) == (Outcome.FAILED, "")
-    assert (grade.fault.category, grade.fault.code) == ("extraction", "empty_submission")
+    assert grade.outcome == Outcome.FAILED
+    assert submission == ""
+    assert grade.fault.category == "extraction"
+    assert grade.fault.code == "empty_submission"
 
 
 def test_a_raising_extractor_is_a_failed_extraction():
     grade, submission = grade_sample(text_slot(), talk(["raise"]))
-    assert (grade.fault.category, grade.fault.type, submission) == ("extraction", "LookupError", "")
+    assert grade.fault.category == "extraction"
+    assert grade.fault.type == "LookupError"
+    assert submission == ""
     with pytest.raises(PluginError, match="the extractor of 'q' raised on a"):
         grade_sample(text_slot(), talk(["raise"]), strict=True)
 
@@ -191,7 +204,8 @@ def test_a_list_of_references_is_graded_turn_by_turn():
     """Scores 1 (exact), 0.3 and 0 for the absent third turn, over three references."""
     sample = talk(["yes"], ["abc"], truth=("yes", "no", "maybe"), input=("a", "b", "c"))
     grade, submission = grade_sample(text_slot(), sample)
-    assert grade.score == (1.0 + 0.3 + 0.0) / 3
+    expected = (1.0 + 0.3 + 0.0) / 3
+    assert grade.score == expected
     assert [(item.id, item.outcome, item.score) for item in grade.items] == [
         ("turn 1", Outcome.GRADED, 1.0),
         ("turn 2", Outcome.GRADED, 0.3),
@@ -204,18 +218,17 @@ def test_a_list_of_references_is_graded_turn_by_turn():
 @pytest.mark.parametrize("turns_given", [None, "one", ("one",), ("1", "2", "3")])
 def test_references_need_as_many_turns(turns_given):
     grade, _ = grade_sample(text_slot(), talk(["x"], ["y"], truth=("a", "b"), input=turns_given))
-    assert (grade.outcome, grade.fault.code) == (Outcome.FAILED, "turn_mismatch")
+    assert grade.outcome == Outcome.FAILED
+    assert grade.fault.code == "turn_mismatch"
 
 
 def test_turns_of_which_none_could_be_graded():
     grade, _ = grade_sample(
         text_slot(), talk(["boom"], ["boom"], truth=("a", "b"), input=("1", "2"))
     )
-    assert (grade.outcome, grade.fault.type, grade.fault.component) == (
-        Outcome.FAILED,
-        "RuntimeError",
-        "length 1",
-    )
+    assert grade.outcome == Outcome.FAILED
+    assert grade.fault.type == "RuntimeError"
+    assert grade.fault.component == "length 1"
 
 
 class Number(float):
@@ -228,17 +241,21 @@ class Whole(int):
 
 def test_numbers_of_classes_of_their_own_are_plain(slot):
     """Else nothing could write them, and the run would end."""
+    score = Number(0.5)
     grades = [
         Grade(
-            score=Number(0.5),
+            score=score,
             parts={"a": Number(0.25), "b": None},
             counts={"n": Whole(2), "flag": True},
         )
     ]
     check_grades(slot, [sample()], grades)
-    numbers = (grades[0].score, *grades[0].parts.values(), *grades[0].counts.values())
+    parts = grades[0].parts.values()
+    counts = grades[0].counts.values()
+    numbers = (grades[0].score, *parts, *counts)
     assert numbers == (0.5, 0.25, None, 2, True)
-    assert [type(number) for number in numbers] == [float, float, type(None), int, bool]
+    expected = [float, float, type(None), int, bool]
+    assert [type(number) for number in numbers] == expected
 
 
 @pytest.mark.parametrize(
@@ -254,7 +271,7 @@ def test_numbers_of_classes_of_their_own_are_plain(slot):
 )
 def test_what_no_column_holds_fails_its_grade(slot, fields):
     grades = [Grade(score=1.0, **fields), Grade(outcome=Outcome.FAILED, **fields)]
-    check_grades(slot, [sample(), sample()], grades)
-    assert [(grade.outcome, grade.fault.code) for grade in grades] == [
-        (Outcome.FAILED, "bad_grade")
-    ] * 2
+    samples = [sample(), sample()]
+    check_grades(slot, samples, grades)
+    expected = [(Outcome.FAILED, "bad_grade")] * 2
+    assert [(grade.outcome, grade.fault.code) for grade in grades] == expected

@@ -16,20 +16,23 @@ class Odd:
 
 def test_object_addresses_are_taken_out():
     """They differ from run to run; nothing else is touched."""
-    text = stable_text(ValueError(f"a {object()!r} and {Odd()!r} at 0x12: look at 0 and x"))
+    error = ValueError(f"a {object()!r} and {Odd()!r} at 0x12: look at 0 and x")
+    text = stable_text(error)
     assert "0x" not in text
     assert re.fullmatch(r"a <object object> and <.*Odd object>: look at 0 and x", text)
 
 
 def test_long_texts_are_cut():
-    assert error_text(ValueError("x" * 1000)) == "ValueError: " + "x" * 500
+    error = ValueError("x" * 1000)
+    assert error_text(error) == "ValueError: " + "x" * 500
 
 
 def test_surprises_become_plugin_errors():
     """Named after the component; our own errors and the file system's pass as they are."""
     with pytest.raises(PluginError, match="reader x raised KeyError: 'a'"), guarded("reader x"):
         raise KeyError("a")
-    for error in (DataError("m"), FileNotFoundError(2, "gone")):
+    data_error = DataError("m")
+    for error in (data_error, FileNotFoundError(2, "gone")):
         with pytest.raises(type(error)), guarded("reader x"):
             raise error
     with pytest.raises(KeyboardInterrupt), guarded("reader x"):

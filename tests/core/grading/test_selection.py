@@ -18,4 +18,5 @@ from gradestack.grading.selection import tags_of
     ],
 )
 def test_tags(tags, expected):
-    assert tags_of(Sample(id="a", facets={"tags": tags})) == expected
+    sample = Sample(id="a", facets={"tags": tags})
+    assert tags_of(sample) == expected

@@ -18,7 +18,9 @@ def grade(tmp_path, monkeypatch, command, write_lines):
     the report.
     """
     monkeypatch.chdir(tmp_path)
-    command.use(Registry([plugin for plugin in discover(limit="").plugins if not plugin.error]))
+    plugins = [plugin for plugin in discover(limit="").plugins if not plugin.error]
+    registry = Registry(plugins)
+    command.use(registry)
 
     def run(files, *options, output="out"):
         for name, records in files.items():
@@ -38,12 +40,16 @@ def test_tasks(grade, write_lines, case):
     """Said once on the console, and in header.json."""
     options = case.get("options", [])
     if "dataset" in case:
-        options = [*options, "--dataset", write_lines(case["dataset"], "gold.jsonl")]
+        lines = write_lines(case["dataset"], "gold.jsonl")
+        options = [*options, "--dataset", lines]
     result, report = grade(case["files"], *options)
     assert ids(report) == case["ids"]
-    assert report.header.get("notes", []) == ([case["note"]] if "note" in case else [])
+    expected = [case["note"]] if "note" in case else []
+    notes = report.header.get("notes", [])
+    assert notes == expected
     assert result.out.count("tasks of their own") == ("note" in case)
-    assert case.get("note", "") in result.out
+    note = case.get("note", "")
+    assert note in result.out
 
 
 COLLIDING = {
@@ -72,6 +78,8 @@ def test_a_run_that_is_continued_tells_them_apart(grade, small_shards, full_disk
     full_disk(5, lambda: gradestack.grade_files(["a.jsonl", "b.jsonl"], **options))
     _, report = grade(COLLIDING, "--resume")
     assert report.header["resumed"] == 5
-    assert report.header["notes"] == uninterrupted.header["notes"]
+    notes = report.header["notes"]
+    assert notes == uninterrupted.header["notes"]
     for name in ("results.jsonl", "summary.json"):
-        assert (report.path / name).read_bytes() == (uninterrupted.path / name).read_bytes()
+        expected = (uninterrupted.path / name).read_bytes()
+        assert (report.path / name).read_bytes() == expected

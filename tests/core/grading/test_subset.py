@@ -19,8 +19,11 @@ def test_a_filter_is_asked_of_a_sample_and_of_its_row_alike(text, expected, tmp_
     sample = Sample(
         id="7", model="m", run=1, input="Refund it", ended="completed", facets=FACETS, source=source
     )
-    assert Subset(filter=text).admits(Fields.of(sample)) is expected
-    report = gradestack.grade([sample], graders={"one": lambda _: 1.0})
+    subset = Subset(filter=text)
+    fields = Fields.of(sample)
+    assert subset.admits(fields) is expected
+    graders = {"one": lambda _: 1.0}
+    report = gradestack.grade([sample], graders=graders)
     if expected:
         assert ids(report.filter(Subset(filter=text))) == ["7"]
     else:
@@ -41,7 +44,9 @@ def test_what_is_no_filter(text, message):
 )
 def test_a_filter_without_an_end(text):
     with suppress(ConfigError):
-        assert parse_expression(text).holds(Fields(id="a")) in (True, False)
+        expression = parse_expression(text)
+        fields = Fields(id="a")
+        assert expression.holds(fields) in (True, False)
 
 
 def test_runs_are_compared_on_a_subset(run_lines, record, tmp_path):
@@ -51,10 +56,12 @@ def test_runs_are_compared_on_a_subset(run_lines, record, tmp_path):
         run_lines([record(task, score, run=run) for task in "abc" for run in range(3)], output=name)
         for name, score in (("before", 0.0), ("after", 1.0))
     )
-    data = gradestack.compare(before, after, tasks=tmp_path / "ids").data
+    tasks = tmp_path / "ids"
+    data = gradestack.compare(before, after, tasks=tasks).data
     assert [run["tasks"] for run in data["runs"]] == [2, 2]
-    assert data["warnings"] == [
+    expected = [
         f"{name}: 3 of 9 runs are left out: tasks of a list of 2" for name in ("before", "after")
     ]
+    assert data["warnings"] == expected
     with pytest.raises(ConfigError, match="limit: expected at least 1 task, got 0"):
         gradestack.compare(before, after, limit=0)

@@ -22,10 +22,12 @@ JSON = st.recursive(
 
 
 def shown(elements):
-    return [
-        (element.ordinal, element.line, repr(element.value), element.problem, element.fatal)
-        for element in elements
-    ]
+    shown_elements = []
+    for element in elements:
+        shown_elements.append(
+            (element.ordinal, element.line, repr(element.value), element.problem, element.fatal)
+        )
+    return shown_elements
 
 
 def outcome(path, parts):
@@ -54,8 +56,12 @@ def same(path, size, piece=1024 * 1024):
         assert outcome(path, [None]) == reference(path)
     assert outcome(path, ranges) == reference(path)
     assert ranges[0].start == 0
-    assert ranges[-1].end is None
-    assert [part.end for part in ranges[:-1]] == [part.start for part in ranges[1:]]
+    last_range = ranges[-1]
+    assert last_range.end is None
+    parts = ranges[:-1]
+    ends = [part.end for part in parts]
+    expected = [part.start for part in ranges[1:]]
+    assert ends == expected
     return ranges
 
 
@@ -74,8 +80,10 @@ def test_a_small_file_is_one_range(tmp_path):
     path = tmp_path / "x.json"
     for text in ("", "x", "[" + "{}," * 100 + "{}]"):
         path.write_text(text)
-        assert list(list_ranges(path)) == [Range()]
-    assert SHARD_BYTES == 8 * 1024 * 1024
+        ranges = list(list_ranges(path))
+        assert ranges == [Range()]
+    expected = 8 * 1024 * 1024
+    assert expected == SHARD_BYTES
 
 
 @pytest.mark.parametrize(
@@ -93,13 +101,15 @@ def test_a_list_is_cut_only_where_a_whole_reading_would_go_on(tmp_path, text, co
     """
     path = tmp_path / "x.json"
     path.write_bytes(text.encode("utf-8", "surrogatepass"))
-    assert len(same(path, 1)) == count
+    same_count = len(same(path, 1))
+    assert same_count == count
 
 
 def test_other_messages_of_msgspec_cost_time_only(tmp_path, monkeypatch):
     """Were they worded otherwise, the ranges would be the same."""
     path = tmp_path / "x.json"
-    path.write_text(json.dumps([{"n": n, "s": ']}\\"' * n} for n in range(20)], indent=1))
+    text = json.dumps([{"n": n, "s": ']}\\"' * n} for n in range(20)], indent=1)
+    path.write_text(text)
     ranges = same(path, 100)
     monkeypatch.setattr(records, "_TRAILING", "so much for this")
     monkeypatch.setattr(records, "_TRUNCATED", "that is all")
@@ -147,7 +157,8 @@ def files(draw):
 
     Any spacing, values only Python reads, and damage anywhere.
     """
-    before, behind = draw(SPACE), draw(SPACE)
+    before = draw(SPACE)
+    behind = draw(SPACE)
     text = (
         b"["
         + before
@@ -190,11 +201,12 @@ def test_ranges_give_the_values_that_were_written(
     tmp_path_factory, values, size, indent, ascii_only
 ):
     path = tmp_path_factory.mktemp("values") / "x.json"
-    path.write_text(json.dumps(values, indent=indent, ensure_ascii=ascii_only), encoding="utf-8")
-    elements = [element for part in list_ranges(path, size) for element in iter_list(path, part)]
-    assert [(element.ordinal, element.value, element.problem) for element in elements] == [
-        (n, v, None) for n, v in enumerate(values)
-    ]
+    text = json.dumps(values, indent=indent, ensure_ascii=ascii_only)
+    path.write_text(text, encoding="utf-8")
+    ranges = list_ranges(path, size)
+    elements = [element for part in ranges for element in iter_list(path, part)]
+    expected = [(n, v, None) for n, v in enumerate(values)]
+    assert [(element.ordinal, element.value, element.problem) for element in elements] == expected
 
 
 @pytest.mark.slow

@@ -31,7 +31,9 @@ def nested(levels, inner=""):
 
 
 def below(calls, read):
-    return below(calls - 1, read) if calls else read()
+    if calls:
+        return below(calls - 1, read)
+    return read()
 
 
 def listed(text, folder):
@@ -81,9 +83,13 @@ def test_only_levels_count():
     those outside.
     """
     wide = json.dumps([[[number]] for number in range(5000)])
-    assert len(loads(wide)) == len(loads(wide.encode())) == 5000
+    document_count = len(loads(wide))
+    expected = len(loads(wide.encode()))
+    assert document_count == expected == 5000
     texts = json.dumps(["[" * 3000, '\\"[{' * 1000, {'"': "{[" * 3000}])
-    assert loads(texts) == loads(texts.encode()) == json.loads(texts)
+    document = loads(texts)
+    text = texts.encode()
+    assert document == loads(text) == json.loads(texts)
     check_depth('[1, "' + "[" * 5000)
 
 

@@ -102,7 +102,8 @@ NO_FORM = [
 
 @pytest.mark.parametrize("value", NO_FORM, ids=lambda value: type(value).__name__)
 def test_what_has_no_json_form_is_refused(value):
-    for odd in (value, [value], {"x": value}, Options(where=[value])):
+    options = Options(where=[value])
+    for odd in (value, [value], {"x": value}, options):
         with pytest.raises(
             TypeError, match=f"^Object of type {type(value).__name__} is not JSON serializable$"
         ):
@@ -112,10 +113,12 @@ def test_what_has_no_json_form_is_refused(value):
 def test_the_caller_may_have_a_form_for_it():
     """The hook sees every value without a JSON form, wherever it stands, and nothing else."""
     collected = []
-    assert json_data(
-        {"a": [b"x", (Options(where=b"y"), 1.5)]},
+    options = Options(where=b"y")
+    document = json_data(
+        {"a": [b"x", (options, 1.5)]},
         lambda value: collected.append(value) or len(collected),
-    ) == {"a": [1, [{"where": 2}, 1.5]]}
+    )
+    assert document == {"a": [1, [{"where": 2}, 1.5]]}
     assert collected == [b"x", b"y"]
 
 
@@ -162,11 +165,10 @@ def test_a_level_takes_one_call():
 
 def test_not_a_number_stays_a_number_until_it_is_written():
     """Then it is a text, also as a key; what is not JSON beside it is refused all the same."""
-    assert math.isnan(json_data([math.nan])[0])
-    assert (
-        dumps({"b": [math.nan, "\ud83d", "\ude00"], "a": -0.0})
-        == '{"a":-0.0,"b":["NaN","\\ud83d","\\ude00"]}'
-    )
+    document = json_data([math.nan])
+    assert math.isnan(document[0])
+    text = dumps({"b": [math.nan, "\ud83d", "\ude00"], "a": -0.0})
+    assert text == '{"a":-0.0,"b":["NaN","\\ud83d","\\ude00"]}'
     assert dumps([{math.inf: math.nan}]) == '[{"Infinity":"NaN"}]'
     with pytest.raises(TypeError, match="set is not JSON serializable"):
         dumps([math.nan, {1}])
@@ -175,4 +177,5 @@ def test_not_a_number_stays_a_number_until_it_is_written():
 def test_pointer_to():
     """Pointers escape tildes and slashes and count list items."""
     assert pointer_to() == ""
-    assert pointer_to("a/b", 0, "c~d") == "/a~1b/0/c~0d"
+    pointer = pointer_to("a/b", 0, "c~d")
+    assert pointer == "/a~1b/0/c~0d"

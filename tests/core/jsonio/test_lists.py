@@ -15,9 +15,13 @@ def elements(path, text, window=None, monkeypatch=None):
 
 
 def test_a_list_is_read_element_by_element(tmp_path):
-    elements_read = elements(tmp_path / "x.json", '\ufeff[\n {"a": 1},\r\n\n [2],\n"x"]\n')
-    assert elements_read == [Element(0, 2, {"a": 1}), Element(1, 4, [2]), Element(2, 5, "x")]
-    assert elements(tmp_path / "x.json", " [ ] ") == []
+    path = tmp_path / "x.json"
+    elements_read = elements(path, '\ufeff[\n {"a": 1},\r\n\n [2],\n"x"]\n')
+    element = Element(0, 2, {"a": 1})
+    expected = [element, Element(1, 4, [2]), Element(2, 5, "x")]
+    assert elements_read == expected
+    x_path = tmp_path / "x.json"
+    assert elements(x_path, " [ ] ") == []
 
 
 @pytest.mark.parametrize(("text", "message"), data(__file__, "broken.yaml")["no_lists"])
@@ -31,7 +35,8 @@ def test_what_is_no_list_is_refused(tmp_path, text, message):
     ("text", "values", "problem"), data(__file__, "broken.yaml")["broken_lists"]
 )
 def test_a_broken_list_keeps_what_came_before(tmp_path, text, values, problem):
-    *good, last = elements(tmp_path / "x.json", text)
+    path = tmp_path / "x.json"
+    *good, last = elements(path, text)
     assert [element.value for element in good] == values
     assert problem in last.problem
     assert last.fatal
@@ -48,19 +53,24 @@ def test_a_broken_list_keeps_what_came_before(tmp_path, text, values, problem):
     ],
 )
 def test_reading_goes_on_behind_a_bad_element(tmp_path, bad, problem):
-    elements_read = elements(tmp_path / "x.json", f'[{{"a": 1}},\n{bad},\n{{"b": 2}}]')
+    path = tmp_path / "x.json"
+    elements_read = elements(path, f'[{{"a": 1}},\n{bad},\n{{"b": 2}}]')
     assert [element.value for element in elements_read] == [{"a": 1}, None, {"b": 2}]
     assert problem in elements_read[1].problem
-    assert [element.fatal for element in elements_read] == [False, False, False]
+    fatals = [element.fatal for element in elements_read]
+    assert fatals == [False, False, False]
     assert elements_read[1].line == 2
 
 
 def test_bytes_that_are_not_utf8_cost_their_element_only(tmp_path):
-    elements_read = elements(tmp_path / "x.json", b'[{"a": "\xff"}, {"b": "\xc3\xa9"}]')
-    assert elements_read == [
-        Element(0, 1, problem="not UTF-8: byte 7 cannot be decoded"),
+    path = tmp_path / "x.json"
+    elements_read = elements(path, b'[{"a": "\xff"}, {"b": "\xc3\xa9"}]')
+    element = Element(0, 1, problem="not UTF-8: byte 7 cannot be decoded")
+    expected = [
+        element,
         Element(1, 1, {"b": "é"}),
     ]
+    assert elements_read == expected
 
 
 @pytest.mark.parametrize(("text", "values", "bad"), data(__file__, "broken.yaml")["stretches"])

@@ -21,7 +21,8 @@ def _read(path, size):
     members = {}
     for member in iter_members(path, size):
         if member.ranges is None:
-            members[member.key] = json.loads(member.read(path))
+            text = member.read(path)
+            members[member.key] = json.loads(text)
         else:
             members[member.key] = [
                 element.value for part in member.ranges for element in iter_list(path, part)
@@ -33,13 +34,15 @@ def _read(path, size):
 @pytest.mark.parametrize("size", [1, 60, 10_000])
 def test_any_cut_reads_the_same_values(tmp_path, indent, size):
     path = tmp_path / "x.json"
-    path.write_text(json.dumps(WHOLE, indent=indent, ensure_ascii=False), encoding="utf-8")
+    text = json.dumps(WHOLE, indent=indent, ensure_ascii=False)
+    path.write_text(text, encoding="utf-8")
     assert _read(path, size) == WHOLE
 
 
 def test_pieces_of_a_few_bytes_read_the_same_values(tmp_path, monkeypatch):
     path = tmp_path / "x.json"
-    path.write_bytes(b"\xef\xbb\xbf " + json.dumps(WHOLE, indent=1).encode())
+    text = json.dumps(WHOLE, indent=1)
+    path.write_bytes(b"\xef\xbb\xbf " + text.encode())
     for piece in (5, 7, 64):
         monkeypatch.setattr(records, "_PIECE", piece)
         assert _read(path, 60) == WHOLE
@@ -47,15 +50,17 @@ def test_pieces_of_a_few_bytes_read_the_same_values(tmp_path, monkeypatch):
 
 def test_elements_keep_their_line_and_ordinal(tmp_path):
     path = tmp_path / "x.json"
-    path.write_text(
-        json.dumps({"a": 1, "runs": [{"n": n} for n in range(5)]}, indent=1), encoding="utf-8"
-    )
+    text = json.dumps({"a": 1, "runs": [{"n": n} for n in range(5)]}, indent=1)
+    path.write_text(text, encoding="utf-8")
     lines = path.read_text().split("\n")
-    runs = next(member for member in iter_members(path, 1) if member.key == "runs")
+    members = iter_members(path, 1)
+    runs = next(member for member in members if member.key == "runs")
     elements = [element for part in runs.ranges for element in iter_list(path, part)]
     assert len(runs.ranges) == 5
-    assert [element.ordinal for element in elements] == list(range(5))
-    assert [lines[element.line].strip() for element in elements] == [f'"n": {n}' for n in range(5)]
+    ordinals = [element.ordinal for element in elements]
+    assert ordinals == list(range(5))
+    expected = [f'"n": {n}' for n in range(5)]
+    assert [lines[element.line].strip() for element in elements] == expected
 
 
 def test_what_msgspec_refuses_is_walked_over(tmp_path):

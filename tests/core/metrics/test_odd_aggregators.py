@@ -23,10 +23,11 @@ def made(**members):
     """Return figures of an aggregator with these members over six tasks, half of which have score
     1.
     """
+    figure = Figure("w", "W")
     kind = type(
         "Mine",
         (Aggregator,),
-        {"__doc__": "One of a test.", "figures": (Figure("w", "W"),), **members},
+        {"__doc__": "One of a test.", "figures": (figure,), **members},
     )
     return compute_figures(kind(), make_grades(kind(), [ROWS]))
 
@@ -96,7 +97,9 @@ def test_a_task_has_all_numbers_also_those_that_are_zero():
         task_contribution=lambda _self, sums: {"n": 1, "hits": sums["hits"]},
         figures_of=share,
     )
-    assert (computed["w"], computed["w_interval"]["clusters"]) == (0.5, 6)
+    assert computed["w"] == 0.5
+    clusters = computed["w_interval"]["clusters"]
+    assert clusters == 6
 
 
 def test_a_sum_that_no_grade_contributed_is_named_with_the_nearest():
@@ -117,8 +120,9 @@ def test_figures_that_never_end_are_ended(monkeypatch):
 
 def test_a_ratio_needs_no_method():
     """Counts of graded samples are added up by task; a count that no grade has is an error."""
+    key = Key(id="a")
     rows = [
-        (Key(id="a"), Grade(score=1.0, counts={"right": 1, "wanted": 2})),
+        (key, Grade(score=1.0, counts={"right": 1, "wanted": 2})),
         (Key(id="b"), Grade(score=0.0, counts={"right": 2, "wanted": 2})),
         (Key(id="c"), Grade(outcome=Outcome.SKIPPED, counts={"right": 9, "wanted": 9})),
     ]
@@ -155,7 +159,8 @@ def test_equal_verdicts_with_other_items_are_told_apart():
         figures_of = share
 
         def contribution(self, grade):
-            return {"n": isinstance(grade, Grade), "hits": grade.items[0].score}
+            first_item = grade.items[0]
+            return {"n": isinstance(grade, Grade), "hits": first_item.score}
 
     assert compute_figures(First(), make_grades(First(), [rows]))["w"] == 0.5
 
@@ -178,19 +183,24 @@ def test_the_kit_checks_what_it_declares(members, message):
 
 def test_groups_of_equal_names_stay_apart():
     """A model called none and samples without a model; 1 and "1" are one level."""
+    key = Key(id="a", model="none", facets={"level": 1})
     keys = [
-        Key(id="a", model="none", facets={"level": 1}),
+        key,
         Key(id="b", facets={"level": "1"}),
         Key(id="c", model="", facets={}),
     ]
-    table = Table.of(
-        Wanted(parts={"g": ()}, facets=("level",)), keys, {"g": [Grade(score=1.0)] * 3}
-    )
-    models = {name: list(group.rows) for name, group in Scores(table).groups("model").items()}
+    wanted = Wanted(parts={"g": ()}, facets=("level",))
+    table = Table.of(wanted, keys, {"g": [Grade(score=1.0)] * 3})
+    models = {}
+    groups = Scores(table).groups("model")
+    for name, group in groups.items():
+        models[name] = list(group.rows)
     assert sorted(models.values()) == [[0], [1, 2]]
-    levels = {name: list(group.rows) for name, group in Scores(table).groups("level").items()}
+    scores = Scores(table)
+    levels = {name: list(group.rows) for name, group in scores.groups("level").items()}
     assert sorted(levels.values()) == [[0, 1], [2]]
-    assert len(Grades(table, "g").by_task) == 3
+    grades = Grades(table, "g")
+    assert len(grades.by_task) == 3
 
 
 @pytest.mark.parametrize("where", ["counts", "parts", "metadata"])
@@ -230,9 +240,12 @@ class Leaving(Aggregator):
 @pytest.mark.parametrize("error", ["GeneratorExit", "SystemExit(3)", "RecursionError"])
 def test_whatever_a_metric_raises_costs_its_own_figures(tmp_path, monkeypatch, error):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "leaving.py").write_text(LEAVING.replace("ERROR", error))
+    leaving_path = tmp_path / "leaving.py"
+    leaving_path.write_text(LEAVING.replace("ERROR", error))
     sample = {"id": "1", "expected": "x", "predicted": "x"}
     metrics = {"l": {"kind": "./leaving.py:Leaving", "of": "g"}}
     report = grade([sample], {"g": "exact_match"}, metrics=metrics, allow_code=True)
-    assert "error" in report.aggregates["g"]["l"]
-    assert report.aggregates["g"]["mean"]["mean"] == 1.0
+    expected = report.aggregates["g"]["l"]
+    assert "error" in expected
+    mean = report.aggregates["g"]["mean"]["mean"]
+    assert mean == 1.0

@@ -47,14 +47,15 @@ HEADLINE = data(__file__, "headline.yaml")
 
 @pytest.mark.parametrize(("metric", "name", "entry"), HEADLINE["figures"])
 def test_a_figure_is_found_or_it_is_said_why_not(metric, name, entry):
-    suite = SimpleNamespace(
-        headline=Headline(figures=(Figure(label="It", grader="g", metric=metric, name=name),))
-    )
+    figure = Figure(label="It", grader="g", metric=metric, name=name)
+    headline = Headline(figures=(figure,))
+    suite = SimpleNamespace(headline=headline)
     (figure_row,) = headline_figures(
         suite, {"g": HEADLINE["metrics"]}, {"g": {"avg_score_attempted": 0.25}}
     )
-    assert figure_row == {
+    expected = {
         "label": "It",
         "figure": ".".join(filter(None, ("g", metric, name))),
         **entry,
     }
+    assert figure_row == expected

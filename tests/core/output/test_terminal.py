@@ -31,7 +31,8 @@ def test_lines_have_colours_on_a_terminal_alone(line, code, monkeypatch):
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setenv("TERM", "xterm")
     assert coloured(line, _Terminal()) == (f"\x1b[{code}m{line}\x1b[0m" if code else line)
-    assert coloured(line, io.StringIO()) == coloured(line, None) == line
+    string_io = io.StringIO()
+    assert coloured(line, string_io) == coloured(line, None) == line
     for name, value in (("TERM", "dumb"), ("NO_COLOR", "1")):
         monkeypatch.setenv(name, value)
         assert coloured(line, _Terminal()) == line
@@ -71,10 +72,14 @@ def test_a_formula_becomes_a_text(text, delimiter):
         csv_line("id", text, delimiter=delimiter) + csv_line(text, 1, delimiter=delimiter),
         newline="",
     )
-    assert list(csv.reader(file, delimiter=delimiter)) == [["id", f"'{text}"], [f"'{text}", "1"]]
+    reader = list(csv.reader(file, delimiter=delimiter))
+    expected = [["id", f"'{text}"], [f"'{text}", "1"]]
+    assert reader == expected
 
 
 def test_other_values_stay():
     assert csv_line("", "a=1", "'x", -1, -0.5, None, True, "1-2") == ",a=1,'x,-1,-0.5,,True,1-2\n"
     line = csv_line('a\n=1,"b"', "c")
-    assert list(csv.reader(io.StringIO(line, newline=""))) == [['a\n=1,"b"', "c"]]
+    string_io = io.StringIO(line, newline="")
+    reader = csv.reader(string_io)
+    assert list(reader) == [['a\n=1,"b"', "c"]]

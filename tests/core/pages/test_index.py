@@ -25,11 +25,12 @@ ROW = DATA["row"]
 
 
 def report_of(*lines):
+    bytes_io = io.BytesIO(b"".join(line + b"\n" for line in lines))
     return Report(
         path=None,
         header={},
         summary={},
-        row_buffer=io.BytesIO(b"".join(line + b"\n" for line in lines)),
+        row_buffer=bytes_io,
     )
 
 
@@ -38,10 +39,9 @@ def row(**changes):
 
 
 def content(index):
-    bins = {
-        key: (score.counts, score.below, score.above, score.fractional)
-        for key, score in index.scores.items()
-    }
+    bins = {}
+    for key, score in index.scores.items():
+        bins[key] = (score.counts, score.below, score.above, score.fractional)
     return index.entries, bins, index.reasons.kinds, index.reasons.by_run
 
 
@@ -49,15 +49,18 @@ def content(index):
     ("changes", "pointer"), DATA["a_value_of_another_type_is_refused_with_its_line_and_place"]
 )
 def test_a_value_of_another_type_is_refused_with_its_line_and_place(changes, pointer):
-    with pytest.raises(DataError, match=r"a row:2: Expected .* at `" + re.escape(pointer)):
+    match = r"a row:2: Expected .* at `" + re.escape(pointer)
+    with pytest.raises(DataError, match=match):
         _ = index_of(report_of(row(), row(**changes)))
 
 
 @pytest.mark.parametrize("key", list(ROW))
 def test_a_key_may_be_missing(key):
     changed = {name: value for name, value in ROW.items() if name != key}
-    quick = index_of(report_of(json.dumps(changed).encode()))
-    whole_index = index_of(report_of(json.dumps(changed | {"odd": float("inf")}).encode()))
+    text = json.dumps(changed)
+    quick = index_of(report_of(text.encode()))
+    report = report_of(json.dumps(changed | {"odd": float("inf")}).encode())
+    whole_index = index_of(report)
     assert content(quick) == content(whole_index)
     assert len(quick.entries) == 1
 
@@ -65,23 +68,28 @@ def test_a_key_may_be_missing(key):
 def test_repeated_keys_count_by_the_last():
     line = row()[:-1] + b', "run": "late", "grades": {"other": {"score": 1, "state": "graded"}}}'
     index = index_of(report_of(line))
-    assert (index.entries[0].run, list(index.scores)) == ("late", ["other"])
+    first_entry = index.entries[0]
+    assert first_entry.run == "late"
+    assert list(index.scores) == ["other"]
 
 
 def test_names_are_text_and_bounded():
     long = "x" * 10_000
-    index = index_of(
-        report_of(
-            row(run=1),
-            row(run="1"),
-            row(run=None),
-            row(sample={"id": long}),
-            row(sample={"id": f"{long}y"}),
-        )
+    report = report_of(
+        row(run=1),
+        row(run="1"),
+        row(run=None),
+        row(sample={"id": long}),
+        row(sample={"id": f"{long}y"}),
     )
-    assert [entry.run for entry in index.entries[:3]] == ["1", "1", ""]
-    assert [len(entry.id) for entry in index.entries[3:]] == [800, 800]
-    assert list(index.tasks[3:]) == [1, 2]  # though they begin alike
+    index = index_of(report)
+    entries = index.entries[:3]
+    runs = [entry.run for entry in entries]
+    assert runs == ["1", "1", ""]
+    id_counts = [len(entry.id) for entry in index.entries[3:]]
+    assert id_counts == [800, 800]
+    tasks = list(index.tasks[3:])
+    assert tasks == [1, 2]  # though they begin alike
     reasons = [{"code": long, "subject": long}]
     (kind,) = index_of(report_of(row(grades={"g": {"reasons": reasons}}))).reasons.kinds
     assert kind == ("g", long[:240], long[:240], "")
@@ -90,26 +98,30 @@ def test_names_are_text_and_bounded():
 def test_a_short_index_has_the_same_entries_and_makes_room_for_a_whole_one():
     report = report_of(row(grades={"g": FAULT}), row(sample={"id": 7}, run=2, passed=True))
     short = index_of(report, short=True)
-    assert (short.reasons.kinds, index_of(report, short=True) is short) == ({}, True)
+    assert short.reasons.kinds == {}
+    index = index_of(report, short=True)
+    assert index is short
     whole_index = index_of(report)
-    assert (whole_index.entries, len(whole_index.reasons.kinds) > 0) == (short.entries, True)
+    assert whole_index.entries == short.entries
+    kind_count = len(whole_index.reasons.kinds)
+    assert kind_count > 0
     assert index_of(report, short=True) is whole_index
 
 
 def test_blocks_do_not_show(monkeypatch):
-    items = [
-        {"gold": "f", "score": n / 2, "metadata": {"call": n}, "reasons": [{"code": f"c{n}"}]}
-        for n in (2, 1)
-    ]
+    items = []
+    for n in (2, 1):
+        reasons = [{"code": f"c{n}"}]
+        score = n / 2
+        items.append({"gold": "f", "score": score, "metadata": {"call": n}, "reasons": reasons})
     graded = [{**GRADE, "score": n / 3, "items": items[: n % 3]} for n in range(4)]
     grades = [{"a": graded[n % 4], "b": (GRADE, FAULT)[n % 2]} for n in range(40)]
     changed = [
         {"sample": {"id": n % 7}, "facets": {"n": n % 3}, "passed": n % 4 == 3} for n in range(40)
     ]
-    rows = [
-        row(**more, grades=grade, expected={"calls": []})
-        for more, grade in zip(changed, grades, strict=True)
-    ]
+    rows = []
+    for more, grade in zip(changed, grades, strict=True):
+        rows.append(row(**more, grades=grade, expected={"calls": []}))
 
     def all_content():
         lines = ((number, 0, line) for number, line in enumerate(rows, start=1))
@@ -145,12 +157,16 @@ def test_blocks_do_not_show(monkeypatch):
 
 
 def test_rows_are_read_at_their_place(run_lines, record):
-    run = run_lines([record(name, 1.0) for name in "abcd"])
-    assert [entry.id for entry in index_of(run).entries] == ["a", "b", "c", "d"]
+    records = [record(name, 1.0) for name in "abcd"]
+    run = run_lines(records)
+    entries = index_of(run).entries
+    ids = [entry.id for entry in entries]
+    assert ids == ["a", "b", "c", "d"]
     path = run.path / "results.jsonl"
     first, *others = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"#" * (len(first) - 1) + b"\n" + b"".join(others))
-    assert [row["sample"]["id"] for row in rows_at(run, [3, 1])] == ["d", "b"]
+    rows = rows_at(run, [3, 1])
+    assert [row["sample"]["id"] for row in rows] == ["d", "b"]
     with pytest.raises(DataError, match=r"results\.jsonl:1: not JSON"):
         list(rows_at(run, [0]))
 

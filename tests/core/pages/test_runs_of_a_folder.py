@@ -44,14 +44,16 @@ class Page(HTMLParser):
 def made(tmp_path_factory, registry):
     """The directory of a run with a gate."""
     folder = tmp_path_factory.mktemp("made")
-    rows = [
-        {"id": str(number), "predicted": "x", "recorded": {"score": number % 2}}
-        for number in range(6)
-    ]
+    rows = []
+    for number in range(6):
+        score = number % 2
+        rows.append({"id": str(number), "predicted": "x", "recorded": {"score": score}})
     write_records(folder / "runs.jsonl", rows)
+    runs_path = folder / "runs.jsonl"
+    paths = [str(runs_path)]
     suite = {
         "name": "nightly",
-        "target": {"paths": [str(folder / "runs.jsonl")]},
+        "target": {"paths": paths},
         "reader": "jsonl",
     }
     suite |= {
@@ -63,7 +65,8 @@ def made(tmp_path_factory, registry):
         "metrics": {"mean": {"of": "quality"}},
         "headline": {"figures": {"Quality": "quality.mean"}},
     }
-    gradestack.run(suite, output=folder / "run", registry=registry)
+    output = folder / "run"
+    gradestack.run(suite, output=output, registry=registry)
     return folder / "run"
 
 
@@ -79,13 +82,19 @@ def add(made, tmp_path):
         )
         header["timestamp"] = f"2026-01-{day:02}T10:20:30+00:00"
         if value is not None:
-            figure = content["headline"]["figures"][0]
+            figures = content["headline"]["figures"]
+            figure = figures[0]
+            low = value - 0.1
+            high = value + 0.1
             figure |= {
                 "value": value,
-                "interval": {"low": value - 0.1, "high": value + 0.1, "confidence": 0.95},
+                "interval": {"low": low, "high": high, "confidence": 0.95},
             }
-        (folder / "header.json").write_text(json.dumps(header))
-        (folder / "summary.json").write_text(json.dumps(content | summary))
+        header_path = folder / "header.json"
+        header_path.write_text(json.dumps(header))
+        summary_path = folder / "summary.json"
+        text = json.dumps(content | summary)
+        summary_path.write_text(text)
         if page:
             (folder / "report.html").touch()
         return folder
@@ -97,7 +106,8 @@ def add(made, tmp_path):
 @pytest.fixture
 def page(tmp_path):
     def write():
-        path = write_index(folder_of(tmp_path / "folder"), tmp_path / "folder")
+        folder = folder_of(tmp_path / "folder")
+        path = write_index(folder, tmp_path / "folder")
         return Page(path.read_text())
 
     return write
@@ -108,38 +118,47 @@ def add_comparison(folder, name, runs):
     made_folder.mkdir()
     (made_folder / "comparison.html").touch()
     content = {"runs": [{"name": run} for run in runs], "sentence": f"{name} differ"}
-    (made_folder / "comparison.json").write_text(json.dumps(content))
+    comparison_path = made_folder / "comparison.json"
+    comparison_path.write_text(json.dumps(content))
 
 
 def test_golden_page_of_a_folder(add, tmp_path):
     """Runs of two suites from the newest, one with models, and what was compared."""
     figure = {"figure": "quality.mean", "label": "Quality", "value": 0.5}
     models = {"alpha": {"value": 0.25, "interval": None}, "beta": {"value": 0.75, "interval": None}}
-    headline = {"letta": False, "figures": [figure | {"models": models}]}
+    figures = [figure | {"models": models}]
+    headline = {"letta": False, "figures": figures}
     add("a/one", 3, page=True, value=0.7, gates_passed=True)
     add("b/two", 1, value=0.55)
     add("c/two", 2, value=0.6, suite="weekly")
     run = add("models", 4, headline=headline)
     summary = read_json(run / "summary.json")
     summary["metrics"]["per_model"] = [{"model_name": name, "total": 3} for name in models]
-    (run / "summary.json").write_text(json.dumps(summary))
+    summary_path = run / "summary.json"
+    summary_path.write_text(json.dumps(summary))
     folder = tmp_path / "folder"
     for name, runs in (("sure", ["one", "b/two"]), ("unsure", ["one", "two"])):
         add_comparison(folder, name, runs)
     page = write_index(folder_of(folder), folder)
-    check_golden_file("index.html", page.read_text(encoding="utf-8"))
+    text = page.read_text(encoding="utf-8")
+    check_golden_file("index.html", text)
 
 
 def test_what_cannot_be_shown_is_named(add, page, tmp_path):
     add("good")
     add("stopped", incomplete="interrupted by Ctrl-C")
-    (add("torn") / "summary.json").write_text('{"suite": ')
+    summary_path = add("torn") / "summary.json"
+    summary_path.write_text('{"suite": ')
     (add("gone") / "results.jsonl").unlink()
     (add("strange") / "summary.json").write_text("[]")
-    (add("foreign") / "header.json").write_text('{"generator": "other"}')
-    (tmp_path / "folder" / "sub" / ".going.unfinished").mkdir(parents=True)
-    runs_found, text = folder_of(tmp_path / "folder"), " ".join(page().text.split())
-    assert [run.path for run in runs_found.runs] == ["good", "stopped"]
+    header_path = add("foreign") / "header.json"
+    header_path.write_text('{"generator": "other"}')
+    sub_folder = tmp_path / "folder" / "sub"
+    (sub_folder / ".going.unfinished").mkdir(parents=True)
+    runs_found = folder_of(tmp_path / "folder")
+    text = " ".join(page().text.split())
+    paths = [run.path for run in runs_found.runs]
+    assert paths == ["good", "stopped"]
     assert "stopped interrupted" in text
     assert "1 interrupted. 1 unfinished . 4 cannot be read ." in text
     lines = runs_found.problems
@@ -150,17 +169,23 @@ def test_what_cannot_be_shown_is_named(add, page, tmp_path):
         "strange",
         "torn",
     ]
-    assert str(tmp_path) not in "".join(lines) + text
+    expected = "".join(lines) + text
+    assert str(tmp_path) not in expected
     for line in lines[1:]:
         assert line.replace(": ", " : ", 1) in text
 
 
 def test_what_is_inside_a_run_is_part_of_it(add, tmp_path):
     inner = add("run")
-    shutil.copytree(inner, inner / "run_1")
-    (tmp_path / "folder" / "loop").symlink_to(tmp_path / "folder")
-    assert [run.path for run in folder_of(tmp_path / "folder").runs] == ["run"]
-    assert [run.path for run in folder_of(inner).runs] == ["."]
+    run_1_folder = inner / "run_1"
+    shutil.copytree(inner, run_1_folder)
+    loop_folder = tmp_path / "folder" / "loop"
+    loop_folder.symlink_to(tmp_path / "folder")
+    runs = folder_of(tmp_path / "folder").runs
+    assert [run.path for run in runs] == ["run"]
+    folder = folder_of(inner)
+    paths = [run.path for run in folder.runs]
+    assert paths == ["."]
 
 
 def test_names_do_nothing(add, page):
@@ -187,15 +212,19 @@ def test_the_command_says_what_it_found(command, add, tmp_path):
 
 
 def test_where_there_is_no_run_nothing_is_written(command, tmp_path, add):
-    assert command("index", tmp_path / "nowhere").code == 3
+    nowhere_folder = tmp_path / "nowhere"
+    assert command("index", nowhere_folder).code == 3
     (tmp_path / "folder" / ".x.unfinished").mkdir()
     result = command("index", tmp_path / "folder")
     assert result.code == 3
     assert "no finished run in it or below; 1 that cannot be shown\n  - x: unfinished" in result.err
-    assert files_of(tmp_path / "folder") == {}
+    files = files_of(tmp_path / "folder")
+    assert files == {}
     add("one")
-    (tmp_path / "folder" / "index.html").write_text("<p>mine</p>")
+    index_path = tmp_path / "folder" / "index.html"
+    index_path.write_text("<p>mine</p>")
     result = command("index", tmp_path / "folder")
     assert result.code == 2
     assert "was not written by gradestack" in result.err
-    assert (tmp_path / "folder" / "index.html").read_text() == "<p>mine</p>"
+    text = (tmp_path / "folder" / "index.html").read_text()
+    assert text == "<p>mine</p>"

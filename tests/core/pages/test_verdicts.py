@@ -22,12 +22,14 @@ def row(**grades):
 
 def marks(index, key):
     verdicts = index.verdicts
-    return [verdicts.marks[position] for position in verdicts.by_grader[key]]
+    positions = verdicts.by_grader[key]
+    return [verdicts.marks[position] for position in positions]
 
 
 def test_the_mark_of_a_grade():
     grades = DATA["the_mark_of_a_grade"]
-    index = index_of(*[row(a=grades[0], b=grade) for grade in grades], row(a=grades[0]))
+    rows = [row(a=grades[0], b=grade) for grade in grades]
+    index = index_of(*rows, row(a=grades[0]))
     names = ["passed", "part", "lost", "lost", "failed", "skipped", "missing"]
     codes = ["", "", "", "", "boom", "no_reference", ""]
     assert marks(index, "b") == list(zip(names, codes, strict=True))
@@ -48,4 +50,5 @@ def test_graders_with_a_preset_are_compared_and_else_all():
     )
     assert compared({"components": [grader, plain, metric, other]}) == ("a", "b")
     assert compared({"components": "odd"}) == ()
-    assert index_of(row(a={"state": "graded", "score": 1.0}), keys=()).verdicts.by_grader == {}
+    index = index_of(row(a={"state": "graded", "score": 1.0}), keys=())
+    assert index.verdicts.by_grader == {}

@@ -31,14 +31,16 @@ def runs(tmp_path_factory, registry):
     lines = []
     for number in range(COUNT):
         expected = {"text": "ä", "calls": [{"name": "f", "arguments": {"x": number}}]}
+        arguments = {"x": number if number % 3 else -1}
         made = {
             "text": "ä",
-            "calls": [{"name": "f", "arguments": {"x": number if number % 3 else -1}}],
+            "calls": [{"name": "f", "arguments": arguments}],
         }
         talk = [{"role": "user", "content": f"Bitte Nummer {number}, schöne Grüße"}]
+        run = number % 2
         row = {
             "id": f"t{number // 2}",
-            "run": number % 2,
+            "run": run,
             "messages": talk,
             "expected": expected,
             "predicted": made,
@@ -46,14 +48,17 @@ def runs(tmp_path_factory, registry):
         lines.append(row | ({"expected": None} if number == 7 else {}))
     write_records(folder / "rows.jsonl", lines)
     for row_form in ("full", "compressed", "none"):
+        rows_path = folder / "rows.jsonl"
+        target = {"paths": [str(rows_path)]}
         suite = {
             "name": "s & t",
-            "target": {"paths": [str(folder / "rows.jsonl")]},
+            "target": target,
             "reader": "jsonl",
             "rows": row_form,
         }
         suite |= {"graders": {"partial": "tau_partial"}, "reports": []}
-        gradestack.run(suite, output=folder / row_form, registry=registry)
+        output = folder / row_form
+        gradestack.run(suite, output=output, registry=registry)
     return folder
 
 
@@ -99,7 +104,8 @@ def served(path, registry):
 
 @pytest.fixture(scope="module")
 def full(runs, registry):
-    with served(runs / "full", registry) as ask:
+    path = runs / "full"
+    with served(path, registry) as ask:
         yield ask
 
 
@@ -107,27 +113,37 @@ def sample_of(ask, number):
     """Return the row of a sample as the page loads it, and what panels show of it."""
     status, headers, body = ask(f"report_data/chunk-s{number}.js")
     assert (status, headers["Content-Type"]) == (200, "text/javascript; charset=utf-8")
-    return [json.loads(line) for line in unpacked(body.decode().split('"')[1]).split("\n")]
+    documents = []
+    for line in unpacked(body.decode().split('"')[1]).split("\n"):
+        documents.append(json.loads(line))
+    return documents
 
 
 def test_pages_of_a_run_and_nothing_written(full, runs):
     before = files_of(runs)
     status, _, page = full()
-    assert (status, page) == (200, full("report.html")[2])
+    assert status == 200
+    expected = full("report.html")[2]
+    assert page == expected
     assert b">s &amp; t<" in page
     assert carried(page.decode()) == ""  # rows come one by one
     row, panels = sample_of(full, 8)
-    assert (row["trajectory"][0][0]["content"], panels) == ("Bitte Nummer 7, schöne Grüße", [])
+    assert row["trajectory"][0][0]["content"] == "Bitte Nummer 7, schöne Grüße"
+    assert panels == []
     _, headers, row = full("rows/8.json")
     assert headers["Content-Type"] == "application/json; charset=utf-8"
-    assert row == (runs / "full" / "results.jsonl").read_bytes().splitlines(keepends=True)[7]
+    full_folder = runs / "full"
+    results_path = full_folder / "results.jsonl"
+    lines = results_path.read_bytes().splitlines(keepends=True)
+    assert row == lines[7]
     assert files_of(runs) == before
 
 
 def test_only_who_knows_the_address_is_answered(full):
+    token = "x" * 32
     for options in (
         {"token": ""},
-        {"token": "x" * 32},
+        {"token": token},
         {"raw": "/"},
         {"raw": "*"},
         {"raw": "//x/"},
@@ -148,7 +164,8 @@ def test_only_who_knows_the_address_is_answered(full):
         assert full(host=host)[0] == 403
     assert full(host=["localhost:{port}"])[0] == 200
     assert full(raw="http://[")[0] == 404
-    assert len(full.server.token) >= 32
+    token_count = len(full.server.token)
+    assert token_count >= 32
     assert full.server.server_address[0] == "127.0.0.1"
 
 
@@ -189,15 +206,21 @@ def test_pages_may_do_nothing_but_be_shown(full):
 
 
 def test_samples_of_compressed_rows_are_served(runs, registry):
-    with served(runs / "compressed", registry) as ask:
-        first_turn = sample_of(ask, 4)[0]["trajectory"][0]
+    path = runs / "compressed"
+    with served(path, registry) as ask:
+        sample = sample_of(ask, 4)
+        trajectory = sample[0]["trajectory"]
+        first_turn = trajectory[0]
         assert first_turn[0]["content"] == "Bitte Nummer 3, schöne Grüße"
 
 
 def test_a_row_that_changed_is_not_given(runs, registry, tmp_path):
-    shutil.copytree(runs / "full", tmp_path / "out")
-    rows = tmp_path / "out" / "results.jsonl"
-    with served(tmp_path / "out", registry) as ask:
+    full_folder = runs / "full"
+    shutil.copytree(full_folder, tmp_path / "out")
+    out_folder = tmp_path / "out"
+    rows = out_folder / "results.jsonl"
+    path = tmp_path / "out"
+    with served(path, registry) as ask:
         rows.write_bytes(b"x" + rows.read_bytes())
         for address in ("report_data/chunk-s2.js", "rows/2.json"):
             status, _, body = ask(address)
@@ -210,7 +233,8 @@ def test_a_port_that_is_taken_is_said(command, runs):
         busy_socket.bind(("127.0.0.1", 0))
         busy_socket.listen()
         port = busy_socket.getsockname()[1]
-        result = command("view", runs / "full", "--port", port)
+        full_folder = runs / "full"
+        result = command("view", full_folder, "--port", port)
     assert (result.code, result.out) == (2, "")
     assert result.err.startswith(f"error: --port {port}: 127.0.0.1:{port} cannot be listened on: ")
     assert command("view", runs).code == 3
@@ -223,7 +247,8 @@ def test_ctrl_c_ends_it_quietly(command, runs, monkeypatch, name):
     An exception there would close the connection under it.
     """
     opened, folders, answers = [], [], []
-    original, started = ServedRun.close, Server.process_request
+    original = ServedRun.close
+    started = Server.process_request
 
     def ask_for_a_row():
         answers.append(urlopen(f"{opened[0]}rows/1.json", timeout=300).status)  # noqa: S310
@@ -240,7 +265,8 @@ def test_ctrl_c_ends_it_quietly(command, runs, monkeypatch, name):
         ServedRun, "close", lambda run: (folders.append(Path(run._folder.name)), original(run))
     )
     handler = signal.getsignal(signal.SIGTERM)
-    result = command("view", runs / "full", "--open")
+    full_folder = runs / "full"
+    result = command("view", full_folder, "--open")
     ask.join()
     assert (result.code, result.err, answers) == (0, "", [200])
     assert signal.getsignal(signal.SIGTERM) is handler
@@ -248,4 +274,5 @@ def test_ctrl_c_ends_it_quietly(command, runs, monkeypatch, name):
     assert result.out == f"View: {url} (Ctrl-C ends it)\n"
     assert [folder.exists() for folder in folders] == [False]
     with closing(socket.socket()) as probe:
-        assert probe.connect_ex(("127.0.0.1", int(url.split(":")[2].split("/")[0]))) != 0
+        number = int(url.split(":")[2].split("/")[0])
+        assert probe.connect_ex(("127.0.0.1", number)) != 0

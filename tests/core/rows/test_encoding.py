@@ -168,11 +168,14 @@ def test_a_row_says_what_the_sample_says(sample, passed):
 def test_a_row_says_what_the_grades_say(grades, data):
     headline = data.draw(st.sampled_from(sorted(grades)))
     submissions = data.draw(st.dictionaries(st.sampled_from(sorted(grades)), TEXTS, max_size=2))
-    sample = Sample(id="a", text=data.draw(MAYBE), label=data.draw(MAYBE))
+    text = data.draw(MAYBE)
+    label = data.draw(MAYBE)
+    sample = Sample(id="a", text=text, label=label)
     same(
         written(sample, grades, headline, submissions=submissions),
         reference(sample, grades, headline, None, submissions),
     )
     for grade in grades.values():
         same(pure(grade_to_json(grade)), grade_of(grade))
-        same(json.loads(encode(grade_to_json(grade)), object_pairs_hook=ordered), grade_of(grade))
+        document = json.loads(encode(grade_to_json(grade)), object_pairs_hook=ordered)
+        same(document, grade_of(grade))

@@ -98,21 +98,21 @@ TOO_DEEP = Fault(category="data", code="too_deep", message="nested too deeply to
     ("odd", "fault"), [({1}, BAD_GRADE), (nested(50_000), TOO_DEEP)], ids=["set", "deep"]
 )
 def test_a_grade_that_cannot_be_written_fails_alone(odd, fault):
-    grades = {**GRADES, "quality": Grade(score=1.0, metadata={"x": odd})}
+    quality = Grade(score=1.0, metadata={"x": odd})
+    grades = {**GRADES, "quality": quality}
     row, sample, kept_grades = line(SAMPLE, grades, submissions={"quality": "said"})
     assert kept_grades["quality"] == failed(fault)
     assert sample is SAMPLE
     assert kept_grades["other"] is GRADES["other"]
-    assert (row["state"], row["grade"]["fault"]["code"], row["status"]) == (
-        "failed",
-        fault.code,
-        "ok",
-    )
-    assert (row["submission"], row["predicted"]["calls"]) == (
-        "said",
-        [{"name": "f", "arguments": {"x": 1}}],
-    )
-    assert row["grades"]["other"]["score"] == 1.0
+    assert row["state"] == "failed"
+    code = row["grade"]["fault"]["code"]
+    assert code == fault.code
+    assert row["status"] == "ok"
+    assert row["submission"] == "said"
+    calls = row["predicted"]["calls"]
+    assert calls == [{"name": "f", "arguments": {"x": 1}}]
+    score = row["grades"]["other"]["score"]
+    assert score == 1.0
 
 
 @pytest.mark.parametrize("leaf", [1, math.nan])
@@ -135,9 +135,8 @@ def test_a_grade_as_deep_as_there_is_room_for_is_written_or_fails(grade, leaf):
     for _ in range(60):
         value = value[0]
         with for_a_shard():
-            data, _, kept_grades = line_and_kept(
-                SAMPLE, {**GRADES, "other": Grade(score=1.0, **grade(value))}, "quality"
-            )
+            grades = {**GRADES, "other": Grade(score=1.0, **grade(value))}
+            data, _, kept_grades = line_and_kept(SAMPLE, grades, "quality")
         assert kept_grades["quality"] is GRADES["quality"]
         assert kept_grades["other"].fault in {None, TOO_DEEP}
         collected.append(kept_grades["other"].fault is None)
@@ -159,7 +158,8 @@ def test_a_strict_run_ends_at_a_grade_that_is_not_json():
         f"grader 'other' (other 1) broke its contract on {SAMPLE.source}\n"
         "  - the grade is not JSON: Object of type set is not JSON serializable"
     )
-    deep = {**GRADES, "other": Grade(score=1.0, metadata={"x": nested(50_000)})}
+    metadata = {"x": nested(50_000)}
+    deep = {**GRADES, "other": Grade(score=1.0, metadata=metadata)}
     assert line(SAMPLE, deep, strict=True)[2]["other"].fault.code == "too_deep"
 
 
@@ -198,21 +198,28 @@ def test_a_sample_that_cannot_be_written_is_a_failed_run(fields, odd, code, mess
     assert [(fault.category, fault.code) for fault in faults] == [("data", code)] * 2
     assert faults[0].message.startswith(message)
     assert sample.error == faults[0]
-    assert (row["status"], row["state"], row["passed"], row["error"]["code"]) == (
-        "failed",
-        "failed",
-        None,
-        code,
-    )
-    assert (row["sample"]["id"], row["model_name"], row["run"]) == ("a", "m", 2)
-    assert (row["source"]["line"], row["submission"], row["submissions"]) == (1, "kept", None)
-    assert (row["expected"]["label"], row["expected"]["text"]) == ("yes", "wanted")
-    assert (row["trajectory"], row["predicted"]["calls"], row["expected"]["plan"]) == (
-        [],
-        None,
-        None,
-    )
-    assert (row["recorded"], row["agent_usage"], row["facets"]) == ({}, None, {})
+    assert row["status"] == "failed"
+    assert row["state"] == "failed"
+    assert row["passed"] is None
+    assert row["error"]["code"] == code
+    assert row["sample"]["id"] == "a"
+    assert row["model_name"] == "m"
+    assert row["run"] == 2
+    assert row["source"]["line"] == 1
+    assert row["submission"] == "kept"
+    assert row["submissions"] is None
+    label = row["expected"]["label"]
+    assert label == "yes"
+    text = row["expected"]["text"]
+    assert text == "wanted"
+    assert row["trajectory"] == []
+    calls = row["predicted"]["calls"]
+    assert calls is None
+    plan = row["expected"]["plan"]
+    assert plan is None
+    assert row["recorded"] == {}
+    assert row["agent_usage"] is None
+    assert row["facets"] == {}
 
 
 @pytest.mark.parametrize(
@@ -225,6 +232,7 @@ def test_parts_of_a_grade_that_are_none_cost_that_grade_only(fields):
         "good",
         signatures={"good": "good 1", "odd": "odd 1"},
     )
-    assert [grades[key].outcome for key in ("good", "odd")] == ["graded", "failed"]
+    outcomes = [grades[key].outcome for key in ("good", "odd")]
+    assert outcomes == ["graded", "failed"]
     assert grades["odd"].fault.code == "bad_grade"
     assert b'"component":"odd 1"' in data

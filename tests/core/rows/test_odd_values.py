@@ -10,14 +10,17 @@ from tests.core.row_reference import (
 
 def test_objects_met_again_are_told_from_their_likes():
     for round_ in range(3):
-        shared = Expectation(calls=(ToolCall(name=f"again {round_}", arguments={"n": round_}),))
+        tool_call = ToolCall(name=f"again {round_}", arguments={"n": round_})
+        shared = Expectation(calls=(tool_call,))
         grade = Grade(score=0.5, counts={"n": round_})
         for number in range(1500):
             own_one = Expectation(text=f"{round_} {number}")
-            own_grade = Grade(score=number / 1500, counts={"n": number})
+            score = number / 1500
+            own_grade = Grade(score=score, counts={"n": number})
             for expected, held_grade in ((shared, grade), (own_one, own_grade)):
+                sample = Sample(id="x", expected=expected)
                 line = row_bytes(
-                    Sample(id="x", expected=expected),
+                    sample,
                     {"g": held_grade},
                     "g",
                     passed=None,
@@ -25,6 +28,9 @@ def test_objects_met_again_are_told_from_their_likes():
                 )
                 row = json.loads(line)
                 assert row["grade"]["score"] == held_grade.score
-                assert row["grade"]["counts"] == held_grade.counts
-                assert row["expected"]["text"] == expected.text
-                assert (row["expected"]["calls"] is None) == (expected is own_one)
+                counts = row["grade"]["counts"]
+                assert counts == held_grade.counts
+                text = row["expected"]["text"]
+                assert text == expected.text
+                calls = row["expected"]["calls"]
+                assert (calls is None) == (expected is own_one)

@@ -21,7 +21,10 @@ def run(tmp_path, monkeypatch, write_lines, record, registry):
     """Run a suite of forty records, cut into many ranges."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("gradestack.jsonio.records.SHARD_BYTES", 900)
-    lines = [record(f"t{n}", run=n % 2, recorded={"score": n / 40}) for n in range(40)]
+    lines = []
+    for n in range(40):
+        score = n / 40
+        lines.append(record(f"t{n}", run=n % 2, recorded={"score": score}))
     write_lines(lines)
 
     def call(output, **options):
@@ -45,21 +48,28 @@ def test_everything_but_the_file_of_rows_is_the_same(run, tmp_path):
     run("processes", rows="compressed", engine="processes", workers=2)
     full = files_but_headers(tmp_path / "full")
     serial = files_but_headers(tmp_path / "serial")
-    assert serial == files_but_headers(tmp_path / "processes")
-    assert zstd.decompress(serial.pop(PACKED)) == full.pop("results.jsonl")
+    folder = tmp_path / "processes"
+    assert serial == files_but_headers(folder)
+    decompressed = zstd.decompress(serial.pop(PACKED))
+    assert decompressed == full.pop("results.jsonl")
     assert serial == full
-    assert (report.header["rows"], report.has_rows) == ("compressed", True)
+    assert report.header["rows"] == "compressed"
+    assert report.has_rows is True
 
 
 def test_rows_are_read_in_any_order(run, monkeypatch):
     monkeypatch.setattr(packed, "_FRAME", 700)  # several a range, whose ends fall into rows
-    full, report = run("full"), run("out", rows="compressed")
+    full = run("full")
+    report = run("out", rows="compressed")
     lines = list(full.lines())
     assert list(report.lines()) == lines
     backwards = [(number - 1, offset) for number, offset, _ in reversed(lines)]
     assert list(report.lines(backwards)) == lines[::-1]
-    assert list(report.rows()) == list(full.rows())
-    assert report.table("grades").columns == full.table("grades").columns
+    rows = list(report.rows())
+    expected = list(full.rows())
+    assert rows == expected
+    table = report.table("grades")
+    assert table.columns == full.table("grades").columns
     with report.open_rows() as file:
         content = file.read()
         assert file.seek(-9, 2) == len(content) - 9
@@ -69,23 +79,33 @@ def test_rows_are_read_in_any_order(run, monkeypatch):
 def test_they_are_compared_and_graded_again(run, tmp_path, registry):
     run("full")
     run("out", rows="compressed")
-    assert gradestack.compare("full", "out", registry=registry).data["incomparable"] == []
+    comparison = gradestack.compare("full", "out", registry=registry)
+    assert comparison.data["incomparable"] == []
     graded_again = [
         gradestack.grade_files(name, graders=["toy"], reader="letta", registry=registry)
         for name in ("full", "out")
     ]
     assert graded_again[0].metrics == graded_again[1].metrics
-    shutil.copy(tmp_path / "full/results.jsonl", tmp_path / "out/results.jsonl")
-    (tmp_path / "out" / PACKED).unlink()  # as unpacked by hand
-    assert list(load_report("out").rows()) == list(load_report("full").rows())
+    results_path = tmp_path / "full/results.jsonl"
+    shutil.copy(results_path, tmp_path / "out/results.jsonl")
+    out_folder = tmp_path / "out"
+    (out_folder / PACKED).unlink()  # as unpacked by hand
+    report = load_report("out")
+    rows = list(report.rows())
+    expected = list(load_report("full").rows())
+    assert rows == expected
 
 
 def test_runs_are_told_apart_by_them(run, tmp_path):
     run("full", more={"num_runs": 2})
     run("out", more={"num_runs": 2}, rows="compressed")
     for name in ("run_1", "run_2"):
-        unpacked = zstd.decompress((tmp_path / "out" / name / PACKED).read_bytes())
-        assert unpacked == (tmp_path / "full" / name / "results.jsonl").read_bytes()
+        out_folder = tmp_path / "out"
+        unpacked = zstd.decompress((out_folder / name / PACKED).read_bytes())
+        full_folder = tmp_path / "full"
+        results_path = full_folder / name / "results.jsonl"
+        expected = results_path.read_bytes()
+        assert unpacked == expected
 
 
 @pytest.mark.parametrize(
@@ -101,18 +121,24 @@ def test_runs_are_told_apart_by_them(run, tmp_path):
 )
 def test_a_file_that_cannot_be_unpacked_is_refused(run, tmp_path, damage, why):
     run("out", rows="compressed")
-    path = tmp_path / "out" / PACKED
+    out_folder = tmp_path / "out"
+    path = out_folder / PACKED
     path.write_bytes(damage(path.read_bytes()))
     with pytest.raises(DataError, match=why) as caught:
         list(load_report("out").rows())
     assert str(caught.value).startswith(f"out/{PACKED}: ")
-    assert "grade the files again" in caught.value.problems[0]
+    first_problem = caught.value.problems[0]
+    assert "grade the files again" in first_problem
 
 
 def test_slim_rows_of_an_earlier_release_are_not_graded_again(run, tmp_path, registry):
     run("out")
     header = tmp_path / "out/header.json"
-    header.write_text(json.dumps({**json.loads(header.read_text()), "rows": "slim"}))
+    document = json.loads(header.read_text())
+    header.write_text(json.dumps({**document, "rows": "slim"}))
     with pytest.raises(DataError, match="its rows hold no conversation"):
         gradestack.grade_files("out", graders=["toy"], reader="letta", registry=registry)
-    assert len(list(load_report("out").rows())) == 40
+    report = load_report("out")
+    rows = list(report.rows())
+    row_count = len(rows)
+    assert row_count == 40

@@ -15,7 +15,8 @@ GRADES = {"g": Grade(score=1.0)}
 
 
 def written(sample):
-    return json.loads(row_bytes(sample, GRADES, "g", passed=True))
+    text = row_bytes(sample, GRADES, "g", passed=True)
+    return json.loads(text)
 
 
 @pytest.mark.parametrize(
@@ -28,12 +29,17 @@ def written(sample):
 def test_what_was_recorded_of_a_run_is_in_its_row(field, value, row):
     bare = written(Sample(id="a"))
     assert field not in bare
-    assert written(Sample(id="a", **{field: value})) == bare | row
+    sample = Sample(id="a", **{field: value})
+    assert written(sample) == bare | row
 
 
 def test_states_stand_where_they_belong():
-    row = written(Sample(id="a", state={"db": 1}, expected=Expectation(state=[2])))
-    assert (row["predicted"]["state"], row["expected"]["state"]) == ({"db": 1}, [2])
+    expectation = Expectation(state=[2])
+    sample = Sample(id="a", state={"db": 1}, expected=expectation)
+    row = written(sample)
+    state = row["predicted"]["state"]
+    assert state == {"db": 1}
+    assert row["expected"]["state"] == [2]
 
 
 DETAILS = DATA["details"]
@@ -44,36 +50,44 @@ def test_details_of_calls_are_in_the_row():
 
     A result where no conversation has it, a requestor if not the assistant.
     """
+    tool_call = ToolCall(name="f", id="1", result="r", **DETAILS)
     calls = (
-        ToolCall(name="f", id="1", result="r", **DETAILS),
+        tool_call,
         ToolCall(name="g", requestor="user"),
     )
     first, second = (
         {"name": "f", "arguments": {}, **DETAILS},
         {"name": "g", "arguments": {}, "requestor": "user"},
     )
-    assert written(Sample(id="a", calls=calls))["predicted"]["calls"] == [
+    sample = Sample(id="a", calls=calls)
+    assert written(sample)["predicted"]["calls"] == [
         {**first, "result": "r"},
         second,
     ]
-    talk = ((Message(role="assistant", tool_calls=calls),),)
-    assert written(Sample(id="a", calls=calls, turns=talk))["predicted"]["calls"] == [first, second]
+    message = Message(role="assistant", tool_calls=calls)
+    talk = ((message,),)
+    predicted = written(Sample(id="a", calls=calls, turns=talk))["predicted"]
+    assert predicted["calls"] == [first, second]
 
 
 def test_a_reference_is_in_the_row_as_the_form_writes_it():
+    rule = Rule(any_of=(1, "1"), compare="number")
+    rules = {"x": rule}
+    expected_call = ExpectedCall(
+        names=("f", "g"),
+        rules=rules,
+        optional=True,
+    )
     expected = Expectation(
         calls=(
-            ExpectedCall(
-                names=("f", "g"),
-                rules={"x": Rule(any_of=(1, "1"), compare="number")},
-                optional=True,
-            ),
+            expected_call,
             ExpectedCall(name="h", arguments=None, turn=0, group=1, requestor="user"),
         ),
         alternatives=((), (ExpectedCall(name="f"),)),
         forbidden=("rm*",),
     )
-    row = written(Sample(id="a", expected=expected))["expected"]
+    sample = Sample(id="a", expected=expected)
+    row = written(sample)["expected"]
     assert (
         row["calls"]
         == data(__file__, "recorded_fields.yaml")["a_reference_is_in_the_row_as_the_form_writes_it"]
@@ -83,10 +97,11 @@ def test_a_reference_is_in_the_row_as_the_form_writes_it():
 
 
 def test_reasoning_is_in_the_conversation():
-    turns = ((Message(role="assistant", content="x", reasoning="because"),),)
-    assert written(Sample(id="a", turns=turns))["trajectory"] == [
-        [{"role": "assistant", "content": "x", "reasoning": "because"}]
-    ]
+    message = Message(role="assistant", content="x", reasoning="because")
+    turns = ((message,),)
+    sample = Sample(id="a", turns=turns)
+    trajectory = written(sample)["trajectory"]
+    assert trajectory == [[{"role": "assistant", "content": "x", "reasoning": "because"}]]
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf])
@@ -106,4 +121,6 @@ def test_reasoning_is_in_the_conversation():
 def test_numbers_that_are_none_do_not_become_null(sample, value):
     line = row_bytes(sample(value), {"q": Grade(score=1.0)}, "q", passed=True, submissions={})
     assert (b'"NaN"' if math.isnan(value) else b'"Infinity"') in line
-    assert Usage(cost_usd=value, seconds=1.5, input_tokens=1) == Usage(seconds=1.5, input_tokens=1)
+    usage = Usage(cost_usd=value, seconds=1.5, input_tokens=1)
+    expected = Usage(seconds=1.5, input_tokens=1)
+    assert usage == expected

@@ -16,7 +16,7 @@ from tests.core.outcomes import write_records
 def test_the_columns_are_a_contract():
     key = "position id model run"
     interval = "low high confidence n clusters method reason"
-    assert {name: " ".join(columns) for name, columns in COLUMNS.items()} == {
+    expected = {
         "headline": f"label figure model value {interval} unit better",
         "figures": f"grader aggregator figure model value {interval} label unit better",
         "gates": f"gate outcome passed metric_key metric op threshold actual {interval}",
@@ -32,6 +32,7 @@ def test_the_columns_are_a_contract():
         "failures": "grader code subject argument samples",
         "calls": f"{key} side index name matched score error seconds",
     }
+    assert {name: " ".join(columns) for name, columns in COLUMNS.items()} == expected
 
 
 def test_an_unknown_table_is_refused(run_lines, record):
@@ -52,9 +53,12 @@ def test_rows_of_any_kind_are_read(run_lines, record):
 
     What is not of its type is as if it were not there, and never a zero.
     """
-    report = run_lines([record(name, 1.0) for name in "abcd"])
+    records = [record(name, 1.0) for name in "abcd"]
+    report = run_lines(records)
     path = report.path / "results.jsonl"
-    row = json.loads(path.read_text().splitlines()[0])
+    lines = path.read_text().splitlines()
+    text = lines[0]
+    row = json.loads(text)
     odd = {
         "sample": {"id": 12},
         "run": 2,
@@ -77,7 +81,8 @@ def test_rows_of_any_kind_are_read(run_lines, record):
     }
     write_records(path, (row, row | odd, {}, bare))
     loaded = load_report(report.path)
-    samples, grades = loaded.table("samples"), loaded.table("grades")
+    samples = loaded.table("samples")
+    grades = loaded.table("grades")
     assert samples["id"] == ["a", "12", None, None]
     assert (
         samples["run"][1],
@@ -88,8 +93,13 @@ def test_rows_of_any_kind_are_read(run_lines, record):
         "2",
         *[None] * 3,
     )
-    assert (grades["state"][1:], grades["score"][1:]) == (["skipped"] * 2, [None] * 2)
+    state = grades["state"][1:]
+    assert state == ["skipped"] * 2
+    score = grades["score"][1:]
+    assert score == [None] * 2
     assert grades["parts"][1] == {"a": None}
-    assert loaded.table("reasons")["code"][-1] == ""
+    table = loaded.table("reasons")
+    assert table["code"][-1] == ""
     assert loaded.table("calls")["name"][-1] is None
-    assert len(loaded.table("items")) == 0
+    table_count = len(loaded.table("items"))
+    assert table_count == 0

@@ -38,13 +38,14 @@ def run():
     """Return a function that runs a suite over the folder of runs."""
 
     def call(output, **more):
+        engine = more.pop("engine", "serial")
         suite = {
             "name": "x",
             "target": {"paths": ["runs"]},
             "reader": "jsonl",
             "graders": {"text": "exact_match"},
             "reports": ["markdown"],
-            "engine": more.pop("engine", "serial"),
+            "engine": engine,
         }
         return gradestack.run(suite, output=output, **more)
 
@@ -56,16 +57,24 @@ def test_bundles_leave_every_byte_as_it_is(run, tmp_path, monkeypatch):
     run("by processes", engine={"kind": "processes", "workers": 2})
     monkeypatch.setattr(reading, "_MOST_SHARDS", 1)
     run("alone")
-    assert files_of(tmp_path / "together") == files_of(tmp_path / "alone")
-    assert files_of(tmp_path / "by processes") == files_of(tmp_path / "alone")
+    together_folder = tmp_path / "together"
+    files = files_of(together_folder)
+    alone_folder = tmp_path / "alone"
+    assert files == files_of(alone_folder)
+    by_processes_folder = tmp_path / "by processes"
+    assert files_of(by_processes_folder) == files_of(tmp_path / "alone")
 
 
 def test_a_run_is_continued_behind_a_bundle(run, tmp_path, full_disk, monkeypatch):
     monkeypatch.setattr(journal, "SECONDS_BETWEEN_WRITES", -1.0)
     run("whole")
     full_disk(5, lambda: run("out"))
-    assert run("out", resume=True).header["resumed"] == 5
-    assert files_of(tmp_path / "out") == files_of(tmp_path / "whole")
+    resumed = run("out", resume=True).header["resumed"]
+    assert resumed == 5
+    out_folder = tmp_path / "out"
+    files = files_of(out_folder)
+    expected = files_of(tmp_path / "whole")
+    assert files == expected
 
 
 def test_a_file_of_a_bundle_that_was_edited_is_named(run, folder, monkeypatch):
@@ -82,11 +91,16 @@ def test_a_file_of_a_bundle_that_was_edited_is_named(run, folder, monkeypatch):
 
 @pytest.mark.parametrize("number", [0, 1, 127, 128, 129, 5000])
 def test_bundles_hold_each_shard_once_in_order(tmp_path, number):
-    inputs = [Input(path=tmp_path / f"{at}", name=f"{at}", shown=f"{at}") for at in range(number)]
+    inputs = []
+    for at in range(number):
+        path = tmp_path / f"{at}"
+        inputs.append(Input(path=path, name=f"{at}", shown=f"{at}"))
     shards = [Shard(ordinal=at, input=input_file, end=10) for at, input_file in enumerate(inputs)]
     bundles = reading.bundle_shards(shards)
     assert [shard for bundle in bundles for shard in reading.shards_in(bundle)] == shards
-    assert [bundle.ordinal for bundle in bundles] == list(range(len(bundles)))
+    expected = list(range(len(bundles)))
+    ordinals = [bundle.ordinal for bundle in bundles]
+    assert ordinals == expected
     assert len(bundles) >= min(number, 64)
     assert len(bundles) <= max(128, number / 50)
 
@@ -95,4 +109,5 @@ def test_large_shards_are_not_bundled(tmp_path):
     large = reading._MOST_BYTES // 2 + 1
     large_input = Input(path=tmp_path, name="x", shown="x")
     shards = [Shard(ordinal=at, input=large_input, end=large) for at in range(500)]
-    assert len(reading.bundle_shards(shards)) == 500
+    bundle_shards = reading.bundle_shards(shards)
+    assert len(bundle_shards) == 500

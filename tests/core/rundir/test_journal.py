@@ -34,7 +34,8 @@ def test_the_mark_of_a_range(tmp_path):
     path.write_bytes(b"a" * 300_000)
     shard = Shard(ordinal=0, input=Input(path=path, name="f", shown="f"), start=1000, end=299_000)
     mark = range_mark(shard)
-    assert mark != range_mark(replace(shard, ordinal=1))
+    expected = range_mark(replace(shard, ordinal=1))
+    assert mark != expected
     for at, same in ((0, True), (1000, False), (150_000, True), (298_999, False), (299_000, True)):
         data = bytearray(b"a" * 300_000)
         data[at] = ord("b")
@@ -49,7 +50,8 @@ def test_two_runs_cannot_share_a_place(tmp_path, monkeypatch):
     with pytest.raises(ConfigError, match="another run is writing it"):
         Staging(tmp_path / "out")
     first.write_json("x.json", 1)
-    assert first.commit() == tmp_path / "out"
+    commit = first.commit()
+    assert commit == tmp_path / "out"
     assert (tmp_path / "out/x.json").is_file()
 
 
@@ -72,7 +74,8 @@ def test_pages_are_not_written_where_a_run_is(write, tmp_path, monkeypatch):
         with pytest.raises(ConfigError, match="another run is writing it"):
             Staging(out)
     pages()
-    assert not place.unfinished(out).exists()
+    unfinished = place.unfinished(out)
+    assert not unfinished.exists()
 
 
 def test_somebody_elses_hidden_directory_is_left_alone(tmp_path):
@@ -87,8 +90,10 @@ def test_an_earlier_run_is_back_when_replacing_it_was_killed(tmp_path):
     """Between the two renames the place is empty for a moment."""
     old = tmp_path / ".out.unfinished/old"
     old.mkdir(parents=True)
-    (old / "header.json").write_text(json.dumps({"generator": "gradestack"}))
-    Staging(tmp_path / "out").discard()
+    header_path = old / "header.json"
+    header_path.write_text(json.dumps({"generator": "gradestack"}))
+    out_folder = tmp_path / "out"
+    Staging(out_folder).discard()
     assert (tmp_path / "out/header.json").is_file()
 
 
@@ -111,11 +116,14 @@ def suite(write_lines, record, tmp_path):
 def test_an_input_that_is_gone_by_the_end_loses_no_run(suite, tmp_path, registry):
     def progress(state):
         if state.phase == "native files":
-            Path(suite["target"]["paths"][1]).unlink()
+            paths = suite["target"]["paths"]
+            Path(paths[1]).unlink()
 
-    report = gradestack.run(suite, output=tmp_path / "out", registry=registry, progress=progress)
+    output = tmp_path / "out"
+    report = gradestack.run(suite, output=output, registry=registry, progress=progress)
     assert report.metrics["total"] == 2
-    assert [planned_input["sha256"] is None for planned_input in report.header["inputs"]] == [
+    planned_inputs = report.header["inputs"]
+    assert [planned_input["sha256"] is None for planned_input in planned_inputs] == [
         False,
         True,
     ]
@@ -137,7 +145,8 @@ def make_run(path, **files):
 )
 def test_the_default_place_is_safe(tmp_path, monkeypatch, name, folder):
     monkeypatch.chdir(tmp_path)
-    assert default_place(name, NOON).as_posix() == f"gradestack-runs/{folder}/20310203T120005Z"
+    path = default_place(name, NOON).as_posix()
+    assert path == f"gradestack-runs/{folder}/20310203T120005Z"
 
 
 def test_two_runs_within_a_second_both_stay(tmp_path, monkeypatch):
@@ -159,19 +168,28 @@ def test_nothing_is_at_the_place_until_all_is_done(tmp_path):
     staging = Staging(tmp_path / "out/run")
     (staging.parts / "piece").touch()
     staging.write_json("x.json", {"b": 1, "a": "é"})
-    assert not (tmp_path / "out/run").exists()
-    assert staging.commit() == tmp_path / "out/run"
+    run_folder = tmp_path / "out/run"
+    assert not run_folder.exists()
+    commit = staging.commit()
+    assert commit == tmp_path / "out/run"
     staging.discard()
-    assert [path.name for path in (tmp_path / "out").iterdir()] == ["run"]
-    assert [path.name for path in (tmp_path / "out/run").iterdir()] == ["x.json"]
-    assert (tmp_path / "out/run/x.json").read_bytes() == '{\n  "a": "é",\n  "b": 1\n}\n'.encode()
-    assert (tmp_path / "out/run").stat().st_mode & 0o777 == 0o755
+    out_folder = tmp_path / "out"
+    names = [path.name for path in out_folder.iterdir()]
+    assert names == ["run"]
+    paths = (tmp_path / "out/run").iterdir()
+    assert [path.name for path in paths] == ["x.json"]
+    x_path = tmp_path / "out/run/x.json"
+    assert x_path.read_bytes() == '{\n  "a": "é",\n  "b": 1\n}\n'.encode()
+    status = (tmp_path / "out/run").stat()
+    assert status.st_mode & 0o777 == 0o755
 
 
 def test_latest_points_at_the_last_run(tmp_path):
     for name in ("one", "two"):
-        link_latest(make_run(tmp_path / name))
-    assert (tmp_path / "latest").resolve() == tmp_path / "two"
+        path = tmp_path / name
+        link_latest(make_run(path))
+    latest_folder = tmp_path / "latest"
+    assert latest_folder.resolve() == tmp_path / "two"
     (tmp_path / "latest").unlink()
     (tmp_path / "latest").mkdir()
     link_latest(tmp_path / "one")
@@ -183,7 +201,9 @@ def test_errors_name_files_where_they_were_going_to_be(tmp_path):
     """Not by the name of a directory that is gone when it is read."""
     with pytest.raises(OSError, match="No space") as full, filling(tmp_path) as new:
         raise OSError(errno.ENOSPC, "No space left on device", str(new / "tables" / "samples.csv"))
-    assert full.value.filename == str(tmp_path / "tables" / "samples.csv")
+    tables_folder = tmp_path / "tables"
+    samples_path = tables_folder / "samples.csv"
+    assert full.value.filename == str(samples_path)
     with pytest.raises(ValueError, match="wrong") as wrong, filling(tmp_path) as new:
         raise ValueError(f"{new}/report.html is wrong")
     assert str(wrong.value) == f"{tmp_path}/report.html is wrong"
@@ -200,20 +220,25 @@ def test_what_was_written_before_an_error_is_not_put_there(tmp_path):
 
     with pytest.raises(ZeroDivisionError):
         fill()
-    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"page": "before"}
+    paths = tmp_path.iterdir()
+    texts_by_name = {path.name: path.read_text() for path in paths}
+    assert texts_by_name == {"page": "before"}
 
 
 def test_files_have_the_rights_of_any_new_file(tmp_path):
     """The directory they are written in is nobody else's, they are not."""
     (tmp_path / "usual").write_text("")
     with filling(tmp_path) as new:
-        assert new.stat().st_mode & 0o077 == 0
+        status = new.stat()
+        assert status.st_mode & 0o077 == 0
         (new / "page").write_text("")
-    assert (tmp_path / "page").stat().st_mode == (tmp_path / "usual").stat().st_mode
+    page_folder = tmp_path / "page"
+    assert page_folder.stat().st_mode == (tmp_path / "usual").stat().st_mode
 
 
 def test_a_folder_in_the_place_of_a_page_is_left_alone(tmp_path):
     (tmp_path / "page").mkdir()
     with pytest.raises(IsADirectoryError) as caught, filling(tmp_path) as new:
         (new / "page").write_text("")
-    assert caught.value.filename2 == str(tmp_path / "page")
+    page_folder = tmp_path / "page"
+    assert caught.value.filename2 == str(page_folder)

@@ -49,7 +49,8 @@ def suite(write_lines, record, tmp_path, monkeypatch):
         else:
             name = number // 2
         recorded = {"do": choose.choice(["skip", "raise", "", "", ""]), "score": choose.random()}
-        lines.append(record(f"t{name}", recorded=recorded, model=choose.choice("ab"), run=None))
+        model = choose.choice("ab")
+        lines.append(record(f"t{name}", recorded=recorded, model=model, run=None))
         if choose.random() < 0.05:
             lines.append('{"id": broken')
     write_lines(lines)
@@ -65,8 +66,9 @@ def suite(write_lines, record, tmp_path, monkeypatch):
 @pytest.fixture(scope="module")
 def registry(make_registry_, toys):
     """The toys, an exporter that writes every record back, and what goes wrong."""
+    component = toys.component("exporter", "echo", "Echo")
     return make_registry_(
-        toys.component("exporter", "echo", "Echo"),
+        component,
         toys.component("engine", "fading", "Fading"),
         toys.component("reporter", "interrupted", "Interrupting"),
     )
@@ -98,7 +100,8 @@ def test_a_full_disk_keeps_what_is_finished(run, full_disk, tmp_path, pieces, ro
     Continued, the bytes of an undisturbed run, and nothing is graded twice.
     """
     run("whole", rows=rows, reports=PAGES)
-    note, left = journal.Journal.note, [pieces]
+    note = journal.Journal.note
+    left = [pieces]
 
     def full(self, *arguments):
         if not left[0]:
@@ -111,12 +114,17 @@ def test_a_full_disk_keeps_what_is_finished(run, full_disk, tmp_path, pieces, ro
             disk.setattr(journal.Journal, "note", full)
         error = full_disk(pieces, lambda: run(rows=rows, reports=PAGES))
     assert error.problems == (KEPT,)
-    assert not (tmp_path / "out").exists()
-    assert (tmp_path / ".out.unfinished/journal.jsonl").read_bytes().count(b"\n") == 1 + pieces
+    out_folder = tmp_path / "out"
+    assert not out_folder.exists()
+    journal_path = tmp_path / ".out.unfinished/journal.jsonl"
+    assert journal_path.read_bytes().count(b"\n") == 1 + pieces
     report = run(rows=rows, reports=PAGES, resume=True)
     assert report.header["resumed"] == pieces
-    assert files_of(tmp_path / "out") == files_of(tmp_path / "whole")
-    assert not list(tmp_path.glob(".out*"))
+    files = files_of(tmp_path / "out")
+    expected = files_of(tmp_path / "whole")
+    assert files == expected
+    paths = tmp_path.glob(".out*")
+    assert not list(paths)
 
 
 def test_a_disk_that_is_full_before_anything_is_finished(run, full_disk, tmp_path):
@@ -125,7 +133,8 @@ def test_a_disk_that_is_full_before_anything_is_finished(run, full_disk, tmp_pat
     assert error.problems == (
         "nothing is kept for --resume: no range of 8 MiB of the input was finished",
     )
-    assert not list(tmp_path.glob(".out*"))
+    paths = tmp_path.glob(".out*")
+    assert not list(paths)
 
 
 def test_several_ends_and_other_engines(run, full_disk, tmp_path):
@@ -134,7 +143,10 @@ def test_several_ends_and_other_engines(run, full_disk, tmp_path):
         full_disk(pieces, lambda: run(resume=True))
     report = run(resume=True, engine="processes", workers=2)
     assert report.header["resumed"] == 12
-    assert files_of(tmp_path / "out") == files_of(tmp_path / "whole")
+    out_folder = tmp_path / "out"
+    files = files_of(out_folder)
+    expected = files_of(tmp_path / "whole")
+    assert files == expected
 
 
 @pytest.mark.parametrize("cut", [1, 40])
@@ -146,11 +158,16 @@ def test_a_line_that_was_not_written_to_its_end(run, full_disk, tmp_path, cut):
     journal.write_bytes(journal.read_bytes()[:-cut])
     rows = tmp_path / ".out.unfinished/run/results.jsonl"
     if cut == 40:
-        os.truncate(rows, rows.stat().st_size // 2)
+        status = rows.stat()
+        os.truncate(rows, status.st_size // 2)
     report = run(resume=True)
-    assert report.header["resumed"] == (8 if cut == 1 else report.header["resumed"])
+    resumed = report.header["resumed"]
+    expected = 8 if cut == 1 else report.header["resumed"]
+    assert resumed == expected
     assert 1 < report.header["resumed"] < 9
-    assert files_of(tmp_path / "out") == files_of(tmp_path / "whole")
+    out_folder = tmp_path / "out"
+    files = files_of(out_folder)
+    assert files == files_of(tmp_path / "whole")
 
 
 @pytest.mark.parametrize(
@@ -172,14 +189,16 @@ def test_a_change_is_told_and_nothing_is_reused(
     with pytest.raises(ConfigError) as caught:
         run(resume=True, **(change if isinstance(change, dict) else {}))
     assert expected_message in str(caught.value)
-    assert caught.value.problems[-1] == "run without --resume to start anew"
+    last_problem = caught.value.problems[-1]
+    assert last_problem == "run without --resume to start anew"
     messages = []
     report = run(echo=messages.append, **(change if isinstance(change, dict) else {}))
     assert messages == [
         "out: what an unfinished run had left is removed; --resume would have continued it"
     ]
     assert "resumed" not in report.header
-    assert not list(tmp_path.glob(".out*"))
+    paths = tmp_path.glob(".out*")
+    assert not list(paths)
 
 
 def test_a_range_changed_behind_its_time_stamp(run, full_disk, tmp_path):
@@ -197,9 +216,12 @@ def test_nothing_to_continue_is_begun_anew(run, tmp_path):
     """And said, so that scripts may always say --resume."""
     messages = []
     run("whole")
-    assert "resumed" not in run(resume=True, echo=messages.append).header
+    expected = run(resume=True, echo=messages.append).header
+    assert "resumed" not in expected
     assert messages == ["out: there is no unfinished run to continue, it is begun anew"]
-    assert files_of(tmp_path / "out") == files_of(tmp_path / "whole")
+    out_folder = tmp_path / "out"
+    files = files_of(out_folder)
+    assert files == files_of(tmp_path / "whole")
 
 
 def test_the_default_place(run, full_disk, tmp_path):
@@ -210,7 +232,8 @@ def test_the_default_place(run, full_disk, tmp_path):
     run("whole")
     for _ in range(2):
         full_disk(5, lambda: run(None))
-    left = sorted(path.name for path in (tmp_path / "gradestack-runs/x").glob(".*"))
+    paths = (tmp_path / "gradestack-runs/x").glob(".*")
+    left = sorted(path.name for path in paths)
     assert len(left) == 2
     messages = []
     fresh = run(None, echo=messages.append)
@@ -223,8 +246,12 @@ def test_the_default_place(run, full_disk, tmp_path):
     assert report.header["resumed"] == 5
     assert f".{report.path.name}.unfinished" in left
     assert report.path != fresh.path
-    assert len(list((tmp_path / "gradestack-runs/x").glob(".*"))) == 1
-    assert files_of(report.path) == files_of(tmp_path / "whole")
+    x_folder = tmp_path / "gradestack-runs/x"
+    path_count = len(list(x_folder.glob(".*")))
+    assert path_count == 1
+    files = files_of(report.path)
+    expected = files_of(tmp_path / "whole")
+    assert files == expected
 
 
 def test_machines_that_are_gone_cost_nothing(run, tmp_path):
@@ -235,9 +262,14 @@ def test_machines_that_are_gone_cost_nothing(run, tmp_path):
     assert caught.value.exit_code == 2
     with pytest.raises(LostEngineError):
         run(engine={"kind": "fading", "after": 1}, resume=True)
-    assert run(resume=True).header["resumed"] == 4
-    assert files_of(tmp_path / "out") == files_of(tmp_path / "whole")
-    assert not list(tmp_path.glob(".out*"))
+    resumed = run(resume=True).header["resumed"]
+    assert resumed == 4
+    out_folder = tmp_path / "out"
+    files = files_of(out_folder)
+    expected = files_of(tmp_path / "whole")
+    assert files == expected
+    paths = tmp_path.glob(".out*")
+    assert not list(paths)
 
 
 def test_an_interrupt_while_pages_are_written_loses_no_grade(run, tmp_path):
@@ -247,8 +279,12 @@ def test_an_interrupt_while_pages_are_written_loses_no_grade(run, tmp_path):
     report = run(reports=["markdown"], resume=True)
     assert report.header["resumed"] > 30
     assert report.exit_code == 0
-    assert files_of(tmp_path / "out") == files_of(tmp_path / "whole")
-    assert not list(tmp_path.glob(".out*"))
+    out_folder = tmp_path / "out"
+    files = files_of(out_folder)
+    expected = files_of(tmp_path / "whole")
+    assert files == expected
+    paths = tmp_path.glob(".out*")
+    assert not list(paths)
 
 
 @pytest.mark.parametrize(
@@ -268,13 +304,17 @@ def test_a_damaged_record_counts_for_nothing(run, full_disk, tmp_path, line, dam
     journal.write_bytes(b"".join(lines))
     messages = []
     report = run(resume=True, echo=messages.append)
-    assert report.header.get("resumed", 0) == kept_records
+    resumed = report.header.get("resumed", 0)
+    assert resumed == kept_records
     assert messages == (
         []
         if kept_records
         else ["out: what was on record of the unfinished run is damaged, it is begun anew"]
     )
-    assert files_of(tmp_path / "out") == files_of(tmp_path / "whole")
+    out_folder = tmp_path / "out"
+    files = files_of(out_folder)
+    expected = files_of(tmp_path / "whole")
+    assert files == expected
 
 
 def test_an_input_that_fails_a_continued_run_does_not_cost_its_record(
@@ -289,7 +329,10 @@ def test_an_input_that_fails_a_continued_run_does_not_cost_its_record(
         patch.setattr(jsonl.JsonLines, "blocks", unseen)
         with pytest.raises(DataError, match="not to be seen"):
             run(resume=True)
-    assert len((tmp_path / ".out.unfinished/journal.jsonl").read_bytes().splitlines()) == 5
+    journal_path = tmp_path / ".out.unfinished/journal.jsonl"
+    lines = journal_path.read_bytes().splitlines()
+    line_count = len(lines)
+    assert line_count == 5
 
 
 ENGINES = {
@@ -323,7 +366,9 @@ def test_partial_results_can_be_completed(stalled_run, number, engine):
         program=("-c", ON_RECORD),
     )
     process = run("-o", "out")
-    stalled_run.stand_still(process, "out", workers=len(ENGINES[engine]) // 2)
+    engine_count = len(ENGINES[engine])
+    workers = engine_count // 2
+    stalled_run.stand_still(process, "out", workers=workers)
     process.send_signal(number)
     if engine == "serial":
         stalled_run.open()  # the sample at hand is finished
@@ -331,22 +376,26 @@ def test_partial_results_can_be_completed(stalled_run, number, engine):
     messages = [FINISHING] * waits + [
         "interrupted: partial results were kept; --resume grades the rest"
     ]
-    assert process.communicate() == ("", "".join(f"{line}\n" for line in messages))
+    output = process.communicate()
+    assert output == ("", "".join(f"{line}\n" for line in messages))
     assert process.returncode == 130
-    partial = gradestack.load_report(stalled_run.folder / "out")
+    path = stalled_run.folder / "out"
+    partial = gradestack.load_report(path)
     assert "incomplete" in partial.summary
-    assert (
-        partial.metrics["total"]
-        == sum(1 for _ in partial.rows())
-        == stalled_run.free + (engine == "serial")
-    )
+    rows = partial.rows()
+    expected = sum(1 for _ in rows)
+    total = partial.metrics["total"]
+    assert total == expected == stalled_run.free + (engine == "serial")
     stalled_run.open()
     for options in (("-o", "out", "--resume"), ("-o", "whole")):
         process = run(*options)
         assert process.communicate() == ("", "")
         assert process.returncode == 0
-    assert files_of(stalled_run.folder / "out") == files_of(stalled_run.folder / "whole")
-    assert not list(stalled_run.folder.glob(".out*"))
+    out_folder = stalled_run.folder / "out"
+    files = files_of(out_folder)
+    assert files == files_of(stalled_run.folder / "whole")
+    paths = stalled_run.folder.glob(".out*")
+    assert not list(paths)
 
 
 @pytest.mark.parametrize("engine", ["serial", "processes"])
@@ -383,14 +432,18 @@ def test_grades_that_took_too_long_are_done_again(tmp_path, monkeypatch):
     monkeypatch.setattr(journal, "SECONDS_BETWEEN_WRITES", -1.0)
     (tmp_path / "grader.py").write_text(GRADER)
     for file in range(5):
-        rows = [
-            json.dumps({"id": f"t{4 * file + number}", "predicted": "x"}) for number in range(4)
-        ]
+        rows = []
+        for number in range(4):
+            text = json.dumps({"id": f"t{4 * file + number}", "predicted": "x"})
+            rows.append(text)
         (tmp_path / f"{file}.jsonl").write_text("".join(f"{row}\n" for row in rows))
-    grader = {"kind": "python_function", "file": str(tmp_path / "grader.py"), "name": "grade"}
+    grader_path = tmp_path / "grader.py"
+    grader = {"kind": "python_function", "file": str(grader_path), "name": "grade"}
+    paths = [str(tmp_path / "*.jsonl")]
+    target = {"paths": paths}
     suite = {
         "name": "x",
-        "target": {"paths": [str(tmp_path / "*.jsonl")]},
+        "target": target,
         "graders": {"g": grader},
         "reports": [],
     }
@@ -402,11 +455,19 @@ def test_grades_that_took_too_long_are_done_again(tmp_path, monkeypatch):
     for mark in ("slow", "stop"):
         (tmp_path / mark).touch()
     first = run("out", "limits.seconds_per_grade=0.2")
-    assert (first.exit_code, first.header["timed_out"], first.states["g"]["failed"]) == (130, 1, 1)
+    assert first.exit_code == 130
+    assert first.header["timed_out"] == 1
+    failed = first.states["g"]["failed"]
+    assert failed == 1
     for mark in ("slow", "stop"):
         (tmp_path / mark).unlink()
     second = run("out", "limits.seconds_per_grade=60", resume=True)
-    assert (second.exit_code, second.header["resumed"], second.states["g"]["failed"]) == (0, 1, 0)
+    assert second.exit_code == 0
+    assert second.header["resumed"] == 1
+    assert second.states["g"]["failed"] == 0
     assert "timed_out" not in second.header
     run("whole", "limits.seconds_per_grade=60")
-    assert files_of(tmp_path / "out") == files_of(tmp_path / "whole")
+    out_folder = tmp_path / "out"
+    files = files_of(out_folder)
+    expected = files_of(tmp_path / "whole")
+    assert files == expected

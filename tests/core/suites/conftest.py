@@ -40,14 +40,17 @@ class Web:
     """
 
     def __init__(self):
-        self.pages, self.requests, self.users = {"/log.jsonl": LINES}, [], []
+        self.pages = {"/log.jsonl": LINES}
+        self.requests = []
+        self.users = []
         self.over = threading.Event()
         web = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
             def do_GET(self):
                 web.requests.append(self.path)
-                web.users.append(self.headers["Authorization"])
+                authorization = self.headers["Authorization"]
+                web.users.append(authorization)
                 requested = urlsplit(self.path)
                 if requested.path == "/silent":
                     web.over.wait()

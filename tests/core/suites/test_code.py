@@ -21,31 +21,37 @@ DATA = data(__file__, "code.yaml")
 @pytest.mark.slow
 @pytest.mark.parametrize("way", some_of(["forkserver", "fork", "spawn"], 3))
 def test_code_travels_to_workers_by_file_and_name(shapes, registry, monkeypatch, way):
-    (shapes / "more.py").write_text(
+    more_path = shapes / "more.py"
+    more_path.write_text(
         "from gradestack import Grade, Grader\nimport helper\n"
         + grader_text("Helped", "helper.SCORE")
     )
     (shapes / "helper.py").write_text("SCORE = 0.75\n")
     monkeypatch.setattr(pool, "context", lambda: multiprocessing.get_context(way))
     suite = data(__file__, "code.yaml")["suite_of_code_travels_to_workers_by_file_and_name"]
-    (shapes / "again.jsonl").write_bytes((shapes / "runs.jsonl").read_bytes())
+    again_path = shapes / "again.jsonl"
+    runs_path = shapes / "runs.jsonl"
+    again_path.write_bytes(runs_path.read_bytes())
     for engine in ("serial", "processes"):
+        workers = 2 if engine == "processes" else None
         report = gradestack.run(
             suite,
             output=engine,
             engine=engine,
-            workers=2 if engine == "processes" else None,
+            workers=workers,
             allow_code=True,
             registry=registry,
         )
-    assert {key: average(report, key) for key in "asfh"} == {
+    averages_by_key = {key: average(report, key) for key in "asfh"}
+    assert averages_by_key == {
         "a": 1.0,
         "s": 0.125,
         "f": 0.25,
         "h": 0.75,
     }
     assert report.aggregates["h"]["n"] == {"count": 4}
-    assert files_but_headers(shapes / "serial") == files_but_headers(shapes / "processes")
+    folder = shapes / "serial"
+    assert files_but_headers(folder) == files_but_headers(shapes / "processes")
 
 
 def test_a_class_a_function_and_options(shapes, registry):
@@ -60,10 +66,10 @@ def test_a_class_a_function_and_options(shapes, registry):
         registry=registry,
         overrides=["graders.share.of=0.75"],
     )
-    assert [average(report, key) for key in ("share", "shout", "toy")] == [0.75, 0.25, 0.75]
-    graders = [
-        component for component in report.header["components"] if component["kind"] == "grader"
-    ]
+    averages = [average(report, key) for key in ("share", "shout", "toy")]
+    assert averages == [0.75, 0.25, 0.75]
+    components = report.header["components"]
+    graders = [component for component in components if component["kind"] == "grader"]
     assert [(grader["name"], grader["distribution"], grader["options"]) for grader in graders] == [
         ("shapes.py:Share", "local 0", {"of": 0.75}),
         ("shapes.py:shout", "local 0", {}),
@@ -72,13 +78,17 @@ def test_a_class_a_function_and_options(shapes, registry):
 
 
 def test_every_kind_of_component_may_stand_in_a_file(shapes, registry):
-    (shapes / "kinds.py").write_text(DATA["every_kind_of_component_may_stand_in_a_file"])
+    kinds_path = shapes / "kinds.py"
+    kinds_path.write_text(DATA["every_kind_of_component_may_stand_in_a_file"])
     (shapes / "words.txt").write_text("one two three")
     suite = data(__file__, "code.yaml")["suite_of_every_kind_of_component_may_stand_in_a_file"]
     report = gradestack.run(suite, output="out", allow_code=True, registry=registry)
-    assert (average(report, "q"), report.metrics["total"]) == (1.0, 3)
-    assert report.summary["config"]["reader"] == {"kind": "kinds.py:Lines"}
-    assert [page.name for page in report.pages] == ["note.txt"]
+    assert average(report, "q") == 1.0
+    assert report.metrics["total"] == 3
+    config = report.summary["config"]
+    assert config["reader"] == {"kind": "kinds.py:Lines"}
+    names = [page.name for page in report.pages]
+    assert names == ["note.txt"]
 
 
 def test_paths_are_relative_to_the_suite(shapes, registry, tmp_path_factory, monkeypatch):
@@ -86,7 +96,8 @@ def test_paths_are_relative_to_the_suite(shapes, registry, tmp_path_factory, mon
         "target: {paths: [runs.jsonl]}\ngraders: {q: shapes.py:Share}\nreports: []\n"
     )
     monkeypatch.chdir(tmp_path_factory.mktemp("elsewhere"))
-    report = gradestack.run(shapes / "suite.yaml", output="out", allow_code=True, registry=registry)
+    suite_path = shapes / "suite.yaml"
+    report = gradestack.run(suite_path, output="out", allow_code=True, registry=registry)
     assert average(report, "q") == 0.5
     with pytest.raises(ConfigError, match=r"shapes\.py: no such Python file"):
         gradestack.grade_files(
@@ -102,14 +113,16 @@ def test_a_mistake_is_one_problem_with_its_place(shapes, command, reference, mes
     for name, text in BAD["files"].items():
         (shapes / name).write_text(text)
     suite = {"target": {"paths": ["runs.jsonl"]}, "graders": {"q": reference}, "reports": []}
-    (shapes / "mine.yaml").write_text(json.dumps(suite))
+    mine_path = shapes / "mine.yaml"
+    mine_path.write_text(json.dumps(suite))
     result = command("run", "mine.yaml", "--allow-code")
     assert result.code == 2
     head, problem = result.err.splitlines()
     assert head == "error: mine.yaml: 1 problem in the configuration"
     assert problem.startswith("  - mine.yaml:1: graders.q")
     assert message in problem
-    assert "Traceback" in command("run", "mine.yaml", "--allow-code", "--debug").err
+    expected = command("run", "mine.yaml", "--allow-code", "--debug").err
+    assert "Traceback" in expected
 
 
 def test_code_that_was_not_allowed_is_not_run(shapes, command):
@@ -136,12 +149,14 @@ def test_code_that_was_not_allowed_is_not_run(shapes, command):
         ):
             assert f"suite.yaml:{line}: {key}: {what} {advice}" in result.err
         assert "3 problems" in result.err
-    assert f"plugin.yaml:2: plugins[0]: trap.py {advice}" in command("run", "plugin.yaml").err
+    expected = command("run", "plugin.yaml").err
+    assert f"plugin.yaml:2: plugins[0]: trap.py {advice}" in expected
     assert (
         f"graders.q: trap.py:Q {advice}"
         in command("grade", "runs.jsonl", "--grader", "trap.py:Q").err
     )
-    assert not (shapes / "sprung").exists()
+    sprung_folder = shapes / "sprung"
+    assert not sprung_folder.exists()
 
 
 def test_a_suite_with_code_can_be_checked(shapes, command):
@@ -155,7 +170,8 @@ def test_a_suite_with_code_can_be_checked(shapes, command):
 
 def test_graders_take_the_place_of_a_stack(shapes, command, registry):
     result = command("grade", "runs.jsonl", "--grader", "toy", "--stack", "tool_calls")
-    assert (result.code, "leave out the stack 'tool_calls'" in result.err) == (2, True)
+    assert result.code == 2
+    assert "leave out the stack 'tool_calls'" in result.err
     result = command(
         "grade",
         "runs.jsonl",
@@ -221,7 +237,8 @@ def test_samples_are_graded_by_functions_and_classes(shapes, registry):
     samples = [Sample(id="a", calls=()), Sample(id="b", calls=(ToolCall(name="f"),))]
     graders = [made_a_call, Loud, "shapes.py:Share", "toy"]
     with gradestack.grade(samples, graders, allow_code=True, registry=registry) as report:
-        assert {key: average(report, key) for key in report.states} == {
+        averages_by_key = {key: average(report, key) for key in report.states}
+        assert averages_by_key == {
             "made_a_call": 0.5,
             "Loud": 1.0,
             "share": 0.5,
@@ -245,7 +262,9 @@ def test_samples_are_graded_by_functions_and_classes(shapes, registry):
 
 def test_a_file_without_a_name_is_told_so_with_or_without_leave(shapes, command):
     result = command("grade", "runs.jsonl", "--grader", "./shapes.py")
-    assert (result.code, len(result.err.splitlines())) == (2, 2)
+    assert result.code == 2
+    lines = result.err.splitlines()
+    assert len(lines) == 2
     assert (
         "graders.shapes: ./shapes.py is Python code, and no grader of it is named "
         "(./shapes.py:NAME)" in result.err

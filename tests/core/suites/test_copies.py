@@ -30,12 +30,14 @@ def zstd(content):
 
 
 def graded(paths, **more):
-    more["overrides"] = ("reports=[]", *more.get("overrides", ()))
+    overrides = more.get("overrides", ())
+    more["overrides"] = ("reports=[]", *overrides)
     return gradestack.grade_files(paths, registry=REGISTRY, **more)
 
 
 def files(folder):
-    return [path for path in folder.rglob("*") if path.is_file() and not path.is_symlink()]
+    paths = folder.rglob("*")
+    return [path for path in paths if path.is_file() and not path.is_symlink()]
 
 
 def texts(out):
@@ -49,25 +51,36 @@ def test_a_packed_file_gives_what_it_holds(tmp_path, temporary, pack):
     Header.json has the packed file, and no temporary one.
     """
     (tmp_path / "runs.jsonl").write_bytes(LINES)
-    (tmp_path / "runs.jsonl.gz").write_bytes(pack(LINES))
-    graded(tmp_path / "runs.jsonl", output=tmp_path / "plain")
-    report = graded(tmp_path / "runs.jsonl.gz", output=tmp_path / "packed")
-    for name, text in texts(tmp_path / "packed").items():
+    runs_path = tmp_path / "runs.jsonl.gz"
+    runs_path.write_bytes(pack(LINES))
+    paths = tmp_path / "runs.jsonl"
+    plain_folder = tmp_path / "plain"
+    graded(paths, output=plain_folder)
+    output = tmp_path / "packed"
+    report = graded(tmp_path / "runs.jsonl.gz", output=output)
+    packed_folder = tmp_path / "packed"
+    for name, text in texts(packed_folder).items():
         assert text.replace(b"runs.jsonl.gz", b"runs.jsonl") == texts(tmp_path / "plain")[name]
         assert str(temporary).encode() not in text
     (file,) = report.header["inputs"]
-    assert file["path"] == str(tmp_path / "runs.jsonl.gz")
-    assert file["bytes"] == (tmp_path / "runs.jsonl.gz").stat().st_size
+    expected = str(tmp_path / "runs.jsonl.gz")
+    assert file["path"] == expected
+    status = (tmp_path / "runs.jsonl.gz").stat()
+    assert file["bytes"] == status.st_size
     assert str(temporary) not in json.dumps(report.header)
     assert report.header["suite_name"] == "runs"
 
 
 def test_content_decides_and_not_the_name(tmp_path):
     """A packed file may be called as it likes; a plain one called .gz is read as it is."""
-    (tmp_path / "a.jsonl").write_bytes(gzip.compress(LINES))
+    a_path = tmp_path / "a.jsonl"
+    a_path.write_bytes(gzip.compress(LINES))
     (tmp_path / "b.jsonl.gz").write_bytes(LINES)
     for name in ("a.jsonl", "b.jsonl.gz"):
-        assert graded(tmp_path / name, output=tmp_path / "out").metrics["total"] == 3
+        paths = tmp_path / name
+        output = tmp_path / "out"
+        total = graded(paths, output=output).metrics["total"]
+        assert total == 3
 
 
 @pytest.mark.parametrize("kind", ["gzip", "zstd"])
@@ -97,7 +110,9 @@ def test_a_tar_archive_is_named(tmp_path):
     """Its members are not read as the lines of one file."""
     path = tmp_path / "a.jsonl"
     with tarfile.open(path, "w") as archive:
-        archive.addfile(tarfile.TarInfo("x"), io.BytesIO(b""))
+        tar_info = tarfile.TarInfo("x")
+        bytes_io = io.BytesIO(b"")
+        archive.addfile(tar_info, bytes_io)
     for reader in (None, "jsonl"):
         with pytest.raises(DataError, match="is a tar archive, which is not supported"):
             graded(path, reader=reader, output=tmp_path / "out")
@@ -105,7 +120,8 @@ def test_a_tar_archive_is_named(tmp_path):
 
 def test_errors_name_the_packed_file(tmp_path):
     for name, content in (("odd", b"xx\n"), ("empty", b""), ("broken", b"{")):
-        (tmp_path / f"{name}.jsonl.gz").write_bytes(gzip.compress(content))
+        compressed = gzip.compress(content)
+        (tmp_path / f"{name}.jsonl.gz").write_bytes(compressed)
         for reader in (None, "jsonl", "tau_bench", "letta"):
             with pytest.raises(DataError) as caught:
                 graded(tmp_path / f"{name}.jsonl.gz", reader=reader, output=tmp_path / "out")
@@ -116,36 +132,47 @@ def test_errors_name_the_packed_file(tmp_path):
 def test_a_directory_is_read_with_its_packed_files_unpacked(tmp_path):
     """Files beside them are read where they are."""
     for name in ("a.jsonl", "b.jsonl"):
-        (tmp_path / "logs").mkdir(exist_ok=True)
+        logs_folder = tmp_path / "logs"
+        logs_folder.mkdir(exist_ok=True)
         (tmp_path / "logs" / name).write_bytes(LINES)
-    (tmp_path / "logs/c.jsonl.gz").write_bytes(gzip.compress(LINES))
-    (tmp_path / "logs/odd.gz").write_bytes(gzip.compress(b"odd"))
+    c_path = tmp_path / "logs/c.jsonl.gz"
+    c_path.write_bytes(gzip.compress(LINES))
+    odd_path = tmp_path / "logs/odd.gz"
+    odd_path.write_bytes(gzip.compress(b"odd"))
     for name in ("a.jsonl.gz", "d.gz", "d.zst", "..gz"):
-        (tmp_path / "logs" / name).write_bytes(gzip.compress(LINES))
-    report = graded(tmp_path / "logs", output=tmp_path / "out")
+        compressed = gzip.compress(LINES)
+        (tmp_path / "logs" / name).write_bytes(compressed)
+    paths = tmp_path / "logs"
+    output = tmp_path / "out"
+    report = graded(paths, output=output)
     assert report.metrics["total"] == 18
     names = {"a.jsonl", "a.jsonl.gz", "b.jsonl", "c.jsonl.gz", "d.gz", "d.zst"}
-    assert {row["source"]["file"] for row in report.rows()} == names
+    rows = report.rows()
+    assert {row["source"]["file"] for row in rows} == names
     assert "logs/odd.gz: not recognised, left out" in report.summary["warnings"]
 
 
 def test_a_dataset_may_be_packed(tmp_path):
-    (tmp_path / "gold.jsonl.gz").write_bytes(
-        gzip.compress(b'{"id": "0", "expected": "x", "predicted": ""}\n')
-    )
+    gold_path = tmp_path / "gold.jsonl.gz"
+    gold_path.write_bytes(gzip.compress(b'{"id": "0", "expected": "x", "predicted": ""}\n'))
     (tmp_path / "runs.jsonl").write_bytes(b'{"id": "0", "predicted": "x"}\n')
+    paths = tmp_path / "runs.jsonl"
+    dataset = tmp_path / "gold.jsonl.gz"
+    output = tmp_path / "out"
     report = graded(
-        tmp_path / "runs.jsonl",
-        dataset=tmp_path / "gold.jsonl.gz",
+        paths,
+        dataset=dataset,
         overrides=("graders={text: {kind: exact_match}}",),
-        output=tmp_path / "out",
+        output=output,
     )
     assert report.metrics["avg_score_attempted"] == 1.0
-    assert report.summary["config"]["dataset"] == "gold.jsonl.gz"
+    config = report.summary["config"]
+    assert config["dataset"] == "gold.jsonl.gz"
 
 
 def standard_input(monkeypatch, content):
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+    bytes_io = io.BytesIO(content)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(bytes_io))
 
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "packed"])
@@ -154,10 +181,17 @@ def test_a_dash_is_standard_input(tmp_path, monkeypatch, pack):
     standard_input(
         monkeypatch, pack(b'{"messages": [{"role": "user", "content": "hi"}]}\nno JSON\n')
     )
-    report = graded("-", reader="openai", output=tmp_path / "out")
-    assert [row["sample"]["id"] for row in report.rows()] == ["stdin:0"]
-    assert report.summary["bad_records"]["listed"][0]["line"] == 2
-    assert (report.header["inputs"][0]["path"], report.header["suite_name"]) == ("-", "stdin")
+    output = tmp_path / "out"
+    report = graded("-", reader="openai", output=output)
+    rows = report.rows()
+    ids = [row["sample"]["id"] for row in rows]
+    assert ids == ["stdin:0"]
+    bad_records = report.summary["bad_records"]
+    assert bad_records["listed"][0]["line"] == 2
+    inputs = report.header["inputs"]
+    path = inputs[0]["path"]
+    assert path == "-"
+    assert report.header["suite_name"] == "stdin"
 
 
 def test_empty_standard_input_is_said(tmp_path, monkeypatch):
@@ -186,7 +220,8 @@ def test_a_run_of_a_packed_file_can_be_continued_by_another_process(tmp_path, mo
 
     def looked_at():
         monkeypatch.setattr(copying, "_made", {})
-        suite = gradestack.load_suite({"target": {"paths": [str(path)]}}, registry=REGISTRY)
+        paths = [str(path)]
+        suite = gradestack.load_suite({"target": {"paths": paths}}, registry=REGISTRY)
         shards, _ = shards_of(suite.reader.component, suite.inputs)
         return (
             suite.inputs.data[0].path,

@@ -27,7 +27,8 @@ def _here(tmp_path, monkeypatch):
 
 
 def parse_yaml(text, name):
-    Path(name).write_bytes(text.encode())
+    name_path = Path(name)
+    name_path.write_bytes(text.encode())
     return read_yaml(Path(name))
 
 
@@ -41,10 +42,8 @@ def test_places_read_as_people_write_them(key_path, text):
 
 @pytest.mark.parametrize(("key_path", "line"), DATA["every_value_knows_its_line"])
 def test_every_value_knows_its_line(key_path, line):
-    assert (
-        parse_yaml(TEXT, "s.yaml").where(tuple(key_path))
-        == f"s.yaml:{line}: {show_location(key_path)}"
-    )
+    where = parse_yaml(TEXT, "s.yaml").where(tuple(key_path))
+    assert where == f"s.yaml:{line}: {show_location(key_path)}"
 
 
 def test_values_are_plain_data():
@@ -98,7 +97,9 @@ def test_aliases_stand_for_a_limited_number_of_values(lines):
         match=r"s\.yaml:\d: not valid YAML: its aliases stand for more than 100,000 values",
     ):
         parse_yaml("\n".join(lines), "s.yaml")
-    assert len(parse_yaml("\n".join(lines[:4]), "s.yaml").data) == 4
+    text = "\n".join(lines[:4])
+    data_count = len(parse_yaml(text, "s.yaml").data)
+    assert data_count == 4
 
 
 def test_a_key_given_twice_is_refused():
@@ -115,7 +116,8 @@ def test_a_key_given_twice_in_recorded_yaml_counts_once():
 
 def test_files_that_cannot_be_read(tmp_path):
     (tmp_path / "latin.yaml").write_bytes(b"name: \xe9")
-    (tmp_path / "wide.yaml").write_bytes("name: x".encode("utf-16"))
+    wide_path = tmp_path / "wide.yaml"
+    wide_path.write_bytes("name: x".encode("utf-16"))
     for name, message in [
         ("gone.yaml", "no such file"),
         (".", "cannot be read: Is a directory"),
@@ -187,11 +189,14 @@ def test_a_sound_suite_is_valid_in_every_form(valid, text):
 def test_mistakes_are_not(valid, old, new):
     """An editor marks what the loader would refuse."""
     assert SUITE.count(old) == 1
-    assert not valid(SUITE.replace(old, new))
+    suite = SUITE.replace(old, new)
+    assert not valid(suite)
 
 
 def test_a_component_that_cannot_be_loaded_is_left_to_the_loader(make_registry_, toys):
-    schema = suite_schema(make_registry_(toys.component("grader", "sick", "Missing")))
+    component = toys.component("grader", "sick", "Missing")
+    registry = make_registry_(component)
+    schema = suite_schema(registry)
     jsonschema.validate({"target": {"paths": ["a"]}, "graders": {"q": "sick"}}, schema)
 
 
@@ -247,15 +252,14 @@ def test_right_values_are_taken_as_they_are():
     made = structure(options, Options)
     assert made.ratio == 2.0
     assert type(made.ratio) is float
-    assert made.inner == Inner(share=1.0, names=("x",))
+    inner = Inner(share=1.0, names=("x",))
+    assert made.inner == inner
     assert made.inners == (Inner(), Inner(share=0.0))
     assert made.named == {"x": Inner()}
-    assert (made.texts, made.weights, made.either, made.anything) == (
-        ("a", "b"),
-        {"a": 1.0, "b": 0.5},
-        {"a": [1]},
-        {"deep": [None]},
-    )
+    assert made.texts == ("a", "b")
+    assert made.weights == {"a": 1.0, "b": 0.5}
+    assert made.either == {"a": [1]}
+    assert made.anything == {"deep": [None]}
     assert structure({}, Options) == Options()
 
 
@@ -269,7 +273,8 @@ def test_everything_wrong_is_told_at_once():
     problems_found = problems(
         {"numbr": 1, "ratio": "x", "texts": [1, "a", 2], "inner": {"share": "y"}, "zzz": 0}
     )
-    assert {key_path for key_path, _ in problems_found} == {
+    key_paths = {key_path for key_path, _ in problems_found}
+    assert key_paths == {
         ("numbr",),
         ("zzz",),
         ("ratio",),
@@ -299,6 +304,7 @@ def test_a_missing_option_is_named():
 
 
 def test_relative_paths_are_taken_from_the_base(tmp_path):
-    assert structure({"path": "a/b"}, Options, Folder(tmp_path)).path == tmp_path / "a/b"
+    folder = Folder(tmp_path)
+    assert structure({"path": "a/b"}, Options, folder).path == tmp_path / "a/b"
     assert structure({"path": "/a"}, Options, Folder(tmp_path, is_open=True)).path == Path("/a")
     assert structure({"path": "a"}, Options).path == Path("a")

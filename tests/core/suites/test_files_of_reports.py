@@ -17,9 +17,8 @@ def test_what_a_file_offers_is_added(tmp_path):
     (tmp_path / "shown.py").write_text(PANEL)
     registry = with_files(discover(limit=""), [str(tmp_path / "shown.py")], allow_code=True)
     assert "line" in registry.names("reporter")
-    assert [(panel.plugin, panel.name) for panel in panels_of(registry).placed[-1:]] == [
-        ("shown.py", "card")
-    ]
+    panels = panels_of(registry).placed[-1:]
+    assert [(panel.plugin, panel.name) for panel in panels] == [("shown.py", "card")]
 
 
 def test_code_has_to_be_allowed_and_sound(tmp_path):
@@ -27,8 +26,8 @@ def test_code_has_to_be_allowed_and_sound(tmp_path):
         with_files(discover(limit=""), ["gone.py"], allow_code=False)
     with pytest.raises(ConfigError, match=r"gone\.py: no such Python file"):
         with_files(discover(limit=""), ["gone.py"], allow_code=True)
-    (tmp_path / "wrong.py").write_text(
-        PANEL.replace('"overview"', '"somewhere"').partition("class Line")[0]
-    )
+    wrong_path = tmp_path / "wrong.py"
+    panel = PANEL.replace('"overview"', '"somewhere"')
+    wrong_path.write_text(panel.partition("class Line")[0])
     with pytest.raises(ConfigError, match=r"panel 'P' has unknown place 'somewhere'"):
         with_files(discover(limit=""), [str(tmp_path / "wrong.py")], allow_code=True)

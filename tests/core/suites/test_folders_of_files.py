@@ -44,18 +44,20 @@ def write(folder, record, indent=None):
     folder.mkdir(exist_ok=True)
     key = "id" if "id" in record else "task"
     for number in range(30):
-        (folder / f"run{number}.json").write_text(
-            json.dumps({**record, key: f"a{number}"}, indent=indent)
-        )
+        text = json.dumps({**record, key: f"a{number}"}, indent=indent)
+        (folder / f"run{number}.json").write_text(text)
 
 
 @pytest.mark.parametrize(
     ("name", "indent"), [*((name, None) for name in RECORDS), ("openai_logs", 1), ("records", 1)]
 )
 def test_files_of_a_folder_are_recognised_as_one_alone(tmp_path, registry, name, indent):
-    write(tmp_path / "runs", RECORDS[name], indent)
-    alone = recognition.recognise([tmp_path / "runs" / "run7.json"], registry, None)
-    together = recognition.recognise([tmp_path / "runs"], registry, None)
+    folder = tmp_path / "runs"
+    write(folder, RECORDS[name], indent)
+    run7_path = tmp_path / "runs" / "run7.json"
+    alone = recognition.recognise([run7_path], registry, None)
+    runs_folder = tmp_path / "runs"
+    together = recognition.recognise([runs_folder], registry, None)
     assert together.reader == alone.reader
     assert len(together.paths) == 30
 
@@ -63,10 +65,15 @@ def test_files_of_a_folder_are_recognised_as_one_alone(tmp_path, registry, name,
 @pytest.mark.parametrize("name", RECORDS)
 @pytest.mark.parametrize("other", RECORDS)
 def test_a_file_of_another_format_among_many_is_met(tmp_path, registry, name, other):
-    write(tmp_path / "runs", RECORDS[name])
-    (tmp_path / "runs" / "run17.json").write_text(json.dumps(RECORDS[other]))
+    folder = tmp_path / "runs"
+    write(folder, RECORDS[name])
+    run17_path = tmp_path / "runs" / "run17.json"
+    text = json.dumps(RECORDS[other])
+    run17_path.write_text(text)
     if name == other:
-        assert len(recognition.recognise([tmp_path / "runs"], registry, None).paths) == 30
+        runs_folder = tmp_path / "runs"
+        path_count = len(recognition.recognise([runs_folder], registry, None).paths)
+        assert path_count == 30
     else:
         with pytest.raises(ConfigError, match="several formats"):
             recognition.recognise([tmp_path / "runs"], registry, None)

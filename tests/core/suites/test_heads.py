@@ -104,12 +104,14 @@ def test_a_key_that_stands_twice_is_said_once(file, tmp_path, layout):
     if not start:
         record = GOOD.strip()[:-1] + b', "id": "b"}'
     path = file(start + between.join([record] * 3) + (b"]" if start else b""))
-    report = gradestack.grade_files(path, output=tmp_path / "out")
+    output = tmp_path / "out"
+    report = gradestack.grade_files(path, output=output)
     warnings = [warning for warning in report.summary["warnings"] if "occurs twice" in warning]
     key, position = ("role", "") if start else ("id", ":1")
-    assert warnings == [
+    expected = [
         f"x.jsonl{position}: the key '{key}' occurs twice in one object; the last one counts"
     ]
+    assert warnings == expected
 
 
 def test_a_command_is_proposed_where_it_was_seen_to_work(file):
@@ -127,7 +129,8 @@ def test_a_command_is_proposed_where_it_was_seen_to_work(file):
         path = file(content, name)
         with pytest.raises(DataError) as caught:
             recognise([path], gradestack.discover(), None)
-        assert caught.value.problems[-1].startswith(command.format(path)), name
+        last_problem = caught.value.problems[-1]
+        assert last_problem.startswith(command.format(path)), name
 
 
 @pytest.mark.parametrize(
@@ -136,7 +139,9 @@ def test_a_command_is_proposed_where_it_was_seen_to_work(file):
 def test_another_document_behind_records_does_not_make_the_format(file, first):
     """JSON Lines followed by an orchestration result, which is one object, stay what they are."""
     result = b'{"scenario_id": 1, "history": {"main_agent_history": [], "sub_agent_history": {}}}\n'
-    alone = recognise([file(first)], gradestack.discover(), None).reader
+    paths = [file(first)]
+    registry = gradestack.discover()
+    alone = recognise(paths, registry, None).reader
     assert (
         recognise([file(first + result)], gradestack.discover(), None).reader
         == alone
@@ -172,7 +177,8 @@ LINES = {
 )
 @pytest.mark.parametrize("kind", some_of(LINES, 4))
 def test_a_long_first_record_is_looked_at_once(bounded, tmp_path, kind, length):
-    (tmp_path / "log.jsonl").write_text(LINES[kind](length))
+    log_path = tmp_path / "log.jsonl"
+    log_path.write_text(LINES[kind](length))
     done = bounded("grade", "log.jsonl", "--output", "out")
     assert done.returncode == 3
     assert "the format is not recognised" in done.stderr
@@ -189,11 +195,16 @@ def test_a_long_first_record_is_looked_at_once(bounded, tmp_path, kind, length):
 def test_a_long_conversation_is_recognised(bounded, tmp_path, length, begin):
     """By all of it, or by its beginning where it is longer than what is looked at."""
     turns = [{"role": "user", "content": "x" * 2000}, {"role": "assistant", "content": "y" * 2000}]
-    record = json.dumps({"id": "a", "messages": turns * (length // 4000)})
-    (tmp_path / "log.jsonl").write_text(f"{begin}{record}{']' if begin else ''}\n")
+    messages = turns * (length // 4000)
+    record = json.dumps({"id": "a", "messages": messages})
+    log_path = tmp_path / "log.jsonl"
+    log_path.write_text(f"{begin}{record}{']' if begin else ''}\n")
     done = bounded("grade", "log.jsonl", "--output", "out", "--allow-all-failed")
     assert done.returncode == 0, done.stderr
-    assert len((tmp_path / "out/results.jsonl").read_text().splitlines()) == 1
+    results_path = tmp_path / "out/results.jsonl"
+    lines = results_path.read_text().splitlines()
+    line_count = len(lines)
+    assert line_count == 1
 
 
 @pytest.mark.parametrize("records", [[{"at": 1}] * 99, [[1, 2]] * 99, ["text"] * 99])
@@ -203,10 +214,11 @@ def test_a_reader_looks_at_few_records_that_are_alike(file, records, form, monke
     monkeypatch.setattr(RecordReader, "sniffed", 100)
     monkeypatch.setattr(RecordReader, "looks_like", lambda record: looks.append(record) or 0.0)
     lines = b"\n".join(json.dumps(record).encode() for record in records)
+    document = json.dumps({"records": records}, indent=1).encode()
     text = {
         "lines": lines,
         "list": json.dumps(records).encode(),
-        "document": json.dumps({"records": records}, indent=1).encode(),
+        "document": document,
     }
     head = Beginning(file(text[form])).head
     assert RecordReader.sniff(None, head) == 0.0
@@ -220,4 +232,5 @@ def test_a_record_of_another_kind_is_looked_at_behind_many_that_are_alike(file, 
         RecordReader, "looks_like", lambda record: 0.9 * (record != {"type": "log"})
     )
     text = "\n".join(json.dumps({"type": kind}) for kind in kinds)
-    assert RecordReader.sniff(None, Beginning(file(text.encode())).head) == 0.3
+    beginning = Beginning(file(text.encode()))
+    assert RecordReader.sniff(None, beginning.head) == 0.3

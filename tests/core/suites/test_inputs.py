@@ -44,7 +44,9 @@ def test_patterns_are_expanded_in_sorted_order(inputs_folder):
         "x.numbers",
         "runs/a.jsonl",
     ]
-    assert names(expand([f"{inputs_folder}/runs/**/*.jsonl"]), inputs_folder) == [
+    texts = [f"{inputs_folder}/runs/**/*.jsonl"]
+    paths = expand(texts)
+    assert names(paths, inputs_folder) == [
         "runs/a.jsonl",
         "runs/b.jsonl",
         "runs/deep/c.jsonl",
@@ -53,7 +55,8 @@ def test_patterns_are_expanded_in_sorted_order(inputs_folder):
 
 def test_a_file_whose_name_looks_like_a_pattern_is_a_file(inputs_folder):
     (inputs_folder / "odd[1].jsonl").write_text(LINE)
-    assert names(expand(["odd[1].jsonl"], Folder(inputs_folder)), inputs_folder) == ["odd[1].jsonl"]
+    paths = expand(["odd[1].jsonl"], Folder(inputs_folder))
+    assert names(paths, inputs_folder) == ["odd[1].jsonl"]
 
 
 @pytest.mark.parametrize(
@@ -78,7 +81,8 @@ def test_pipes_and_sockets_are_refused(inputs_folder):
     """They cannot be read twice; a reader would wait for ever."""
     os.mkfifo(inputs_folder / "pipe")
     with socket.socket(socket.AF_UNIX) as made:
-        made.bind(os.path.relpath(inputs_folder / "sock"))
+        sock_folder = inputs_folder / "sock"
+        made.bind(os.path.relpath(sock_folder))
         for name in ("pipe", "sock"):
             with pytest.raises(DataError, match=f"{name}: neither a file nor a directory"):
                 expand([name], Folder(inputs_folder))
@@ -103,20 +107,24 @@ def test_names_are_short_and_unique(tmp_path, monkeypatch, paths, expected, show
     named_inputs = name_inputs(made)
     assert [named_input.name for named_input in named_inputs] == expected
     assert [named_input.shown for named_input in named_inputs] == shown
-    assert len({named_input.name for named_input in named_inputs}) == len(named_inputs)
+    name_count = len({named_input.name for named_input in named_inputs})
+    assert name_count == len(named_inputs)
 
 
 def test_a_directory_is_named_whole(tmp_path, monkeypatch):
     """A dot in it is no suffix; the working directory has its own name."""
     (tmp_path / "runs.v1").mkdir()
-    assert name_inputs([tmp_path / "runs.v1"])[0].name == "runs.v1"
+    runs_path = tmp_path / "runs.v1"
+    first_name_input = name_inputs([runs_path])[0]
+    assert first_name_input.name == "runs.v1"
     monkeypatch.chdir(tmp_path / "runs.v1")
     (here,) = name_inputs(expand(["."]))
     assert (here.name, here.shown) == ("runs.v1", "runs.v1")
 
 
 def test_the_format_is_recognised(inputs_folder, registry):
-    assert recognise(expand(["x.numbers"], Folder(inputs_folder)), registry, None)[0] == "numbers"
+    paths = expand(["x.numbers"], Folder(inputs_folder))
+    assert recognise(paths, registry, None)[0] == "numbers"
 
 
 def test_directories_are_searched(inputs_folder, registry):
@@ -124,7 +132,8 @@ def test_directories_are_searched(inputs_folder, registry):
 
     What is not recognised is told by its path below the directory.
     """
-    recognised = recognise(expand(["runs"], Folder(inputs_folder)), registry, None)
+    paths = expand(["runs"], Folder(inputs_folder))
+    recognised = recognise(paths, registry, None)
     assert recognised.reader == "jsonl"
     assert names(recognised.paths, inputs_folder) == [
         "runs/a.jsonl",
@@ -136,10 +145,11 @@ def test_directories_are_searched(inputs_folder, registry):
 
 def test_a_named_reader_is_believed(inputs_folder, registry):
     """Nothing is guessed for files; a directory is searched for files it knows."""
-    assert recognise([inputs_folder / "runs/notes.txt"], registry, "jsonl").paths == [
-        inputs_folder / "runs/notes.txt"
-    ]
-    assert len(recognise([inputs_folder / "runs"], registry, "jsonl").paths) == 3
+    notes_path = inputs_folder / "runs/notes.txt"
+    assert recognise([notes_path], registry, "jsonl").paths == [inputs_folder / "runs/notes.txt"]
+    runs_folder = inputs_folder / "runs"
+    path_count = len(recognise([runs_folder], registry, "jsonl").paths)
+    assert path_count == 3
 
 
 @pytest.mark.parametrize(("given_paths", "message"), DATA["what_is_not_recognised"])
@@ -153,7 +163,8 @@ def test_what_is_not_recognised(inputs_folder, registry, given_paths, message):
     ("name", "reader"), [("run", None), ("run", "letta"), ("runs/deep", "numbers")]
 )
 def test_directories_nobody_can_read(inputs_folder, registry, run_lines, name, reader):
-    run_lines(inputs_folder / "runs/a.jsonl", output="run")
+    a_path = inputs_folder / "runs/a.jsonl"
+    run_lines(a_path, output="run")
     (inputs_folder / "run/results.jsonl").unlink()
     message = {
         "run": "a run without rows (results.jsonl is gone): there is nothing in it to grade again",
@@ -165,7 +176,8 @@ def test_directories_nobody_can_read(inputs_folder, registry, run_lines, name, r
 
 
 def test_a_run_that_kept_no_rows_is_not_read_again(inputs_folder, registry, run_lines):
-    run_lines(inputs_folder / "runs/a.jsonl", output="run", rows="none")
+    a_path = inputs_folder / "runs/a.jsonl"
+    run_lines(a_path, output="run", rows="none")
     with pytest.raises(
         DataError, match=r"run: a run without rows \(rows: none\): there is nothing in it"
     ):
@@ -187,7 +199,8 @@ def test_several_formats_at_once_are_refused(inputs_folder, registry):
 
 
 def test_two_readers_that_claim_one_file_are_named(inputs_folder, make_registry_, toys):
-    using = make_registry_(toys.component("reader", "numbers2", "Numbers"))
+    component = toys.component("reader", "numbers2", "Numbers")
+    using = make_registry_(component)
     with pytest.raises(
         ConfigError, match="could be numbers or numbers2; name the format with --reader"
     ):
@@ -203,8 +216,10 @@ def test_a_reader_that_stumbles_does_not_know_the_file(
         raise LookupError
 
     monkeypatch.setattr(toys.Numbers, "sniff", classmethod(stumble))
-    using = make_registry_(toys.component("reader", "sick", "Missing"))
-    assert recognise([inputs_folder / "runs/a.jsonl"], using, None).reader == "jsonl"
+    component = toys.component("reader", "sick", "Missing")
+    using = make_registry_(component)
+    a_path = inputs_folder / "runs/a.jsonl"
+    assert recognise([a_path], using, None).reader == "jsonl"
     with pytest.raises(DataError, match="not recognised"):
         recognise([inputs_folder / "x.numbers"], using, None)
 
@@ -212,18 +227,22 @@ def test_a_reader_that_stumbles_does_not_know_the_file(
 def test_one_file_is_read_once_whatever_its_spelling(inputs_folder, registry, monkeypatch):
     monkeypatch.chdir(inputs_folder)
     (inputs_folder / "link.jsonl").symlink_to("runs/a.jsonl")
+    a_path = inputs_folder / "runs/a.jsonl"
     given_paths = [
         "runs/a.jsonl",
         "./runs/a.jsonl",
         "runs/../runs/a.jsonl",
-        str(inputs_folder / "runs/a.jsonl"),
+        str(a_path),
         "link.jsonl",
     ]
-    recognised = recognise(expand([*given_paths, "runs/*.jsonl"]), registry, None)
-    assert [str(path) for path in recognised.paths] == ["runs/a.jsonl", "runs/b.jsonl"]
+    texts = [*given_paths, "runs/*.jsonl"]
+    recognised = recognise(expand(texts), registry, None)
+    paths = [str(path) for path in recognised.paths]
+    assert paths == ["runs/a.jsonl", "runs/b.jsonl"]
     assert [(str(path), message) for path, message in recognised.remarks] == [
         ("runs/a.jsonl", ": given 6 times; it is read once")
     ]
     recognised = recognise(expand(["runs", "runs/a.jsonl"]), registry, "jsonl")
     assert sum(path.name == "a.jsonl" for path in recognised.paths) == 1
-    assert [message for _, message in recognised.remarks] == [": given 2 times; it is read once"]
+    messages = [message for _, message in recognised.remarks]
+    assert messages == [": given 2 times; it is read once"]

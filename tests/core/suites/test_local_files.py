@@ -26,24 +26,29 @@ def test_the_code_of_a_run_is_in_its_header(shapes, registry):
     )
     report = graded("whole.py:f", registry=registry)
     files = ["parts/__init__.py", "parts/score.py", "whole.py"]
-    assert report.header["code"] == [
+    code = report.header["code"]
+    expected = [
         {
             "path": str(shapes / file),
             "sha256": hashlib.sha256((shapes / file).read_bytes()).hexdigest(),
         }
         for file in files
     ]
+    assert code == expected
     assert graded("toy", registry=registry).header["code"] == []
 
 
 @pytest.mark.parametrize("changed", ["mine.py", "helper.py"])
 def test_a_run_is_not_continued_with_other_code(here, registry, monkeypatch, full_disk, changed):
     (here / "helper.py").write_text("SCORE = 0.5\n")
-    (here / "mine.py").write_text(
+    mine_path = here / "mine.py"
+    mine_path.write_text(
         "from gradestack import Grade, Grader\nimport helper\n"
         + grader_text("Mine", "helper.SCORE")
     )
-    (here / "more.jsonl").write_bytes((here / "runs.jsonl").read_bytes())
+    more_path = here / "more.jsonl"
+    runs_path = here / "runs.jsonl"
+    more_path.write_bytes(runs_path.read_bytes())
     options = {
         "graders": ["mine.py:Mine"],
         "output": "out",
@@ -60,18 +65,24 @@ def test_a_run_is_not_continued_with_other_code(here, registry, monkeypatch, ful
         gradestack.grade_files(["runs.jsonl", "more.jsonl"], resume=True, **options)
     (here / changed).write_text(text)
     report = gradestack.grade_files(["runs.jsonl", "more.jsonl"], resume=True, **options)
-    assert (report.header["resumed"], average(report, "mine")) == (1, 0.5)
+    assert report.header["resumed"] == 1
+    assert average(report, "mine") == 0.5
 
 
 def test_changed_code_is_loaded_again(tmp_path):
     (tmp_path / "helper.py").write_text("A = 1\n")
     (tmp_path / "mine.py").write_text("from helper import A\nB = 1\n")
     first = load_file(tmp_path / "mine.py")
-    assert load_file(tmp_path / "mine.py") is first
+    path = tmp_path / "mine.py"
+    assert load_file(path) is first
     (tmp_path / "mine.py").write_text("from helper import A\nB = 22\n")
-    assert (load_file(tmp_path / "mine.py").A, load_file(tmp_path / "mine.py").B) == (1, 22)
+    mine_path = tmp_path / "mine.py"
+    assert load_file(mine_path).A == 1
+    file = load_file(tmp_path / "mine.py")
+    assert file.B == 22
     (tmp_path / "helper.py").write_text("A = 33\n")
-    assert (load_file(tmp_path / "mine.py").A, load_file(tmp_path / "mine.py").B) == (33, 22)
+    assert load_file(tmp_path / "mine.py").A == 33
+    assert load_file(tmp_path / "mine.py").B == 22
 
 
 def test_a_file_is_run_as_it_is_written(tmp_path):
@@ -81,7 +92,9 @@ def test_a_file_is_run_as_it_is_written(tmp_path):
         with pytest.raises(KeyboardInterrupt):
             load_file(tmp_path / "mine.py")
     (tmp_path / "mine.py").write_text("class Thing:\n    size: int = 3\n")
-    assert load_file(tmp_path / "mine.py").Thing.__annotations__ == {"size": int}
+    path = tmp_path / "mine.py"
+    file = load_file(path)
+    assert file.Thing.__annotations__ == {"size": int}
 
 
 def test_folders_do_not_share_what_their_files_import(tmp_path):
@@ -91,7 +104,8 @@ def test_folders_do_not_share_what_their_files_import(tmp_path):
     path = list(sys.path)
     for folder in ("a", "b"):
         (tmp_path / folder).mkdir()
-        (tmp_path / folder / "beside.py").write_text(f"WHERE = {folder!r}\nclass Thing: pass\n")
+        beside_path = tmp_path / folder / "beside.py"
+        beside_path.write_text(f"WHERE = {folder!r}\nclass Thing: pass\n")
         for file in ("one", "two"):
             (tmp_path / folder / f"{file}.py").write_text("import beside\n")
     assert [load_file(tmp_path / folder / "one.py").beside.WHERE for folder in "aba"] == [
@@ -111,10 +125,13 @@ def test_files_are_loaded_before_what_is_of_their_classes(tmp_path):
     """
     (tmp_path / "helper.py").write_text("class Unit:\n    pass\n")
     (tmp_path / "mine.py").write_text("import helper\nclass Thing:\n    unit = helper.Unit()\n")
-    files = LocalFiles.load([tmp_path / "mine.py"])
-    instance = load_file(tmp_path / "mine.py").Thing()
+    mine_path = tmp_path / "mine.py"
+    files = LocalFiles.load([mine_path])
+    path = tmp_path / "mine.py"
+    instance = load_file(path).Thing()
     instance.unit = instance.unit
-    (tmp_path / "pickled").write_bytes(pickle.dumps([files, instance]))
+    pickled_folder = tmp_path / "pickled"
+    pickled_folder.write_bytes(pickle.dumps([files, instance]))
     code = "import pickle; print(type(pickle.load(open('pickled', 'rb'))[1].unit).__module__)"
     command = [sys.executable, "-c", code]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
@@ -126,7 +143,8 @@ def test_files_are_loaded_before_what_is_of_their_classes(tmp_path):
 
 def test_an_error_names_the_line_it_came_from(shapes, registry):
     report = graded("shapes.py:torn", registry=registry)
-    faults = [row["grade"]["fault"] for row in report.rows()]
+    rows = report.rows()
+    faults = [row["grade"]["fault"] for row in rows]
     assert [(fault["message"], fault["component"]) for fault in faults] == [
         ("nothing in a (shapes.py:28)", "shapes.py:torn 2"),
         ("nothing in b (shapes.py:28)", "shapes.py:torn 2"),
@@ -144,7 +162,8 @@ def test_an_error_without_text_is_its_place(shapes, registry):
         "def full(sample):\n    raise MemoryError\n"
     )
     report = graded("odd.py:checked", "odd.py:deep", "odd.py:full", registry=registry)
-    row = next(iter(report.rows()))
+    rows = iter(report.rows())
+    row = next(rows)
     messages = {key: row["grades"][key]["fault"]["message"] for key in ("checked", "deep", "full")}
     assert messages == {
         "checked": "(odd.py:2)",
@@ -156,7 +175,9 @@ def test_an_error_without_text_is_its_place(shapes, registry):
 @pytest.mark.parametrize("engine", ["serial", "processes"])
 def test_debug_shows_the_first_traceback_of_agrader_text(shapes, spawn, engine):
     """Once per grader, on standard error, whatever the engine; without --debug there is none."""
-    (shapes / "more.jsonl").write_bytes((shapes / "runs.jsonl").read_bytes())
+    more_path = shapes / "more.jsonl"
+    runs_path = shapes / "runs.jsonl"
+    more_path.write_bytes(runs_path.read_bytes())
     options = [
         "--grader",
         "shapes.py:torn",
@@ -168,7 +189,8 @@ def test_debug_shows_the_first_traceback_of_agrader_text(shapes, spawn, engine):
         "reports=[]",
     ]
     files = ["runs.jsonl", "more.jsonl"]
-    assert "Traceback" not in spawn("grade", *files, *options, "-o", "out").err
+    expected = spawn("grade", *files, *options, "-o", "out").err
+    assert "Traceback" not in expected
     result = spawn("--debug", "grade", *files, *options, "-o", "out").err
     assert result.count("Traceback") == 1
     assert result.startswith("the first error of grader 'torn':\n")

@@ -29,10 +29,9 @@ CASES = [
 @pytest.mark.parametrize(("text", "overrides", "messages"), CASES)
 def test_what_is_wrong_is_told_with_its_place(load, with_echo, text, overrides, messages):
     wanted = [messages] if isinstance(messages, str) else messages
-    problems = [
-        problem.removeprefix("suite.yaml:").strip()
-        for problem in refused(load, text, *overrides, using=with_echo)
-    ]
+    problems = []
+    for problem in refused(load, text, *overrides, using=with_echo):
+        problems.append(problem.removeprefix("suite.yaml:").strip())
     assert len(problems) == len(wanted), problems
     assert all(any(problem.startswith(start) for problem in problems) for start in wanted), problems
 
@@ -48,7 +47,8 @@ def test_mistakes_in_the_suite_are_told_before_missing_inputs(load):
 
     Without mistakes the input is the problem.
     """
-    assert len(refused(load, "target: {paths: [gone.jsonl]}\ngraders: {quality: toi}\n")) == 1
+    refused_count = len(refused(load, "target: {paths: [gone.jsonl]}\ngraders: {quality: toi}\n"))
+    assert refused_count == 1
     with pytest.raises(DataError, match=r"gone\.jsonl: no such file"):
         load("target: {paths: [gone.jsonl]}\ngraders: {quality: toy}\n")
     with pytest.raises(DataError, match=r"gone\.jsonl: no such file"):
@@ -60,16 +60,17 @@ def test_a_broken_plugin_is_told_with_the_place_that_uses_it(load, make_registry
 
     Beside mistakes of the suite, a configuration error that lists it too.
     """
-    using = make_registry_(toys.component("grader", "sick", "Missing"))
-    (problem,) = refused(load, BASE + "", "graders.quality=sick", using=using, error=PluginError)
+    component = toys.component("grader", "sick", "Missing")
+    using = make_registry_(component)
+    text = BASE + ""
+    (problem,) = refused(load, text, "graders.quality=sick", using=using, error=PluginError)
     assert problem.startswith(
         "--set graders.quality: grader 'sick' of plugin toys cannot be loaded: AttributeError"
     )
     both = refused(load, BASE + "nmae: y\n", "graders.quality=sick", using=using)
     assert len(both) == 2
-    with_broken = Registry(
-        [*using.plugins, Plugin(name="p", distribution="d", version="1", error="boom")]
-    )
+    plugin = Plugin(name="p", distribution="d", version="1", error="boom")
+    with_broken = Registry([*using.plugins, plugin])
     (unknown,) = refused(
         load, BASE, "graders.quality=whatever", using=with_broken, error=PluginError
     )

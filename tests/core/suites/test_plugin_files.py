@@ -12,10 +12,11 @@ DATA = data(__file__, "plugin_files.yaml")
 
 def plugin_suite(*files, graders, **more):
     """Return a suite that uses components of these plugin files."""
+    plugins = [*files]
     return {
         "name": "x",
         "target": {"paths": ["runs.jsonl"]},
-        "plugins": [*files],
+        "plugins": plugins,
         "graders": graders,
         "reports": [],
         **more,
@@ -27,9 +28,8 @@ def test_a_file_is_used_as_if_it_were_installed(here, registry):
 
     None that is imported, abstract or private.
     """
-    (here / "base.py").write_text(
-        "from gradestack import Grader\nclass Base(Grader):\n    pass\n" + METRIC
-    )
+    base_path = here / "base.py"
+    base_path.write_text("from gradestack import Grader\nclass Base(Grader):\n    pass\n" + METRIC)
     (here / "graders.py").write_text(
         "from base import Base, FewCalls\nfrom gradestack import Grade\n"
         "class HTTPStatus2xx(Base):\n    def grade(self, sample):\n        return "
@@ -40,11 +40,16 @@ def test_a_file_is_used_as_if_it_were_installed(here, registry):
     suite = load = plugin_suite("./graders.py", graders={"q": "http_status2xx"})
     report = gradestack.run(load, output="out", allow_code=True, registry=registry)
     assert average(report, "q") == 0.5
-    assert report.summary["config"]["plugins"] == ["graders.py"]
-    assert [code_file["path"] for code_file in report.header["code"]] == [
+    config = report.summary["config"]
+    assert config["plugins"] == ["graders.py"]
+    graders_path = here / "graders.py"
+    expected = [
         str(here / "base.py"),
-        str(here / "graders.py"),
+        str(graders_path),
     ]
+    code_files = report.header["code"]
+    paths = [code_file["path"] for code_file in code_files]
+    assert paths == expected
     for name in ("few_calls", "hidden", "abstract"):
         with pytest.raises(ConfigError, match=f"unknown grader '{name}'"):
             gradestack.run({**suite, "graders": {"q": name}}, allow_code=True, registry=registry)
@@ -63,7 +68,8 @@ def test_a_file_with_a_hook_says_itself_what_it_offers(here, registry):
     assert (
         average(gradestack.run(suite, output="out", allow_code=True, registry=registry), "q") == 0.5
     )
-    (here / "hooked.py").write_text(hook.replace("@hookimpl\n", ""))
+    hooked_path = here / "hooked.py"
+    hooked_path.write_text(hook.replace("@hookimpl\n", ""))
     with pytest.raises(
         ConfigError,
         match=r"plugins\[0\]: hooked.py: it implements no .* \(is @hookimpl missing\?\)",
@@ -73,9 +79,8 @@ def test_a_file_with_a_hook_says_itself_what_it_offers(here, registry):
 
 def test_a_plugin_file_that_cannot_be_used(here, registry):
     (here / "empty.py").write_text("VALUE = 1\n")
-    (here / "clash.py").write_text(
-        "from gradestack import Grade, Grader\n" + grader_text("TauPartial", 1.0)
-    )
+    clash_path = here / "clash.py"
+    clash_path.write_text("from gradestack import Grade, Grader\n" + grader_text("TauPartial", 1.0))
     (here / "abstract.py").write_text(
         "from gradestack import Grader\nclass Mine(Grader):\n    def graed(self, sample): ...\n"
     )

@@ -11,8 +11,9 @@ from tests.core.toy_components import Adapting
 
 @pytest.fixture
 def recording_registry(make_registry_, toys):
+    component = toys.component("stack", "counting", "counting_stack")
     return make_registry_(
-        toys.component("stack", "counting", "counting_stack"),
+        component,
         toys.component("stack", "raising", "raising_stack"),
         toys.component("stack", "listed", "listed_stack"),
         toys.component("grader", "adapting", "Adapting"),
@@ -38,7 +39,10 @@ def write(tmp_path):
 
 
 def test_stacks_are_made_by_functions(recording_registry):
-    assert stack_for(recording_registry, "numbers")["graders"]["number"]["kind"] == "toy"
+    stack = stack_for(recording_registry, "numbers")
+    number = stack["graders"]["number"]
+    kind = number["kind"]
+    assert kind == "toy"
     for name, message in [
         ("raising", "raised LookupError: no stack here"),
         ("listed", "is list, not a mapping"),
@@ -59,8 +63,10 @@ def test_a_stack_may_depend_on_the_inputs(recording_registry, write):
         {"target": {"paths": paths, "reader": "jsonl"}, "stack": "counting"},
         registry=recording_registry,
     )
-    assert [stage.key for stage in suite.graders] == ["a", "b"]
-    assert [gate.metric_key for gate in suite.gates] == ["a"]
+    keys = [stage.key for stage in suite.graders]
+    assert keys == ["a", "b"]
+    metric_keys = [gate.metric_key for gate in suite.gates]
+    assert metric_keys == ["a"]
     assert "counted" in suite.warnings
 
 
@@ -73,9 +79,9 @@ def test_gates_of_its_own_take_the_place_of_the_stack_s(recording_registry, writ
         {"target": {"paths": paths, "reader": "jsonl"}, "stack": "counting", **own_options},
         registry=recording_registry,
     )
-    assert [gate.metric_key for gate in suite.gates] == [
-        gate["metric_key"] for gate in own_options.get("gates", [])
-    ]
+    gates = own_options.get("gates", [])
+    metric_keys = [gate["metric_key"] for gate in gates]
+    assert [gate.metric_key for gate in suite.gates] == metric_keys
 
 
 def test_a_grader_is_decided_on_by_the_first_records_of_each_input(recording_registry, write):
@@ -91,8 +97,11 @@ def test_a_grader_is_decided_on_by_the_first_records_of_each_input(recording_reg
     }
     loaded = gradestack.load_suite(suite, registry=recording_registry)
     (stage,) = loaded.graders
-    assert (stage.component.factor, stage.options["factor"]) == (FIRST + 1, FIRST + 1)
-    assert loaded.config["graders"]["x"] == {"kind": "adapting"}
+    assert stage.component.factor == FIRST + 1
+    factor = stage.options["factor"]
+    assert factor == FIRST + 1
+    graders = loaded.config["graders"]
+    assert graders["x"] == {"kind": "adapting"}
 
 
 def test_of_very_many_inputs_some_are_looked_into(recording_registry, write, monkeypatch):
@@ -100,21 +109,20 @@ def test_of_very_many_inputs_some_are_looked_into(recording_registry, write, mon
     monkeypatch.setattr("gradestack.suites.components._MOST_INPUTS", 4)
     paths = [write(f"{number}.jsonl", {"score": 0.001}) for number in range(10)]
     suite = {"target": {"paths": paths, "reader": "jsonl"}, "graders": {"x": "adapting"}}
-    assert (
-        gradestack.load_suite(suite, registry=recording_registry).graders[0].component.factor == 4
-    )
+    first_grader = gradestack.load_suite(suite, registry=recording_registry).graders[0]
+    assert first_grader.component.factor == 4
 
 
 def test_a_grader_may_refuse_a_recording(recording_registry, write):
+    paths = [write("a.jsonl", {})]
     suite = {
-        "target": {"paths": [write("a.jsonl", {})], "reader": "jsonl"},
+        "target": {"paths": paths, "reader": "jsonl"},
         "graders": {"x": "adapting", "y": "adapting"},
     }
     with pytest.raises(ConfigError) as caught:
         gradestack.load_suite(suite, registry=recording_registry)
-    assert [problem.partition(": ")[2] for problem in caught.value.problems] == [
-        f"graders.{key}: {key} finds no score in 1 input(s) of JsonLines" for key in "xy"
-    ]
+    expected = [f"graders.{key}: {key} finds no score in 1 input(s) of JsonLines" for key in "xy"]
+    assert [problem.partition(": ")[2] for problem in caught.value.problems] == expected
 
 
 @pytest.mark.parametrize("grader", ["adapting", Adapting()])
@@ -131,5 +139,7 @@ def test_samples_in_memory_are_looked_at_and_graded(recording_registry, grader):
 
     graded = gradestack.stream(samples(), {"x": grader}, registry=recording_registry)
     sample, grades = next(graded)
-    assert (sample.id, grades["x"].score, len(made) < FIRST + 200) == ("0", 1.0, True)
+    assert sample.id == "0"
+    assert grades["x"].score == 1.0
+    assert len(made) < FIRST + 200
     assert 1 + sum(1 for _ in graded) == FIRST + 200

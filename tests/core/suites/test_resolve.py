@@ -28,17 +28,21 @@ def test_what_a_suite_comes_to(load, tmp_path, case):
     fields = {
         name: getattr(suite, name) for name in ("name", "profile", "main", "duplicates", "config")
     }
+    inputs = [input_file.shown for input_file in suite.inputs.data]
+    reader = entry(suite.reader)
+    graders = [entry(stage) for stage in suite.graders]
     fields |= {
-        "inputs": [input_file.shown for input_file in suite.inputs.data],
-        "reader": entry(suite.reader),
-        "graders": [entry(stage) for stage in suite.graders],
+        "inputs": inputs,
+        "reader": reader,
+        "graders": graders,
         "metrics": [[metric.of, *entry(metric.stage)] for metric in suite.metrics],
         "gates": [gate.text for gate in suite.gates],
         "reports": [stage.name for stage in suite.reports],
         "engine": suite.engine.name,
         "warnings": list(suite.warnings),
     }
-    assert {name: fields[name] for name in case["is"]} == case["is"]
+    fields_by_name = {name: fields[name] for name in case["is"]}
+    assert fields_by_name == case["is"]
 
 
 def test_a_component_that_the_suite_does_not_name_is_never_loaded(
@@ -48,9 +52,12 @@ def test_a_component_that_the_suite_does_not_name_is_never_loaded(
     (tmp_path / "module_that_raises.py").write_text("raise OSError('no licence')")
     monkeypatch.syspath_prepend(tmp_path)
     offers = [Component(kind, "broken", "module_that_raises:X", "Broken") for kind in KINDS]
-    registry = registry.extended(Plugin("broken", "gradestack-broken", "1", tuple(offers)))
+    plugin = Plugin("broken", "gradestack-broken", "1", tuple(offers))
+    registry = registry.extended(plugin)
+    lines = write_lines([record("a")])
+    target = {"paths": str(lines), "reader": "jsonl"}
     suite = {
-        "target": {"paths": str(write_lines([record("a")])), "reader": "jsonl"},
+        "target": target,
         "graders": {"q": "toy"},
         "metrics": {"m": "mean"},
         "reports": ["markdown"],
@@ -67,8 +74,11 @@ def test_a_component_that_the_suite_does_not_name_is_never_loaded(
 def test_paths_are_taken_from_the_suite_file(load, tmp_path, monkeypatch, toys):
     monkeypatch.chdir("/")
     suite = load(BASE, "graders.quality={kind: toy, place: side/file}")
-    assert suite.inputs.data[0].path == tmp_path / "runs.jsonl"
-    assert suite.graders[0].component.place == tmp_path / "side/file"
+    runs_path = tmp_path / "runs.jsonl"
+    assert suite.inputs.data[0].path == runs_path
+    first_grader = suite.graders[0]
+    file_folder = tmp_path / "side/file"
+    assert first_grader.component.place == file_folder
 
 
 def test_the_published_configuration_does_not_say_where_files_lie(load, tmp_path):
@@ -89,13 +99,17 @@ def test_the_published_configuration_does_not_say_where_files_lie(load, tmp_path
 
 
 def test_a_suite_given_as_mapping_is_not_changed(tmp_path, registry, write_lines, record):
+    lines = write_lines([record("a")])
+    paths = str(lines)
     mapping = {
-        "target": {"paths": str(write_lines([record("a")]))},
+        "target": {"paths": paths},
         "graders": {"q": {"kind": "toy"}},
     }
     load_suite(mapping, overrides=["graders.q.factor=2", "target.reader=jsonl"], registry=registry)
+    runs_path = tmp_path / "runs.jsonl"
+    target = {"paths": str(runs_path)}
     assert mapping == {
-        "target": {"paths": str(tmp_path / "runs.jsonl")},
+        "target": target,
         "graders": {"q": {"kind": "toy"}},
     }
 
@@ -104,7 +118,8 @@ def test_files_without_a_suite(tmp_path, registry, write_lines, record):
     path = write_lines([record("a")], "my runs.jsonl")
     options = RunOptions(registry=registry, overrides=["reports=[]"])
     suite = files_suite(path, options)
-    assert (suite.name, suite.config["stack"]) == ("my runs", "trajectory")
+    assert suite.name == "my runs"
+    assert suite.config["stack"] == "trajectory"
     with pytest.raises(ConfigError, match="no file to grade"):
         files_suite([], options)
     with pytest.raises(ConfigError, match="unknown stack 'jsn'"):
@@ -117,11 +132,9 @@ def test_a_dataset_makes_up_for_what_the_format_lacks(load, tmp_path, registry):
     (tmp_path / "gold.jsonl").write_text('{"id": "0", "expected": "x"}\n')
     (tmp_path / "x.numbers").write_text("numbers\n1\n")
     suite = load("target: {paths: [x.numbers]}\ndataset: gold.jsonl\n")
-    assert (suite.reader.name, suite.dataset_reader.name, suite.inputs.dataset.shown) == (
-        "numbers",
-        "jsonl",
-        "gold.jsonl",
-    )
+    assert suite.reader.name == "numbers"
+    assert suite.dataset_reader.name == "jsonl"
+    assert suite.inputs.dataset.shown == "gold.jsonl"
     with pytest.raises(DataError, match=r"gone\.jsonl: no such file"):
         load("target: {paths: [x.numbers]}\ndataset: gone.jsonl\n")
 
@@ -131,8 +144,9 @@ def test_engine_and_workers_from_beside_the_suite(tmp_path, write_lines, record,
 
     Options of the same engine stay, and an engine without workers refuses them.
     """
+    lines = str(write_lines([record("a", 1.0)]))
     suite = {
-        "target": {"paths": [str(write_lines([record("a", 1.0)]))]},
+        "target": {"paths": [lines]},
         "graders": {"q": "toy"},
         "reader": "jsonl",
     }
@@ -142,7 +156,8 @@ def test_engine_and_workers_from_beside_the_suite(tmp_path, write_lines, record,
         return gradestack.load_suite(suite | more, registry=registry, **members).engine
 
     assert engine(None).name == "auto"
-    assert engine({"memory": "2GiB"}, workers=2).options["workers"] == 2
+    workers = engine({"memory": "2GiB"}, workers=2).options["workers"]
+    assert workers == 2
     written = {"kind": "processes", "workers": 5}
     assert engine(written, engine="processes").component.workers == 5
     assert engine(written, workers=2).component.workers == 2
@@ -156,9 +171,8 @@ def test_engine_and_workers_from_beside_the_suite(tmp_path, write_lines, record,
 def test_samples_in_memory_stay_in_this_process(registry):
     """They cannot be sent anywhere, so the engine is serial."""
     with gradestack.grade([{"id": "a"}], ["toy"], registry=registry) as report:
-        engines = [
-            component["name"]
-            for component in report.header["components"]
-            if component["kind"] == "engine"
-        ]
+        engines = []
+        for component in report.header["components"]:
+            if component["kind"] == "engine":
+                engines.append(component["name"])
     assert engines == ["serial"]

@@ -16,16 +16,17 @@ def run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("gradestack.jsonio.records.SHARD_BYTES", 900)
     monkeypatch.setattr(journal, "SECONDS_BETWEEN_WRITES", -1.0)
-    many, reply = range(30), {"role": "assistant", "content": "ok"}
+    many = range(30)
+    reply = {"role": "assistant", "content": "ok"}
     lines = [{"id": f"a{number}", "messages": [reply], "expected": "ok"} for number in many]
-    chats = [
-        {"messages": [{"role": "user", "content": f"Question {number}?"}, reply]} for number in many
-    ]
+    chats = []
+    for number in many:
+        messages = [{"role": "user", "content": f"Question {number}?"}, reply]
+        chats.append({"messages": messages})
     for name, records in (("lines.jsonl", lines), ("chats.jsonl", [*chats, {"messages": 3}])):
         write_records(tmp_path / name, records)
-    (tmp_path / "table.csv").write_text(
-        "id,answer,expected\n" + "".join(f"c{number},no,ok\n" for number in many)
-    )
+    table_path = tmp_path / "table.csv"
+    table_path.write_text("id,answer,expected\n" + "".join(f"c{number},no,ok\n" for number in many))
 
     def call(output, paths=None, **options):
         paths = paths or [{"path": name, "reader": reader} for name, reader in READERS.items()]
@@ -42,23 +43,26 @@ def test_every_path_is_read_by_its_own_reader(run, tmp_path):
     What a reader does not fill is skipped.
     """
     report = run("one")
-    states = report.summary["metrics"]["states"]["g"]
-    assert (states["graded"], states["skipped"], report.summary["bad_records"]["count"]) == (
-        60,
-        30,
-        1,
-    )
-    assert report.summary["config"]["target"]["paths"] == [
-        {"path": name, "reader": {"kind": reader}} for name, reader in READERS.items()
-    ]
-    readers = [
-        component for component in report.header["components"] if component["kind"] == "reader"
-    ]
-    assert [reader["name"] for reader in readers] == list(READERS.values())
-    files = [row["source"]["file"] for row in report.rows()]
+    metrics = report.summary["metrics"]
+    states = metrics["states"]["g"]
+    assert states["graded"] == 60
+    assert states["skipped"] == 30
+    bad_records = report.summary["bad_records"]
+    assert bad_records["count"] == 1
+    config = report.summary["config"]
+    paths = config["target"]["paths"]
+    expected = [{"path": name, "reader": {"kind": reader}} for name, reader in READERS.items()]
+    assert paths == expected
+    components = report.header["components"]
+    readers = [component for component in components if component["kind"] == "reader"]
+    names = [reader["name"] for reader in readers]
+    assert names == list(READERS.values())
+    rows = report.rows()
+    files = [row["source"]["file"] for row in rows]
     assert list(dict.fromkeys(files)) == list(READERS)
     run("other", engine="processes", workers=2)
-    assert files_but_headers(tmp_path / "one") == files_but_headers(tmp_path / "other")
+    folder = tmp_path / "one"
+    assert files_but_headers(folder) == files_but_headers(tmp_path / "other")
 
 
 def test_a_run_that_was_stopped_is_continued(run, full_disk, tmp_path):
@@ -66,11 +70,13 @@ def test_a_run_that_was_stopped_is_continued(run, full_disk, tmp_path):
     report = run("out", resume=True)
     assert report.header["resumed"] > 0
     run("whole")
-    assert files_but_headers(tmp_path / "out") == files_but_headers(tmp_path / "whole")
+    folder = tmp_path / "out"
+    assert files_but_headers(folder) == files_but_headers(tmp_path / "whole")
     full_disk(6, lambda: run("out"))
     with pytest.raises(ConfigError) as caught:
         run("out", [{"path": name, "reader": "records"} for name in READERS], resume=True)
-    assert {"reader 1: changed", "reader 2: changed"} < set(caught.value.problems)
+    problems = set(caught.value.problems)
+    assert {"reader 1: changed", "reader 2: changed"} < problems
 
 
 def test_a_path_without_a_reader_is_recognised(run):
@@ -82,7 +88,11 @@ def test_a_path_without_a_reader_is_recognised(run):
         "out",
         ["lines.jsonl", {"path": "chats.jsonl", "reader": {"ids": "$.no"}}, {"path": "*.csv"}],
     )
-    kinds = [path["reader"]["kind"] for path in result.summary["config"]["target"]["paths"]]
+    kinds = []
+    config = result.summary["config"]
+    for path in config["target"]["paths"]:
+        kind = path["reader"]["kind"]
+        kinds.append(kind)
     assert kinds == ["jsonl", "openai", "records"]
     paths = [{"path": "lines.jsonl"}, {"path": "table.csv", "reader": "records"}]
     suite = {"target": {"paths": paths}, "reader": "jsonl", "graders": {"g": "exact_match"}}

@@ -47,8 +47,10 @@ def test_every_layout_is_recognised(tmp_path, text):
     """By blocks, tools, wrapping, or the model's name where nothing else tells."""
     path = tmp_path / "log.json"
     path.write_text(text, encoding="utf-8")
-    assert max(certainties(path).items(), key=lambda entry: entry[1])[0] == "anthropic"
-    assert not [record for record in read("anthropic", path) if isinstance(record, BadRecord)]
+    largest_certainty = max(certainties(path).items(), key=lambda entry: entry[1])
+    assert largest_certainty[0] == "anthropic"
+    records = read("anthropic", path)
+    assert not [record for record in records if isinstance(record, BadRecord)]
 
 
 def test_openai_calls_of_a_claude_model_are_openais(tmp_path):
@@ -60,5 +62,6 @@ def test_openai_calls_of_a_claude_model_are_openais(tmp_path):
 
 
 def test_reader_keeps_the_contract(tmp_path):
-    path = written(tmp_path, [{**ASKED, "response": message(SAID, CALL)}, message(SAID)])
+    response = message(SAID, CALL)
+    path = written(tmp_path, [{**ASKED, "response": response}, message(SAID)])
     testing.check_reader(AnthropicLogs(), path, scratch=tmp_path)

@@ -17,17 +17,20 @@ DATA = data(__file__, "archives.yaml")
 def test_a_published_file_gives_its_samples(folder):
     """Every field of expected.json; of a data set only what it expects."""
     sample_folder = reference("formats") / folder
-    for name, content in json.loads(
-        (sample_folder / "expected.json").read_text(encoding="utf-8")
-    ).items():
+    expected_path = sample_folder / "expected.json"
+    text = expected_path.read_text(encoding="utf-8")
+    document = json.loads(text)
+    for name, content in document.items():
         samples = samples_of(sample_folder / name)
-        assert len(samples) == len(content["samples"])
+        sample_count = len(content["samples"])
+        assert len(samples) == sample_count
         for sample, expected in zip(samples, content["samples"], strict=True):
             wanted = {
                 key: value for key, value in expected.items() if value not in ("any", "none_made")
             }
             calls = [{"requestor": None, **call} for call in wanted.pop("expected_calls", ())]
-            assert calls == described(sample, {"expected_calls": calls})["expected_calls"]
+            expected_calls = described(sample, {"expected_calls": calls})["expected_calls"]
+            assert calls == expected_calls
             assert agrees(sample, wanted), (sample, wanted)
             assert expected["calls"] != "none_made" or sample.calls is None
 
@@ -41,7 +44,8 @@ def test_a_published_file_is_one_reader_s(folder, name, reader, tmp_path):
     testing.check_reader(
         REGISTRY.load("reader", reader)(), reference(folder) / name, scratch=tmp_path
     )
-    certainty_by_reader = certainties(reference(folder) / name)
+    path = reference(folder) / name
+    certainty_by_reader = certainties(path)
     assert max(certainty_by_reader, key=certainty_by_reader.__getitem__) == reader
     assert [
         value for value, sure in certainty_by_reader.items() if sure == certainty_by_reader[reader]
@@ -55,11 +59,13 @@ def test_a_trajectory_names_nothing_outside_its_folder(tmp_path, name):
     folder.mkdir()
     trajectory = {"schema_version": "ATIF-v1.7", "session_id": "s", "agent": {}}
     steps = [{"source": "user", "message": "Go"}, {"source": "agent", "message": "hush"}]
-    (tmp_path / "hush.json").write_text(json.dumps({**trajectory, "steps": steps}))
+    hush_path = tmp_path / "hush.json"
+    hush_path.write_text(json.dumps({**trajectory, "steps": steps}))
     (folder / "link.json").symlink_to("../hush.json")
     record = {**trajectory, "steps": steps[:1]}
     record["continued_trajectory_ref"] = name.replace("ABOVE", str(tmp_path))
-    (folder / "t.json").write_text(json.dumps(record))
+    t_path = folder / "t.json"
+    t_path.write_text(json.dumps(record))
     (sample,) = samples_of(folder / "t.json")
     assert "hush" not in repr(sample.turns)
     assert sample.remarks["continued_trajectory_ref"] == 1

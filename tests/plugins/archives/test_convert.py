@@ -41,13 +41,13 @@ MOST = 60 if THOROUGH else 6
 
 
 def read(paths, reader=None):
-    recognised = recognise(expand(list(map(str, paths))), REGISTRY, reader)
+    texts = list(map(str, paths))
+    recognised = recognise(expand(texts), REGISTRY, reader)
     component = REGISTRY.load("reader", recognised.reader)()
     inputs = Inputs(data=name_inputs(recognised.paths))
     index = component.index(inputs)
-    return [
-        record for shard in component.plan(inputs, index) for record in component.read(shard, index)
-    ]
+    shards = component.plan(inputs, index)
+    return [record for shard in shards for record in component.read(shard, index)]
 
 
 def convertible_parts(sample):
@@ -55,15 +55,16 @@ def convertible_parts(sample):
 
     JSON lacks NaN and infinities: they are given back as text.
     """
-    calls = [
-        (
-            call.name,
-            call.raw_arguments if call.arguments is None else call.arguments,
-            call.turn,
-            call.requestor,
+    calls = []
+    for call in sample.calls or ():
+        calls.append(
+            (
+                call.name,
+                call.raw_arguments if call.arguments is None else call.arguments,
+                call.turn,
+                call.requestor,
+            )
         )
-        for call in sample.calls or ()
-    ]
     results = [(call.result, call.status, call.error) for call in sample.calls or ()]
     known = [
         sample.id,
@@ -83,7 +84,8 @@ def convertible_parts(sample):
 
 def are_named(lost_fields, sample):
     """Return whether the fields that are not given back may be lost: with NaN any may."""
-    is_finite = re.search(r"'NaN'|'-?Infinity'", convertible_parts(sample)) is None
+    match = re.search(r"'NaN'|'-?Infinity'", convertible_parts(sample))
+    is_finite = match is None
     return not is_finite or set(lost_fields) <= {"turns", "error"}
 
 
@@ -98,9 +100,10 @@ def check_law(samples):
         )
         assert are_named(lost_fields, sample)
         document, lost_fields = as_atif(sample)
-        assert convertible_parts(
-            next(atif.samples_of_record(loads(document), Source(file=""), ""))
-        ) == convertible_parts(sample)
+        record = loads(document)
+        source = Source(file="")
+        samples_of_record = atif.samples_of_record(record, source, "")
+        assert convertible_parts(next(samples_of_record)) == convertible_parts(sample)
         assert are_named(lost_fields, sample)
 
 
@@ -126,9 +129,12 @@ def test_what_is_read_of_a_case_is_what_is_read_of_its_conversion(case, tmp_path
     files = dict(case.data.get("files") or {"records.jsonl": case.data.get("records")})
     for name, content in files.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(_file_text(name, content), encoding="utf-8")
+        file_text = _file_text(name, content)
+        (tmp_path / name).write_text(file_text, encoding="utf-8")
     try:
-        samples = read([tmp_path / name for name in files], case.data.get("reader", "jsonl"))
+        paths = [tmp_path / name for name in files]
+        reader = case.data.get("reader", "jsonl")
+        samples = read(paths, reader)
     except GradestackError:  # of a refusal
         samples = []
     check_law(samples)
@@ -146,8 +152,10 @@ def convert(tmp_path, monkeypatch, capsys):
 
     Return exit code, what it said, and its output.
     """
-    lines = [json.dumps(LOG[0]), "{", json.dumps(LOG[1])]
-    (tmp_path / "log.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    text = json.dumps(LOG[0])
+    lines = [text, "{", json.dumps(LOG[1])]
+    log_path = tmp_path / "log.jsonl"
+    log_path.write_text("\n".join(lines), encoding="utf-8")
     (tmp_path / "none.jsonl").write_text('{"id": 1, "predicted": 7}\n', encoding="utf-8")
     (tmp_path / "full").mkdir()
     os.mkfifo(tmp_path / "pipe")
@@ -160,7 +168,8 @@ def convert(tmp_path, monkeypatch, capsys):
             main(["convert", *arguments.split()])
         except SystemExit as done:
             code = done.code
-        assert not list(tmp_path.glob("*.part"))
+        paths = tmp_path.glob("*.part")
+        assert not list(paths)
         return code, "".join(capsys.readouterr())
 
     return _convert
@@ -192,9 +201,13 @@ def test_what_is_written_is_whole(convert, tmp_path):
     """Packed lines are equal bytes each time; what is there is replaced if asked."""
     assert convert("log.jsonl --to jsonl -o out.jsonl.gz")[0] == 0
     first = (tmp_path / "out.jsonl.gz").read_bytes()
-    assert [json.loads(line)["id"] for line in gzip.decompress(first).splitlines()] == ["a", "b"]
+    decompressed = gzip.decompress(first)
+    lines = decompressed.splitlines()
+    ids = [json.loads(line)["id"] for line in lines]
+    assert ids == ["a", "b"]
     assert convert("log.jsonl --to jsonl -o out.jsonl.gz --force")[0] == 0
-    assert (tmp_path / "out.jsonl.gz").read_bytes() == first
+    out_path = tmp_path / "out.jsonl.gz"
+    assert out_path.read_bytes() == first
 
 
 @pytest.mark.parametrize("form", ["jsonl", "atif"])
@@ -205,13 +218,17 @@ def test_convert_touches_nothing_but_its_output(tmp_path, monkeypatch, put, form
     (tmp_path / "victim").write_text("mine")
     (tmp_path / "log.jsonl").write_text('{"id": "a", "predicted": "x", "expected": "x"}\n')
     put(tmp_path / "out.jsonl.part")
-    before = os.lstat(tmp_path / "out.jsonl.part")
+    out_path = tmp_path / "out.jsonl.part"
+    before = os.lstat(out_path)
     main(["convert", "log.jsonl", "--to", form, "-o", "out.jsonl"])
     after = os.lstat(tmp_path / "out.jsonl.part")
-    assert (before.st_ino, before.st_size) == (after.st_ino, after.st_size)
-    assert (tmp_path / "victim").read_text() == "mine"
+    assert before.st_ino == after.st_ino
+    assert before.st_size == after.st_size
+    victim_folder = tmp_path / "victim"
+    assert victim_folder.read_text() == "mine"
     names = {"victim", "log.jsonl", "out.jsonl", "out.jsonl.part"}
-    assert {path.name for path in tmp_path.iterdir()} == names
+    paths = tmp_path.iterdir()
+    assert {path.name for path in paths} == names
 
 
 @pytest.mark.parametrize("kind", ["pipe", "device", "link that leads nowhere", "loop", "memory"])
@@ -230,4 +247,5 @@ def test_convert_ends_at_what_is_no_file(tmp_path, monkeypatch, capsys, kind):
     assert error_output.startswith("error: log.jsonl: ")
     assert "did you mean" not in error_output
     assert error_output.count("\n") == 1
-    assert not (tmp_path / "out.jsonl").exists()
+    out_path = tmp_path / "out.jsonl"
+    assert not out_path.exists()

@@ -40,7 +40,8 @@ def bfcl(tmp_path):
         return write(f"score/{model}/non_live/BFCL_v4_{category}_score.json", *records)
 
     def question(identifier="parallel_0", *questions, function=(FIND,), **more):
-        turns = [[{"role": "user", "content": text}] for text in questions or ("Trains?",)]
+        texts = questions or ("Trains?",)
+        turns = [[{"role": "user", "content": text}] for text in texts]
         return {"id": identifier, "question": turns, "function": list(function), **more}
 
     def result(output, identifier="parallel_0", **more):
@@ -57,7 +58,8 @@ def bfcl(tmp_path):
         return {"id": identifier, "ground_truth": truth}
 
     def header(correct, total):
-        return {"accuracy": correct / total, "correct_count": correct, "total_count": total}
+        accuracy = correct / total
+        return {"accuracy": accuracy, "correct_count": correct, "total_count": total}
 
     return SimpleNamespace(
         root=root,

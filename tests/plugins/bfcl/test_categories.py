@@ -18,18 +18,30 @@ def report(bfcl, tmp_path):
         else:
             wrong = [{"id": names[0], "valid": False}]
         correct = size - len(wrong)
-        bfcl.scores(bfcl.header(correct, size), *wrong, category=category)
-    return gradestack.grade_files([bfcl.root], output=tmp_path / "out", overrides=["reports=[]"])
+        header = bfcl.header(correct, size)
+        bfcl.scores(header, *wrong, category=category)
+    output = tmp_path / "out"
+    paths = [bfcl.root]
+    return gradestack.grade_files(paths, output=output, overrides=["reports=[]"])
 
 
 def test_every_category_weighs_the_same(report):
-    figures = report.summary["metrics"]["aggregates"]["valid"]["categories"]
+    metrics = report.summary["metrics"]
+    valid = metrics["aggregates"]["valid"]
+    figures = valid["categories"]
     assert figures["accuracy"] == {"parallel": 0.0, "simple_python": 1.0}
     assert figures["unweighted"] == 0.5
-    assert figures["accuracy_interval"].keys() == figures["accuracy"].keys()
+    keys = figures["accuracy_interval"].keys()
+    expected = figures["accuracy"].keys()
+    assert keys == expected
 
 
 def test_weighed_by_their_entries_they_are_the_share_of_all(report):
-    figures = report.summary["metrics"]["aggregates"]["valid"]["categories"]
-    weighed = 3 * figures["accuracy"]["simple_python"] + figures["accuracy"]["parallel"]
-    assert report.summary["outcome"]["share"] == weighed / 4
+    metrics = report.summary["metrics"]
+    valid = metrics["aggregates"]["valid"]
+    figures = valid["categories"]
+    simple_python = figures["accuracy"]["simple_python"]
+    parallel = figures["accuracy"]["parallel"]
+    weighed = 3 * simple_python + parallel
+    outcome = report.summary["outcome"]
+    assert outcome["share"] == weighed / 4

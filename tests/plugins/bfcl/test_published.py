@@ -19,11 +19,16 @@ def test_results_that_are_raw_json_texts(bfcl, tmp_path):
     bfcl.answers(*(bfcl.answer(truth, name) for name in names), **category)
     for model, form in WRITTEN.items():
         texts = ["X"] * RIGHT[model] + ["Y"] * (ENTRIES - RIGHT[model])
-        rows = (bfcl.result(form.format(to), name) for to, name in zip(texts, names, strict=True))
+        pairs = zip(texts, names, strict=True)
+        rows = (bfcl.result(form.format(to), name) for to, name in pairs)
         bfcl.results(*rows, model=model, **category)
-    report = gradestack.grade_files([bfcl.root], output=tmp_path / "out", overrides=["reports=[]"])
-    means = report.summary["metrics"]["aggregates"]["ast"]["mean"]["models"]
-    assert {model: mean["mean"] for model, mean in means.items()} == {
+    output = tmp_path / "out"
+    paths = [bfcl.root]
+    report = gradestack.grade_files(paths, output=output, overrides=["reports=[]"])
+    metrics = report.summary["metrics"]
+    means = metrics["aggregates"]["ast"]["mean"]["models"]
+    means_by_model = {model: mean["mean"] for model, mean in means.items()}
+    assert means_by_model == {
         "xlam": 0.9475,
         "list": 0.8175,
     }

@@ -15,7 +15,8 @@ DATA = data(__file__, "verdicts.yaml")
 def test_verdicts_are_scores():
     """Valid is 1, a failure 0 with BFCL's code, and nothing recorded is skipped."""
     grader = BfclValid()
-    assert grader.grade(Sample(id="a", recorded={"valid": True})).passed is True
+    sample = Sample(id="a", recorded={"valid": True})
+    assert grader.grade(sample).passed is True
     assert grader.grade(Sample(id="a", recorded={"valid": "yes"})).outcome is Outcome.SKIPPED
 
 
@@ -24,9 +25,8 @@ def test_a_run_that_ended_in_an_error_is_not_valid():
     fault = Fault(category="target", code="inference_error", message="Error during inference: 429")
     grade = BfclValid().grade(Sample(id="a", status=Status.FAILED, error=fault))
     assert (grade.score, grade.passed) == (0.0, False)
-    assert [(reason.code, reason.message) for reason in grade.reasons] == [
-        ("run_error", fault.message)
-    ]
+    expected = [("run_error", fault.message)]
+    assert [(reason.code, reason.message) for reason in grade.reasons] == expected
 
 
 @pytest.mark.parametrize(("failure", "code", "message"), DATA["a_failure_says_why"])
@@ -47,16 +47,18 @@ def test_ground_truth_of_no_valid_form_fails_as_the_checker_stops_at_it(bfcl, tm
     right = bfcl.answer([{"find.trains": {"to": ["X"]}}], names[2])
     bfcl.answers(*(bfcl.answer(truth, name) for name in names[:2]), right, category="simple_python")
     replies = ['{"to": "X"}', "no JSON", '{"to": "X"}']
-    made = (
-        bfcl.result([{"find.trains": reply}], name)
-        for reply, name in zip(replies, names, strict=True)
-    )
+    pairs = zip(replies, names, strict=True)
+    made = (bfcl.result([{"find.trains": reply}], name) for reply, name in pairs)
     bfcl.results(*made, category="simple_python")
     with pytest.raises(SystemExit):
         main(["grade", str(bfcl.root), "-o", str(tmp_path / "out")])
-    failed, wrong, valid = (
-        row["grades"]["ast"] for row in gradestack.load_report(tmp_path / "out").rows()
-    )
-    assert (failed["state"], failed["fault"]["code"]) == ("failed", "ground_truth_unusable")
-    assert (wrong["score"], wrong["metadata"]["error_type"]) == (0.0, "ast_decoder:decoder_failed")
+    path = tmp_path / "out"
+    rows = gradestack.load_report(path).rows()
+    failed, wrong, valid = (row["grades"]["ast"] for row in rows)
+    assert failed["state"] == "failed"
+    code = failed["fault"]["code"]
+    assert code == "ground_truth_unusable"
+    assert wrong["score"] == 0.0
+    error_type = wrong["metadata"]["error_type"]
+    assert error_type == "ast_decoder:decoder_failed"
     assert valid["score"] == 1.0

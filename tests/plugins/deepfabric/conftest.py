@@ -48,7 +48,10 @@ def make_tool(name: str = "f", required: Any = (), **types: Any) -> dict[str, An
 
 def make_execution(name: str, arguments: Any) -> dict[str, Any]:
     """Return an execution; arguments that are no text are encoded."""
-    text = arguments if isinstance(arguments, str) else json.dumps(arguments)
+    if isinstance(arguments, str):
+        text = arguments
+    else:
+        text = json.dumps(arguments)
     return {"function_name": name, "arguments": text, "reasoning": "r", "result": "x"}
 
 
@@ -58,7 +61,8 @@ def make_record(expected: Any = None, tools: Any = None, **fields: Any) -> dict[
     if tools is not None:
         record["tools"] = tools
     if expected is not None:
-        record["tool_context"] = {"executions": [make_execution(*expected)]}
+        executions = [make_execution(*expected)]
+        record["tool_context"] = {"executions": executions}
     return {**record, **fields}
 
 
@@ -78,7 +82,8 @@ def make_sample(record: Any, reply: Any) -> Any:
 
 def make_grade(record: Any, reply: Any, **options: Any) -> Any:
     """Return the grade of a record and its reply."""
-    return DeepFabric(**options).grade(make_sample(record, reply))
+    deep_fabric = DeepFabric(**options)
+    return deep_fabric.grade(make_sample(record, reply))
 
 
 def verdict(grade: Any) -> tuple[int, ...] | None:
@@ -96,7 +101,8 @@ def read(reader: DeepFabricReader, *paths: Any, dataset: Any = None) -> list[Any
         side = Input(path=dataset, name=dataset.stem, shown=dataset.name)
     inputs = Inputs(data=tuple(inputs_given), dataset=side)
     index = reader.index(inputs)
-    return [record for shard in reader.plan(inputs, index) for record in reader.read(shard, index)]
+    shards = reader.plan(inputs, index)
+    return [record for shard in shards for record in reader.read(shard, index)]
 
 
 def write_lines(path: Any, *lines: Any) -> Any:
@@ -107,10 +113,12 @@ def write_lines(path: Any, *lines: Any) -> Any:
 
 
 def fold(aggregator: Any, grades: Any) -> Any:
-    keys = [Key(id=str(ordinal), ordinal=ordinal) for ordinal in range(len(grades))]
-    return compute_figures(
-        aggregator, make_grades(aggregator, [list(zip(keys, grades, strict=True))])
-    )
+    keys = []
+    for ordinal in range(len(grades)):
+        key = Key(id=str(ordinal), ordinal=ordinal)
+        keys.append(key)
+    pairs = list(zip(keys, grades, strict=True))
+    return compute_figures(aggregator, make_grades(aggregator, [pairs]))
 
 
 def native_text(grader: DeepFabric, graded_samples: Any, shown: str = "in.jsonl") -> str:
@@ -144,14 +152,20 @@ def evaluate(lines: Any, **options: Any) -> Any:
     grader = DeepFabric(**options)
     with tempfile.TemporaryDirectory() as folder:
         samples = read(DeepFabricReader(), write_lines(Path(folder) / "lines.jsonl", *lines))
-    missing = Grade(outcome=Outcome.MISSING, fault=Fault(category="data", code="missing_reply"))
-    grades = [
-        missing if sample.status is Status.MISSING else grader.grade(sample) for sample in samples
-    ]
+    fault = Fault(category="data", code="missing_reply")
+    missing = Grade(outcome=Outcome.MISSING, fault=fault)
+    grades = []
+    for sample in samples:
+        grades.append(missing if sample.status is Status.MISSING else grader.grade(sample))
     rows = [("s", None, None, grade) for grade in grades]
+    deepfabric = figures({"deepfabric": {}}, rows)["deepfabric"]
+    metrics = SimpleNamespace(**deepfabric)
+    pairs = zip(samples, grades, strict=True)
+    graded_samples = list(pairs)
+    text = native_text(grader, graded_samples, "")
     return SimpleNamespace(
-        metrics=SimpleNamespace(**figures({"deepfabric": {}}, rows)["deepfabric"]),
-        text=native_text(grader, list(zip(samples, grades, strict=True)), ""),
+        metrics=metrics,
+        text=text,
     )
 
 

@@ -14,7 +14,10 @@ PAGE = (ROOT / "docs" / "deepfabric.md").read_text(encoding="utf-8")
 def table(mark):
     text = PAGE.split(mark, 1)[1].strip()
     lines = text.split("\n\n", 1)[0].splitlines()[2:]
-    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    cells = []
+    for line in lines:
+        cells.append([cell.strip() for cell in line.strip("|").split("|")])
+    return cells
 
 
 def test_worked_example(df):
@@ -24,30 +27,38 @@ def test_worked_example(df):
             "reserve_plot", ["plot", "weeks"], plot="integer", weeks="integer", watered="boolean"
         )
     ]
-    lines, rows = [], table("<!-- worked example: calls -->")
+    lines = []
+    rows = table("<!-- worked example: calls -->")
     for call, *expected in rows:
         made = json.loads(call.strip("`"))
         reply = {"kind": "tool_call", "content": "", "tool_call": made}
         record = df.record(("reserve_plot", {"plot": 4, "weeks": 6}), tools)
         lines.append({"sample": record, "recorded": reply})
         grade = df.grade(record, reply)
-        assert [*map(str, df.verdict(grade)), str(grade.score)] == expected
+        verdict = df.verdict(grade)
+        verdicts = map(str, verdict)
+        score = str(grade.score)
+        assert [*verdicts, score] == expected
     assert len(rows) == 6
     metrics = evaluate(lines).metrics
-    assert (metrics.tool_selection_accuracy, metrics.parameter_accuracy) == (4 / 6, 2 / 6)
+    assert metrics.tool_selection_accuracy == 4 / 6
+    assert metrics.parameter_accuracy == 2 / 6
     assert metrics.execution_success_rate == 2 / 6
     assert f"= {metrics.overall_score:.6f}" in PAGE
-    program = json.loads(run_program(lines).files["deepfabric.json"])["metrics"]
+    text = run_program(lines).files["deepfabric.json"]
+    program = json.loads(text)["metrics"]
     assert program["parameter_accuracy"] == 3 / 6
     assert f"overall_score {program['overall_score']:g}" in PAGE
 
 
 def test_options_bands_and_reasons_are_documented():
-    spans = set(re.findall(r"`([^`]+)`", PAGE))
+    matches = re.findall(r"`([^`]+)`", PAGE)
+    spans = set(matches)
     assert all(
         f"{name} from {bound:.2f}" in PAGE or f"{name} below" in PAGE for bound, name, _ in BANDS
     )
-    package = ROOT / "plugins" / "gradestack_plugins" / "deepfabric"
+    plugins_folder = ROOT / "plugins"
+    package = plugins_folder / "gradestack_plugins" / "deepfabric"
     source = "".join(
         (package / name).read_text(encoding="utf-8") for name in ("grader.py", "schemas.py")
     )

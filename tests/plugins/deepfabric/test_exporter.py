@@ -26,8 +26,9 @@ def lines(df):
     record = df.record(("f", {"a": 1}), final_answer="fa")
     large = df.record(("f", {"a": 10**400}))
     nameless = {"content": "c", "tool_call": {"name": None, "arguments": {"a": 1}}}
+    tool = df.tool("f")
     pairs = [
-        (df.record(("f", arguments), [df.tool("f")], messages=messages), df.reply(("f", {}))),
+        (df.record(("f", arguments), [tool], messages=messages), df.reply(("f", {}))),
         ({"messages": [{"role": "system", "content": "s"}]}, df.reply()),
         (record, None),
         (record, {"kind": "exception", "message": ""}),
@@ -48,7 +49,8 @@ def test_golden_file_of_results(lines):
 
 
 def test_golden_file_of_the_program(lines):
-    check_golden_file("deepfabric_upstream.json", run_program(lines).files["deepfabric.json"])
+    page = run_program(lines).files["deepfabric.json"]
+    check_golden_file("deepfabric_upstream.json", page)
 
 
 NUMBERS = DATA["numbers"]
@@ -85,9 +87,9 @@ def test_rendering_keeps_values_and_layout(value, level):
     text = render(value, level)
     assert json.loads(text) == value
     plain = json.dumps(value, indent=2, ensure_ascii=False)
-    assert [_ending(line) for line in text.splitlines()] == [
-        _ending(line) for line in plain.splitlines()
-    ]
+    endings = [_ending(line) for line in text.splitlines()]
+    expected = [_ending(line) for line in plain.splitlines()]
+    assert endings == expected
     text.encode("utf-8", "strict")
 
 
@@ -98,25 +100,36 @@ def test_lone_surrogates_are_escaped():
 
 def test_the_config_names_the_dataset_and_the_limit(tmp_path):
     """Not the file of replies; and how many samples were asked for."""
-    example = Path(__file__).parents[3] / "examples/deepfabric"
+    file_path = Path(__file__)
+    example = file_path.parents[3] / "examples/deepfabric"
     for limit in (None, 2):
+        overrides = [f"max_samples={limit}"] if limit else []
+        output = tmp_path / f"run-{limit}"
+        replies_path = example / "replies.jsonl"
         report = gradestack.grade_files(
-            [example / "replies.jsonl"],
+            [replies_path],
             dataset=example / "dataset.jsonl",
-            output=tmp_path / f"run-{limit}",
-            overrides=[f"max_samples={limit}"] if limit else [],
+            output=output,
+            overrides=overrides,
         )
-        config = json.loads((report.path / "native/deepfabric.json").read_bytes())["config"]
-        assert (config["dataset_path"], config["max_samples"]) == ("dataset.jsonl", limit)
+        deepfabric_path = report.path / "native/deepfabric.json"
+        text = deepfabric_path.read_bytes()
+        config = json.loads(text)["config"]
+        assert config["dataset_path"] == "dataset.jsonl"
+        assert config["max_samples"] == limit
 
 
 def test_a_file_without_predictions():
     """Nothing to predict still gives a file; a bad record has no prediction."""
-    document = json.loads(native_text(DeepFabric(), []))
+    text = native_text(DeepFabric(), [])
+    document = json.loads(text)
     assert document["predictions"] == []
-    assert document["metrics"]["overall_score"] is None
-    bad = BadRecord(source=Source(file="x"), reason="r")
-    assert list(DeepFabricExporter().row(bad, {}, None)) == []
+    overall_score = document["metrics"]["overall_score"]
+    assert overall_score is None
+    source = Source(file="x")
+    bad = BadRecord(source=source, reason="r")
+    row = list(DeepFabricExporter().row(bad, {}, None))
+    assert row == []
 
 
 def test_parameters_too_deep_to_write_are_left_out(df):
@@ -124,7 +137,8 @@ def test_parameters_too_deep_to_write_are_left_out(df):
     deep = []
     for _ in range(900):
         deep = [deep]
-    sample = df.sample(df.record(("f", {"a": 1}), [df.tool("f")]), df.reply(("f", {"a": deep})))
+    tool = df.tool("f")
+    sample = df.sample(df.record(("f", {"a": 1}), [tool]), df.reply(("f", {"a": deep})))
     grade = DeepFabric().grade(sample)
 
     def low(frames):

@@ -24,9 +24,10 @@ SPECS = (
 
 
 def foreign(**fields):
+    expectation = Expectation(calls=(CALL,))
     return Sample(
         id="s",
-        **{"calls": (CALL,), "expected": Expectation(calls=(CALL,)), "tools": SPECS, **fields},
+        **{"calls": (CALL,), "expected": expectation, "tools": SPECS, **fields},
     )
 
 
@@ -36,8 +37,10 @@ class Number(int):
 
 def test_values_that_are_not_plain_json_count_by_their_class(df):
     """Samples made by other code may hold subclasses of the JSON classes."""
-    specs = convert([df.tool("f", a="integer")])
-    for value, right in ((Number(3), 1.0), ((1, 2), 0.4)):
+    tool = df.tool("f", a="integer")
+    specs = convert([tool])
+    number = Number(3)
+    for value, right in ((number, 1.0), ((1, 2), 0.4)):
         made = ToolCall(name="f", arguments={"a": value})
         assert DeepFabric().grade(foreign(calls=(made,), tools=specs)).score == right
 
@@ -80,33 +83,43 @@ def lines(df):
     tools = [df.tool("f", ["a"], a="integer")]
     record = df.record(("f", {"a": 1}), tools)
     broken = {**record, "metadata": {"conversation_type": "chat"}}
+    reply = df.reply(("f", {"a": 1}))
+    recorded = df.reply(("f", {"a": 1}))
     return [
-        {"sample": record, "recorded": df.reply(("f", {"a": 1}))},
-        {"sample": broken, "recorded": df.reply(("f", {"a": 1}))},
+        {"sample": record, "recorded": reply},
+        {"sample": broken, "recorded": recorded},
         {"sample": record, "recorded": {"kind": "exception", "message": "out of memory"}},
     ]
 
 
 def test_the_first_error_is_the_first_in_input_order(df, lines):
     grader = DeepFabric()
-    grades = [grader.grade(df.sample(line["sample"], line["recorded"])) for line in lines]
-    long = df.sample(lines[0]["sample"], {"kind": "exception", "message": "x" * 1000})
+    grades = []
+    for line in lines:
+        grades.append(grader.grade(df.sample(line["sample"], line["recorded"])))
+    sample = lines[0]["sample"]
+    long = df.sample(sample, {"kind": "exception", "message": "x" * 1000})
     (message,) = df.fold(
         DeepFabricMetrics(), [grades[0], grades[1], grader.grade(long), grades[2]]
     )["warnings"]
     assert message.startswith(
         "3 of 4 records are processing errors, first: 1: metadata.conversation_type"
     )
-    assert len(df.fold(DeepFabricMetrics(), [grader.grade(long)])["warnings"][0]) < 400
+    warnings = df.fold(DeepFabricMetrics(), [grader.grade(long)])["warnings"]
+    first_warning_count = len(warnings[0])
+    assert first_warning_count < 400
 
 
 def test_inspecting_failures(df, tmp_path, capsys):
     """The loop over failed predictions runs as the document has it."""
-    tools = [df.tool("f"), df.tool("g")]
-    dataset = df.write(
-        tmp_path / "dataset.jsonl", df.record(("f", {}), tools), df.record(("g", {}), tools)
-    )
-    replies = df.write(tmp_path / "replies.jsonl", df.reply(("f", {})), df.reply(("f", {})))
+    tool = df.tool("f")
+    tools = [tool, df.tool("g")]
+    dataset_path = tmp_path / "dataset.jsonl"
+    record = df.record(("f", {}), tools)
+    dataset = df.write(dataset_path, record, df.record(("g", {}), tools))
+    replies_path = tmp_path / "replies.jsonl"
+    reply = df.reply(("f", {}))
+    replies = df.write(replies_path, reply, df.reply(("f", {})))
     results = family.evaluate(
         dataset, replies, profile="upstream", metric_weights={"tool_selection": 1}
     )
@@ -115,27 +128,35 @@ def test_inspecting_failures(df, tmp_path, capsys):
             print(p.query, p.expected_tool, p.predicted_tool)  # noqa: T201  the document's loop
     assert capsys.readouterr().out == "the query g f\n"
     assert [(p.sample_id, p.error) for p in results.predictions] == [(0, None), (1, None)]
-    assert (results.metrics.tool_selection_accuracy, results.metrics.overall_score) == (0.5, 0.5)
+    assert results.metrics.tool_selection_accuracy == 0.5
+    assert results.metrics.overall_score == 0.5
     assert results.config["metric_weights"] == {"tool_selection": 1.0}
 
 
 def test_decoded_records(df):
     """They are graded as their lines in a file are; a reply that is no record is said."""
-    records = [df.record(("f", {}), [df.tool("f")])] * 2
+    tool = df.tool("f")
+    record = df.record(("f", {}), [tool])
+    records = [record] * 2
     replies = [df.reply(("f", {})), None]
     results = family.evaluate(records, replies, profile="upstream")
-    assert [p.error for p in results.predictions] == [
+    errors = [p.error for p in results.predictions]
+    assert errors == [
         None,
         "a recorded reply must be an object or text, got null",
     ]
     joined = [{"sample": records[0], "recorded": replies[0]}, {"no": "record"}]
     results = family.evaluate(joined)
-    assert (results.metrics.tool_selection_accuracy, len(results.predictions)) == (1.0, 1)
+    assert results.metrics.tool_selection_accuracy == 1.0
+    assert len(results.predictions) == 1
     assert [bad_record["line"] for bad_record in results.bad_records] == [2]
 
 
 def test_weights_are_written_as_floats(df):
     """As the original keeps them."""
-    line = {"sample": df.record(("f", {}), [df.tool("f")]), "recorded": df.reply(("f", {}))}
+    tool = df.tool("f")
+    record = df.record(("f", {}), [tool])
+    reply = df.reply(("f", {}))
+    line = {"sample": record, "recorded": reply}
     text = evaluate([line], metric_weights={"tool_selection": 1}).text
     assert '"metric_weights": {\n      "tool_selection": 1.0\n    }' in text

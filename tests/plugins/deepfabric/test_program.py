@@ -25,22 +25,29 @@ def briefly(result):
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"][:60])
 def test_results(case):
-    grader = DeepFabric(**case.get("options", {}))
-    results = [result_of(row, split_entry(line), grader) for row, line in enumerate(case["lines"])]
+    options = case.get("options", {})
+    grader = DeepFabric(**options)
+    results = []
+    for row, line in enumerate(case["lines"]):
+        results.append(result_of(row, split_entry(line), grader))
     wanted = case.get("results") or [case["each"]] * len(results)
     assert [briefly(result) for result in results] == wanted
 
 
 @pytest.mark.parametrize("row", REPLIES["parsers"], ids=lambda row: row["text"][:50])
 def test_calls_in_text(row):
-    assert "".join(call.name for call in parse_calls(row["text"])) == row.get("calls", "")
+    calls = parse_calls(row["text"])
+    expected = row.get("calls", "")
+    assert "".join(call.name for call in calls) == expected
 
 
 @pytest.mark.parametrize("row", REPLIES["heard"], ids=lambda row: json.dumps(row["reply"])[:40])
 def test_replies(df, row):
-    record = df.record(("f", {"b": 1}), [df.tool("f")])
+    tool = df.tool("f")
+    record = df.record(("f", {"b": 1}), [tool])
     wanted = row.get("program", row["heard"])
-    result = result_of(0, Entry(record, row["reply"]), DeepFabric())
+    entry = Entry(record, row["reply"])
+    result = result_of(0, entry, DeepFabric())
     assert (result.error is not None) is isinstance(wanted, str)
     if isinstance(wanted, list):
         assert [result.predicted_tool, result.predicted_parameters] == wanted
@@ -51,8 +58,11 @@ def test_replies(df, row):
 )
 def test_text_it_fails_on(df, text):
     """JSON that is nested too deeply, or a number with too many digits, is an error."""
-    record = df.record(("f", {}), [df.tool("f")])
-    assert briefly(result_of(0, Entry(record, {"text": text}), DeepFabric())) == "error"
+    tool = df.tool("f")
+    record = df.record(("f", {}), [tool])
+    entry = Entry(record, {"text": text})
+    result = result_of(0, entry, DeepFabric())
+    assert briefly(result) == "error"
 
 
 @pytest.mark.parametrize("piece", data(__file__, "schemas.yaml")["hostile"])
@@ -69,25 +79,29 @@ READ = ("read_file", {"file_path": "a.txt"})
 
 def once(*calls, content=""):
     calls = [{"name": name, "arguments": arguments} for name, arguments in calls]
-    return {"content": content, "tool_call": calls[0] if calls else None, "tool_calls": calls}
+    tool_call = calls[0] if calls else None
+    return {"content": content, "tool_call": tool_call, "tool_calls": calls}
 
 
 @pytest.fixture
 def four(df):
     """The page's file of four records, the last of which is refused, and the replies to them."""
+    tool = df.tool("read_file", ["file_path"], file_path="string")
     tools = [
-        df.tool("read_file", ["file_path"], file_path="string"),
+        tool,
         df.tool("list_files"),
         df.tool("add", ["a"], a="integer", b="number", f="boolean"),
     ]
     refused = {"metadata": {"agent_mode": "multi_turn"}}
+    record = df.record(READ, tools)
     records = [
-        df.record(READ, tools),
+        record,
         df.record(("list_files", {}), tools),
         df.record(None, tools),
         df.record(READ, tools, **refused),
     ]
-    first = {"turns": [once(("read_file", {"file_path": "b"})), once(content="end")]}
+    turns = [once(("read_file", {"file_path": "b"})), once(content="end")]
+    first = {"turns": turns}
     return [first, once(content="hi"), once(content="no"), once()], records
 
 
@@ -108,28 +122,36 @@ SEVERAL = [0.5, 0.75, 0.75, 0.5, 0.6499999999999999, 4, 3, 1]
 )
 def test_a_whole_file(four, options, figures):
     run = run_program(*four, **options)
-    document = json.loads(run.files["deepfabric.json"])
-    assert list(document["metrics"].values()) == figures
+    text = run.files["deepfabric.json"]
+    document = json.loads(text)
+    metrics = list(document["metrics"].values())
+    assert metrics == figures
     assert [figure.value for figure in run.figures] == figures
-    assert [prediction["sample_id"] for prediction in document["predictions"]] == [0, 1, 2, 3]
-    assert document["config"]["multi_turn"] is bool(options)
+    sample_ids = [prediction["sample_id"] for prediction in document["predictions"]]
+    assert sample_ids == [0, 1, 2, 3]
+    multi_turn = document["config"]["multi_turn"]
+    assert multi_turn is bool(options)
     assert run.exit_code is None
 
 
 def test_what_it_prints_and_its_figures_beside_ours(four):
     run = run_program(*four)
-    assert run.console.splitlines()[:4] == [
+    lines = run.console.splitlines()
+    assert lines[:4] == [
         "Evaluation Summary",
         "Samples Evaluated: 4",
         "Processed Successfully: 3",
         "Processing Errors: 1",
     ]
     assert run.console.endswith("Response Quality: 0.00%\n\nOverall Score: 25.00%")
-    assert run.figures[0].figure == "tools.deepfabric.tool_selection_accuracy"
+    first_figure = run.figures[0]
+    assert first_figure.figure == "tools.deepfabric.tool_selection_accuracy"
     assert all(figure.why for figure in run.figures)
 
 
 def test_nothing_to_evaluate():
-    document = json.loads(run_program([]).files["deepfabric.json"])
+    text = run_program([]).files["deepfabric.json"]
+    document = json.loads(text)
     assert document["predictions"] == []
-    assert set(document["metrics"].values()) == {0}
+    metrics = set(document["metrics"].values())
+    assert metrics == {0}

@@ -35,12 +35,11 @@ calls = st.none() | st.tuples(st.sampled_from([*NAMES, "zz", ""]), arguments)
 def snapshots(draw):
     tools = []
     for name in draw(st.lists(st.sampled_from(NAMES), max_size=3)):
-        properties = {
-            key: {"type": word}
-            for key, word in draw(
-                st.dictionaries(st.sampled_from(ARGUMENTS), st.sampled_from(list(WORDS)))
-            ).items()
-        }
+        properties = {}
+        for key, word in draw(
+            st.dictionaries(st.sampled_from(ARGUMENTS), st.sampled_from(list(WORDS)))
+        ).items():
+            properties[key] = {"type": word}
         if properties:
             required = draw(st.lists(st.sampled_from(list(properties)), max_size=2))
         else:
@@ -68,7 +67,8 @@ def independent(expected, made, tools, *, program=False):
     """
     by_name = {}
     for tool in tools:
-        by_name.setdefault(tool["function"]["name"], tool["function"]["parameters"])
+        parameters = tool["function"]["parameters"]
+        by_name.setdefault(tool["function"]["name"], parameters)
     if expected is None:
         right = made is None and not program
         return (right,) * 3
@@ -80,7 +80,8 @@ def independent(expected, made, tools, *, program=False):
         fine = True
     elif schema is not None:
         is_complete = all(key in given_arguments for key in schema["required"])
-        types = {key: declared["type"] for key, declared in schema["properties"].items()}
+        properties = schema["properties"].items()
+        types = {key: declared["type"] for key, declared in properties}
         fine = is_complete and all(
             of_type(value, types[key]) for key, value in given_arguments.items() if key in types
         )
@@ -121,8 +122,10 @@ def test_verdicts_of_the_program_match_an_independent_reading(df, expected, made
         expected[0] or "f",
         {k: v for k, v in expected[1].items() if v or v == 0},
     )
-    record, reply = df.record(comparable, tools), df.reply(made)
-    result = result_of(0, Entry(record, reply), DeepFabric())
+    record = df.record(comparable, tools)
+    reply = df.reply(made)
+    entry = Entry(record, reply)
+    result = result_of(0, entry, DeepFabric())
     assert result.error is None
     verdict = tuple(getattr(result, name) for name in VERDICTS)
     assert verdict == independent(comparable, made, tools, program=True)
@@ -151,7 +154,8 @@ def test_figures_are_consistent(pairs, data):
     importance.
     """
     grades = [DeepFabric().grade(sample_of(*pair)) for pair in pairs]
-    shuffled = data.draw(st.permutations(grades))
+    orders = st.permutations(grades)
+    shuffled = data.draw(orders)
     both_figures = [
         figures({"deepfabric": {}}, [("s", None, None, grade) for grade in order])["deepfabric"]
         for order in (grades, shuffled)
@@ -169,7 +173,8 @@ def test_figures_are_consistent(pairs, data):
         for name in ("tool_selection_accuracy", "parameter_accuracy", "execution_success_rate")
     )
     assert 0.0 <= execution <= min(selection, parameters) <= 1.0
-    weighted = Fraction(40, 100) * Fraction(selection) + Fraction(35, 100) * Fraction(parameters)
+    fraction = Fraction(40, 100)
+    weighted = fraction * Fraction(selection) + Fraction(35, 100) * Fraction(parameters)
     assert math.isclose(
         metrics["overall_score"], weighted + Fraction(25, 100) * Fraction(execution), abs_tol=1e-12
     )
@@ -179,6 +184,8 @@ def test_figures_are_consistent(pairs, data):
 def test_strict_options_never_gain(expected, made, tools):
     sample = sample_of(expected, made, tools)
     plain = DeepFabric().grade(sample)
-    strict = DeepFabric(unknown_arguments="wrong", check_enums=True, nested=True).grade(sample)
+    deep_fabric = DeepFabric(unknown_arguments="wrong", check_enums=True, nested=True)
+    strict = deep_fabric.grade(sample)
     assert strict.score <= plain.score
-    assert strict.parts["tool_selection"] == plain.parts["tool_selection"]
+    tool_selection = strict.parts["tool_selection"]
+    assert tool_selection == plain.parts["tool_selection"]

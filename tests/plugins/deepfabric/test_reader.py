@@ -13,7 +13,11 @@ from gradestack_plugins.deepfabric.reader import DeepFabricReader
 def rows(df):
     """Ten records with an id in their metadata, and the replies to them; row n asks for f(n)."""
     tools = [df.tool("f", ["n"], n="integer")]
-    records = [df.record(("f", {"n": n + 1}), tools, metadata={"id": f"r{n}"}) for n in range(10)]
+    records = []
+    for n in range(10):
+        metadata = {"id": f"r{n}"}
+        record = df.record(("f", {"n": n + 1}), tools, metadata=metadata)
+        records.append(record)
     replies = [df.reply(("f", {"n": n + 1}), content=f"reply {n}") for n in range(10)]
     return records, replies
 
@@ -33,23 +37,28 @@ def briefly(records):
 
 def test_files_that_cannot_be_used(df, rows, tmp_path):
     """A missing file or a directory ends the run with its name; an empty file has no samples."""
-    empty = df.write(tmp_path / "empty.jsonl")
-    good = df.write(tmp_path / "good.jsonl", *rows[0])
+    empty_path = tmp_path / "empty.jsonl"
+    empty = df.write(empty_path)
+    good_path = tmp_path / "good.jsonl"
+    good = df.write(good_path, *rows[0])
     assert df.read(DeepFabricReader(), empty) == []
     with pytest.raises(DataError, match=r"gone\.jsonl: cannot be read: No such file"):
         df.read(DeepFabricReader(), tmp_path / "gone.jsonl")
     with pytest.raises(DataError, match="Is a directory"):
         df.read(DeepFabricReader(), good, dataset=tmp_path)
-    assert briefly(df.read(DeepFabricReader(), empty, dataset=good))[0] == ("r0", "missing")
+    records = df.read(DeepFabricReader(), empty, dataset=good)
+    assert briefly(records)[0] == ("r0", "missing")
     assert df.read(DeepFabricReader(), empty, dataset=empty) == []
 
 
 def test_replies_are_not_kept_in_memory(df, rows, tmp_path):
     """The index holds places, not replies: it stays small however long the replies are."""
     records, replies = rows
-    dataset = df.write(tmp_path / "d.jsonl", *records)
+    d_path = tmp_path / "d.jsonl"
+    dataset = df.write(d_path, *records)
+    r_path = tmp_path / "r.jsonl"
     path = df.write(
-        tmp_path / "r.jsonl",
+        r_path,
         *[{"id": f"r{n}", **replies[n], "content": "x" * 50_000} for n in range(10)],
     )
     for join in ("id", "line"):
@@ -57,14 +66,17 @@ def test_replies_are_not_kept_in_memory(df, rows, tmp_path):
             data=(Input(path=path, name="r", shown="r"),),
             dataset=Input(path=dataset, name="d", shown="d"),
         )
-        index = DeepFabricReader(join=join).index(inputs)
+        deep_fabric_reader = DeepFabricReader(join=join)
+        index = deep_fabric_reader.index(inputs)
         assert index.by == join
-        assert len(pickle.dumps(index)) < 5000
-    assert len(list(iter_records(path))) == 10
+        text = pickle.dumps(index)
+        assert len(text) < 5000
+    iter_record_count = len(list(iter_records(path)))
+    assert iter_record_count == 10
 
 
 def test_contract(df, rows, tmp_path):
-    path = df.write(
-        tmp_path / "joined.jsonl", *[{**r, "recorded": q} for r, q in zip(*rows, strict=True)]
-    )
+    joined_path = tmp_path / "joined.jsonl"
+    pairs = zip(*rows, strict=True)
+    path = df.write(joined_path, *[{**r, "recorded": q} for r, q in pairs])
     testing.check_reader(DeepFabricReader(), path, scratch=tmp_path)

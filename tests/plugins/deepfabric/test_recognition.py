@@ -33,7 +33,8 @@ def test_lines_tell(certainty, row):
 
 
 def test_line_ends_and_a_byte_order_mark_do_not_matter(certainty):
-    assert certainty("\ufeff" + json.dumps(JOINED), "x", end="\r\n") == 0.95
+    text = json.dumps(JOINED)
+    assert certainty("\ufeff" + text, "x", end="\r\n") == 0.95
 
 
 def test_bytes_of_anything(tmp_path):

@@ -76,8 +76,10 @@ def test_executions_with_lone_surrogates(df, key):
     Surrogates that JSON text escapes are none.
     """
     record = df.record(("f", {"a": "é\U0001f600"}))
-    execution = record["tool_context"]["executions"][0]
-    assert truth_of(record).calls[0].arguments == {"a": "é\U0001f600"}
+    executions = record["tool_context"]["executions"]
+    execution = executions[0]
+    first_call = truth_of(record).calls[0]
+    assert first_call.arguments == {"a": "é\U0001f600"}
     execution[key] = '{"a": "\ud800"}'
     with pytest.raises(
         RecordProblem, match=f"executions.{key}: must be text without lone surrogates"
@@ -85,7 +87,8 @@ def test_executions_with_lone_surrogates(df, key):
         truth_of(record)
     if key == "arguments":
         execution[key] = '{"a": "\\ud800"}'
-        assert truth_of(record).calls[0].arguments == {"a": "\ud800"}
+        truth = truth_of(record)
+        assert truth.calls[0].arguments == {"a": "\ud800"}
 
 
 def test_names_of_recorded_calls_with_lone_surrogates(df):
@@ -95,7 +98,9 @@ def test_names_of_recorded_calls_with_lone_surrogates(df):
         {"role": "user", "content": "q\ud800"},
         {"role": "assistant", "content": "", "tool_calls": [call]},
     ]
-    assert truth_of(df.record(messages=messages)).query == "q\ud800"
+    record = df.record(messages=messages)
+    truth = truth_of(record)
+    assert truth.query == "q\ud800"
     function["name"] = "f\ud800"
     with pytest.raises(
         RecordProblem, match=r"tool_calls.function.name: must be text without lone surrogates"

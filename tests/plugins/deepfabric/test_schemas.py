@@ -40,9 +40,8 @@ def test_types(word):
     Nothing is coerced, a bool is no number, null is of no type.
     """
     schema = {"properties": {"a": {"type": word}}}
-    assert {name for name, value in VALUES.items() if accepts(schema, {"a": value})} == ACCEPTED[
-        word
-    ]
+    names = {name for name, value in VALUES.items() if accepts(schema, {"a": value})}
+    assert names == ACCEPTED[word]
 
 
 @pytest.mark.parametrize(
@@ -75,7 +74,8 @@ def test_required_names():
         "required": ["a", "ghost", "gone", "a", 3],
     }
     missing = Check("f").list_reasons(schema, {})
-    assert [reason.pointer for reason in missing] == ["/a", "/ghost", "/gone"]
+    pointers = [reason.pointer for reason in missing]
+    assert pointers == ["/a", "/ghost", "/gone"]
     assert accepts(schema, {"a": "x", "ghost": 1, "gone": 2})
     assert not accepts(schema, {"a": "x", "gone": 2})
 
@@ -90,7 +90,8 @@ def test_own_form():
     """
     (spec,) = convert([OWN])
     assert (spec.name, spec.description) == ("f", "does it")
-    assert spec.parameters == data(__file__, "schemas.yaml")["own_form_documented"]
+    own_form_documented = data(__file__, "schemas.yaml")["own_form_documented"]
+    assert spec.parameters == own_form_documented
     assert accepts(spec.parameters, {"a": "x", "c": 5})
 
 
@@ -102,9 +103,11 @@ def test_a_bare_function_and_a_nameless_entry():
 
 
 def test_the_first_tool_of_a_name_counts(df):
-    tools = [df.tool("f", a="string"), df.tool("f", a="integer")]
+    tool = df.tool("f", a="string")
+    tools = [tool, df.tool("f", a="integer")]
     record = df.record(("f", {"a": "x"}), tools)
-    assert df.grade(record, df.reply(("f", {"a": "x"}))).passed
+    reply = df.reply(("f", {"a": "x"}))
+    assert df.grade(record, reply).passed
     assert not df.grade(record, df.reply(("f", {"a": 1}))).passed
 
 
@@ -123,7 +126,8 @@ def call_of(raw):
 
 @pytest.mark.parametrize("row", REPLIES["heard"], ids=lambda row: json.dumps(row["reply"])[:40])
 def test_what_is_heard(row):
-    call_heard, wanted = call_of(row["reply"]), row["heard"]
+    call_heard = call_of(row["reply"])
+    wanted = row["heard"]
     if isinstance(wanted, str):
         assert str(call_heard).startswith(wanted)
     else:
@@ -138,7 +142,9 @@ def test_parts_of_text_are_its_content_in_the_document():
 @pytest.mark.parametrize("row", REPLIES["texts"], ids=lambda row: row["text"][:40])
 def test_calls_in_text(row):
     """A call that is not valid JSON is reported as an error."""
-    call = tuple(row["call"]) if "call" in row else None
+    call = None
+    if "call" in row:
+        call = tuple(row["call"])
     call_heard = call_of(row["text"])
     assert str(call_heard).startswith("error: ") if "broken" in row else call_heard == call
 

@@ -68,13 +68,15 @@ def test_assignments_are_those_of_another_solver():
     rng = random.Random(3)  # noqa: S311 - test data
     for _ in range(200):
         size = rng.randrange(1, 7)
-        costs = [
-            [rng.choice([0.0, 1e9, rng.random() * 5]) for _ in range(size)] for _ in range(size)
-        ]
+        costs = []
+        for _ in range(size):
+            costs.append([rng.choice([0.0, 1e9, rng.random() * 5]) for _ in range(size)])
         assignment = assign_rows(costs)
-        assert sorted(assignment) == list(range(size))
+        expected = list(range(size))
+        assert sorted(assignment) == expected
         rows, columns = linear_sum_assignment(costs)
-        wanted = sum(costs[row][column] for row, column in zip(rows, columns, strict=True))
+        pairs = zip(rows, columns, strict=True)
+        wanted = sum(costs[row][column] for row, column in pairs)
         assert sum(costs[row][column] for row, column in enumerate(assignment)) == pytest.approx(
             wanted
         )
@@ -84,7 +86,8 @@ def _tried(matcher, snapshots):
     """Return the greatest sum over every topological order and every mapping that never
     goes back.
     """
-    best, numbers = 0.0, range(len(matcher.milestones))
+    best = 0.0
+    numbers = range(len(matcher.milestones))
     for order in itertools.permutations(numbers):
         if any(
             order.index(other) > order.index(number)
@@ -93,7 +96,8 @@ def _tried(matcher, snapshots):
         ):
             continue
         for places in itertools.combinations_with_replacement(range(len(snapshots)), len(order)):
-            at = dict(zip(order, places, strict=True))
+            pairs = zip(order, places, strict=True)
+            at = dict(pairs)
             best = max(
                 best,
                 sum(
@@ -119,34 +123,36 @@ def test_the_best_mapping_is_found():
     rng = random.Random(5)  # noqa: S311 - test data
     scores = set()
     for _ in range(40):
-        tables = [
-            {name: [{"x": rng.randrange(3)}] for name in "AB"} for _ in range(rng.randrange(1, 5))
-        ]
+        tables = []
+        for _ in range(rng.randrange(1, 5)):
+            tables.append({name: [{"x": rng.randrange(3)}] for name in "AB"})
         number = rng.randrange(1, 4)
         edges = [[i, j] for i in range(number) for j in range(i + 1, number) if rng.random() < 0.5]
-        nodes = [
-            {
-                "constraints": [
-                    {"database": rng.choice("AB"), "target": [{"x": rng.randrange(3)}]}
-                    for _ in range(rng.randrange(1, 3))
-                ]
-            }
-            for _ in range(number)
-        ]
+        nodes = []
+        for _ in range(number):
+            constraints = [
+                {"database": rng.choice("AB"), "target": [{"x": rng.randrange(3)}]}
+                for _ in range(rng.randrange(1, 3))
+            ]
+            nodes.append({"constraints": constraints})
         for i, j in edges:
             if rng.random() < 0.5:
                 nodes[j]["constraints"].append(
                     {"database": "A", "kind": "update", "target": [{"x": 1}], "reference": i}
                 )
-        matcher, snapshots = matcher_of(nodes, edges, ["A", "B"]), snapshots_of(tables)
-        total = sum(similarity for _, similarity in matcher.best(snapshots).values())
-        assert total == pytest.approx(_tried(matcher, snapshots))
+        matcher = matcher_of(nodes, edges, ["A", "B"])
+        snapshots = snapshots_of(tables)
+        best = matcher.best(snapshots)
+        total = sum(similarity for _, similarity in best.values())
+        tried = _tried(matcher, snapshots)
+        assert total == pytest.approx(tried)
         scores.add(round(total, 3))
     assert scores == {0.0, 1.0, 2.0, 3.0}
 
 
 def test_more_milestones_than_can_be_laid_fail_the_grade():
-    assert graded({"milestones": [WIFI] * 65}).fault.code == "unusable_state"
+    reference = {"milestones": [WIFI] * 65}
+    assert graded(reference).fault.code == "unusable_state"
 
 
 def test_long_runs_are_mapped_and_endless_ones_refused(monkeypatch):
@@ -155,7 +161,10 @@ def test_long_runs_are_mapped_and_endless_ones_refused(monkeypatch):
     Mappings beyond a budget fail the grade.
     """
     tables = [{"T": [{"x": n}]} for n in range(60)]
-    nodes = [{"constraints": [{"database": "T", "target": [{"x": 3 * n}]}]} for n in range(20)]
+    nodes = []
+    for n in range(20):
+        target = [{"x": 3 * n}]
+        nodes.append({"constraints": [{"database": "T", "target": target}]})
     assert graded({"milestones": nodes}, tables).score == 1.0
     never = [{"constraints": [{"database": "T", "target": [{"x": -n - 1}]}]} for n in range(20)]
     monkeypatch.setattr(milestones, "_BUDGET", 5000)

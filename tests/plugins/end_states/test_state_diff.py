@@ -68,28 +68,37 @@ def test_rows_without_a_key_are_told_by_what_they_hold():
     difference = difference_of(
         {"before": {"t": [{"k": 1, "x": 1}]}, "after": {"t": [{"k": 1, "x": 2}]}}, "k"
     )
-    assert [len(changes) for changes in difference.changed.values()] == [1]
+    changed = difference.changed.values()
+    change_counts = [len(changes) for changes in changed]
+    assert change_counts == [1]
 
 
 def test_nothing_recorded_and_nothing_asserted_are_skipped():
-    assert StateDiff().grade(Sample(id="a")).reasons[0].code == "state_not_recorded"
+    first_reason = StateDiff().grade(Sample(id="a")).reasons[0]
+    assert first_reason.code == "state_not_recorded"
     assert StateDiff().grade(Sample(id="a", state=CHANGES)).reasons[0].code == "no_assertions"
-    assert (
-        StateDiff(assertions=(about("added", "notes"),)).grade(Sample(id="a", state=CHANGES)).passed
-    )
-    testing.check_grader(StateDiff(assertions=(about("added", "notes", where={"x": {"gt": 1}}),)))
+    state_diff = StateDiff(assertions=(about("added", "notes"),))
+    sample = Sample(id="a", state=CHANGES)
+    assert state_diff.grade(sample).passed
+    grader = StateDiff(assertions=(about("added", "notes", where={"x": {"gt": 1}}),))
+    testing.check_grader(grader)
 
 
 def test_a_file_with_states_is_graded(tmp_path):
     """In gradestack's own form: the state of the run, and what the reference asserts of it."""
+    assertions = [about("added", "notes")]
+    state = {"assertions": assertions}
+    expected = {"state": state}
     record = {
         "id": "a",
         "state": CHANGES,
-        "expected": {"state": {"assertions": [about("added", "notes")]}},
+        "expected": expected,
         "predicted": [],
     }
-    (tmp_path / "runs.jsonl").write_text(json.dumps(record) + "\n")
-    report = gradestack.grade_files(
-        [tmp_path / "runs.jsonl"], graders=["state_diff"], output=tmp_path / "out"
-    )
+    runs_path = tmp_path / "runs.jsonl"
+    text = json.dumps(record)
+    runs_path.write_text(text + "\n")
+    output = tmp_path / "out"
+    paths = [tmp_path / "runs.jsonl"]
+    report = gradestack.grade_files(paths, graders=["state_diff"], output=output)
     assert report.metrics["avg_score_attempted"] == 1.0

@@ -25,27 +25,32 @@ def test_a_cluster_loads_the_code_of_each_run(tmp_path):
     (tmp_path / "mine.py").write_text(CODE)
     for name in ("one", "two"):
         (tmp_path / f"{name}.jsonl").write_text('{"id": "a", "predicted": "x"}\n')
-    files = [tmp_path / "one.jsonl", tmp_path / "two.jsonl"]
+    one_path = tmp_path / "one.jsonl"
+    files = [one_path, tmp_path / "two.jsonl"]
     graders = [f"{tmp_path}/mine.py:Mine", f"{tmp_path}/mine.py:alone"]
     (tmp_path / "workers").mkdir()
     with _scheduler() as address:
-        workers = LocalWorkers(address, 1, None, tmp_path / "workers")
+        workers_folder = tmp_path / "workers"
+        workers = LocalWorkers(address, 1, None, workers_folder)
         workers.tend()
         try:
             for score in (0.25, 0.5):
-                (tmp_path / "beside.py").write_text(f"SCORE = {score}\n")
+                beside_path = tmp_path / "beside.py"
+                beside_path.write_text(f"SCORE = {score}\n")
+                overrides = [f"engine={{kind: dask, address: {address}}}", "reports=[]"]
+                output = tmp_path / "out"
                 report = gradestack.grade_files(
                     files,
                     graders=graders,
-                    output=tmp_path / "out",
-                    overrides=[f"engine={{kind: dask, address: {address}}}", "reports=[]"],
+                    output=output,
+                    overrides=overrides,
                     allow_code=True,
                 )
-                scores = [
-                    row["grades"][key]["score"]
-                    for row in report.rows()
-                    for key in ("mine", "alone")
-                ]
+                scores = []
+                for row in report.rows():
+                    for key in ("mine", "alone"):
+                        grade = row["grades"][key]
+                        scores.append(grade["score"])
                 assert scores == [score] * 4
         finally:
             workers.close()

@@ -42,7 +42,8 @@ def test_a_cluster_that_is_there(cluster, shards, capfd):
     address, workers = cluster
     for count in (0, 1, 30):
         expected = [(2 * n, True) for n in range(count)]
-        assert list(Dask(address=address).map(_twice(), shards(count))) == expected
+        dask = Dask(address=address)
+        assert list(dask.map(_twice(), shards(count))) == expected
     assert workers.processes[0].poll() is None
     assert capfd.readouterr() == ("", "")
 
@@ -50,11 +51,12 @@ def test_a_cluster_that_is_there(cluster, shards, capfd):
 def test_relative_paths_mean_the_same_everywhere(cluster, shards, monkeypatch, tmp_path):
     """Workers have working directories of their own."""
     monkeypatch.chdir(tmp_path)
-    some = [
-        replace(shard, input=replace(shard.input, path=shard.input.path.relative_to(tmp_path)))
-        for shard in shards(2)
-    ]
-    assert list(Dask(address=cluster[0]).map(_twice(), some)) == [(0, True), (2, True)]
+    some = []
+    for shard in shards(2):
+        relative_path = shard.input.path.relative_to(tmp_path)
+        some.append(replace(shard, input=replace(shard.input, path=relative_path)))
+    dask = Dask(address=cluster[0])
+    assert list(dask.map(_twice(), some)) == [(0, True), (2, True)]
 
 
 def test_errors_cross(cluster, shards):
@@ -68,7 +70,8 @@ def test_errors_cross(cluster, shards):
     def theirs(shard):
         return 1 // shard.ordinal
 
-    results = Dask(address=cluster[0]).map(ours, shards(5))
+    dask = Dask(address=cluster[0])
+    results = dask.map(ours, shards(5))
     assert [next(results), next(results)] == [0, 1]
     with pytest.raises(DataError, match="two\n  - and more"):
         next(results)
@@ -107,7 +110,8 @@ def test_a_scheduler_that_goes_away(shards, tmp_path):
         workers.tend()
         with Client(address, set_as_default=False) as client:
             client.wait_for_workers(1)
-        results = Dask(address=address, patience=2.0).map(_twice(), shards(40))
+        dask = Dask(address=address, patience=2.0)
+        results = dask.map(_twice(), shards(40))
         assert next(results) == (0, True)
         stack.close()
         with pytest.raises(ConfigError, match=r"does not answer any more|has had no worker for"):
@@ -156,7 +160,9 @@ def test_a_worker_that_cannot_see_the_data(sent):
 
 
 def test_a_worker_that_cannot_see_the_run(sent, tmp_path):
-    work = written(SimpleNamespace(writers=SimpleNamespace(folder=tmp_path / "out")))
+    folder = tmp_path / "out"
+    writers = SimpleNamespace(folder=folder)
+    work = written(SimpleNamespace(writers=writers))
     with pytest.raises(DataError, match=f"{tmp_path}/out: the dask worker on .* cannot see it"):
         work_on(work, *sent[1:], __version__)
 
@@ -174,8 +180,10 @@ def test_a_cluster_of_its_own_leaves_nothing(shards, tmp_path, monkeypatch, capf
     monkeypatch.setattr("tempfile.tempdir", str(scratch))
     monkeypatch.chdir(tmp_path)
     handlers = logging.getLogger("distributed").handlers
-    assert list(Dask(workers=2).map(_twice(), shards(12))) == [(2 * n, True) for n in range(12)]
-    assert list(scratch.iterdir()) == []
+    dask = Dask(workers=2)
+    assert list(dask.map(_twice(), shards(12))) == [(2 * n, True) for n in range(12)]
+    paths = list(scratch.iterdir())
+    assert paths == []
     assert sorted(path.name for path in tmp_path.iterdir()) == ["data", "scratch"]
     assert logging.getLogger("distributed").handlers is handlers
     assert capfd.readouterr() == ("", "")

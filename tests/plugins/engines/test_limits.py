@@ -24,21 +24,23 @@ GOOD = {"predicted": "x", "expected": "x"}
 
 def grade(folder, *arguments, memory=None):
     """Run the command; ``memory``: bytes of address space it has."""
-    program = str(Path(sys.executable).with_name("gradestack"))
+    executable_path = Path(sys.executable)
+    program = str(executable_path.with_name("gradestack"))
     command = [program, "grade", *map(str, arguments), "-o", "out", "--set", "reports=[]"]
-    limit = (
-        None if memory is None else lambda: resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
-    )
+
+    def limit_memory():
+        resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+
+    limit = None if memory is None else limit_memory
     return subprocess.run(
         command, cwd=folder, capture_output=True, text=True, preexec_fn=limit, check=False
     )
 
 
 def ids(folder):
-    return [
-        json.loads(line)["sample"]["id"]
-        for line in (folder / "out/results.jsonl").read_text().splitlines()
-    ]
+    results_path = folder / "out/results.jsonl"
+    lines = results_path.read_text().splitlines()
+    return [json.loads(line)["sample"]["id"] for line in lines]
 
 
 def long_line(size, file, text, *, listed=False):
@@ -65,11 +67,12 @@ def test_a_line_that_would_not_fit_into_memory(tmp_path, engine, reader):
 
     The decoder of JSON ended the process by a segmentation fault.
     """
-    long_line(300 * MIB, tmp_path / "runs.jsonl", "x", listed=reader == "list")
+    size = 300 * MIB
+    file = tmp_path / "runs.jsonl"
+    long_line(size, file, "x", listed=reader == "list")
     reader = "records" if reader == "list" else reader
-    outcome = grade(
-        tmp_path, "runs.jsonl", "--reader", reader, "--engine", engine, memory=700 * MIB
-    )
+    memory = 700 * MIB
+    outcome = grade(tmp_path, "runs.jsonl", "--reader", reader, "--engine", engine, memory=memory)
     assert outcome.returncode == 0, outcome.stderr
     assert "bytes long, more than 67,108,864 (limits.record_bytes)" in outcome.stdout
     assert "1 bad record left out, " in outcome.stdout
@@ -82,7 +85,9 @@ def test_a_line_that_would_not_fit_into_memory(tmp_path, engine, reader):
     some_of(map(pytest.param, ["processes", "serial", "dask"] * 2, [True] * 3 + [False] * 3), 6),
 )
 def test_the_limit_of_a_record(tmp_path, engine, listed):
-    long_line(3 * MIB, tmp_path / "runs.json", '\\"[', listed=listed)
+    size = 3 * MIB
+    file = tmp_path / "runs.json"
+    long_line(size, file, '\\"[', listed=listed)
     arguments = ["runs.json", "--reader", "records", "--engine", engine, "--set"]
     outcome = grade(tmp_path, *arguments, "limits.record_bytes=2097152")
     assert "more than 2,097,152 (limits.record_bytes)" in outcome.stdout
@@ -96,7 +101,9 @@ def test_the_limit_of_a_record(tmp_path, engine, listed):
 def test_one_document_above_the_limit(tmp_path):
     """A chat log that is one object is one record."""
     talk = [{"role": "user", "content": "x" * 2 * MIB}, {"role": "assistant", "content": "x"}]
-    (tmp_path / "log.json").write_text(json.dumps({"id": "a", "messages": talk}, indent=1))
+    log_path = tmp_path / "log.json"
+    text = json.dumps({"id": "a", "messages": talk}, indent=1)
+    log_path.write_text(text)
     outcome = grade(
         tmp_path, "log.json", "--reader", "openai", "--set", "limits.record_bytes=1048576"
     )
@@ -111,10 +118,15 @@ def test_parts_beside_the_records_above_the_limit(tmp_path):
 
     Each is an error now.
     """
-    (tmp_path / "rows.jsonl").write_text(json.dumps({"input": "x" * 2 * MIB, "ground_truth": "x"}))
-    (tmp_path / "results.json").write_text(json.dumps({"info": {}, "tasks": ["x" * 2 * MIB]}))
+    rows_path = tmp_path / "rows.jsonl"
+    text = json.dumps({"input": "x" * 2 * MIB, "ground_truth": "x"})
+    rows_path.write_text(text)
+    tasks = ["x" * 2 * MIB]
+    results_path = tmp_path / "results.json"
+    results_path.write_text(json.dumps({"info": {}, "tasks": tasks}))
+    recorded_folder = EXAMPLES / "letta/recorded"
     for arguments in (
-        (EXAMPLES / "letta/recorded", "--dataset", "rows.jsonl"),
+        (recorded_folder, "--dataset", "rows.jsonl"),
         ("results.json", "--reader", "tau2"),
     ):
         outcome = grade(tmp_path, *arguments, "--set", "limits.record_bytes=1048576")
@@ -126,7 +138,8 @@ PATHS = DATA["paths"]
 
 
 def tree():
-    nested = {"text": "a" * 40 + "!"}
+    text = "a" * 40 + "!"
+    nested = {"text": text}
     for number in range(40):
         nested = {"a": nested, "b": [1, 2, {"x": number}]}
     return [{"text": "a" * 40 + "!"}, nested, nested]
@@ -142,23 +155,27 @@ def test_a_path_without_end(tmp_path, engine, path, how):
     """Followed for longer than a grade may take, also by what looks for columns, stack and equal
     ids: a bad record.
     """
-    rows = [
-        {"id": f"t{n}", **GOOD, "facets": {"tree": tree() if n == 1 else [{"text": "b"}]}}
-        for n in range(3)
+    rows = []
+    for n in range(3):
+        facets = {"tree": tree() if n == 1 else [{"text": "b"}]}
+        rows.append({"id": f"t{n}", **GOOD, "facets": facets})
+    runs_path = tmp_path / "runs.jsonl"
+    runs_path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    mapped = [
+        "--reader=records",
+        "--map=id=id",
+        "--map=text=predicted",
+        f"--map=facets.z={path}",
     ]
-    (tmp_path / "runs.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     options = {
-        "mapped": [
-            "--reader=records",
-            "--map=id=id",
-            "--map=text=predicted",
-            f"--map=facets.z={path}",
-        ],
+        "mapped": mapped,
         "id of records": ["--reader=records", "--id", path, "--grader=exact_match"],
         "id of jsonl": ["--reader=jsonl", "--id", path, "--grader=exact_match"],
         "ids of two files": ["more.jsonl", "--reader=jsonl", "--id", path, "--grader=exact_match"],
     }[how]
-    (tmp_path / "more.jsonl").write_text(json.dumps({"id": "t9", **GOOD}) + "\n")
+    more_path = tmp_path / "more.jsonl"
+    text = json.dumps({"id": "t9", **GOOD})
+    more_path.write_text(text + "\n")
     limit = "limits.seconds_per_grade=0.3"
     outcome = grade(
         tmp_path, "runs.jsonl", *options, "--engine", engine, "--allow-all-failed", "--set", limit
@@ -167,7 +184,9 @@ def test_a_path_without_end(tmp_path, engine, path, how):
     assert f"the path {path!r} took longer than 0.3 s (limits.seconds_per_grade)" in outcome.stdout
     assert "runs.jsonl:2: the path" in outcome.stdout
     assert "1 grade or record took longer than 0.3 s" in outcome.stdout
-    assert len(ids(tmp_path)) == (3 if how == "ids of two files" else 2)
+    id_count = len(ids(tmp_path))
+    expected = 3 if how == "ids of two files" else 2
+    assert id_count == expected
 
 
 @pytest.mark.slow
@@ -175,9 +194,9 @@ def test_a_path_without_end(tmp_path, engine, path, how):
     "records", ["$..*..*..*..*..*", "$" + "..*" * 3000], ids=["without end", "too deep"]
 )
 def test_a_path_to_the_records(tmp_path, records):
-    (tmp_path / "runs.json").write_text(
-        json.dumps({"runs": [{"id": "a", "predicted": "x", "t": tree()}]})
-    )
+    runs = [{"id": "a", "predicted": "x", "t": tree()}]
+    runs_path = tmp_path / "runs.json"
+    runs_path.write_text(json.dumps({"runs": runs}))
     limit = "limits.seconds_per_grade=0.3"
     outcome = grade(
         tmp_path, "runs.json", "--reader", "records", "--records", records, "--set", limit
@@ -203,10 +222,12 @@ def certified(folder, monkeypatch):
     )
     subprocess.run(made.split(), cwd=folder, check=True, capture_output=True)
     setting = "DASK_DISTRIBUTED__COMM__TLS__"
-    monkeypatch.setenv(f"{setting}CA_FILE", str(folder / "cert.pem"))
+    cert_path = folder / "cert.pem"
+    monkeypatch.setenv(f"{setting}CA_FILE", str(cert_path))
     for role in ("CLIENT", "WORKER", "SCHEDULER"):
         monkeypatch.setenv(f"{setting}{role}__CERT", str(folder / "cert.pem"))
-        monkeypatch.setenv(f"{setting}{role}__KEY", str(folder / "key.pem"))
+        key_path = folder / "key.pem"
+        monkeypatch.setenv(f"{setting}{role}__KEY", str(key_path))
 
 
 @pytest.mark.slow
@@ -231,9 +252,8 @@ def test_a_scheduler_that_is_stopped(tmp_path, monkeypatch, protocol, when):
         certified(tmp_path, monkeypatch)
     (tmp_path / "slow.py").write_text(GRADER)
     for number in range(40):
-        (tmp_path / f"{number}.jsonl").write_text(
-            json.dumps({"id": f"t{number}", "predicted": "x"}) + "\n"
-        )
+        text = json.dumps({"id": f"t{number}", "predicted": "x"})
+        (tmp_path / f"{number}.jsonl").write_text(text + "\n")
     with subprocess.Popen(
         [sys.executable, "-c", SCHEDULER, protocol], stdout=subprocess.PIPE, text=True, cwd=tmp_path
     ) as cluster:
@@ -249,16 +269,19 @@ def test_a_scheduler_that_is_stopped(tmp_path, monkeypatch, protocol, when):
             "--set",
             f"engine.address={address}",
         ]
-        files = [str(path) for path in tmp_path.glob("*.jsonl")]
+        paths = tmp_path.glob("*.jsonl")
+        files = [str(path) for path in paths]
         limit = ["--set", "limits.scheduler_seconds=1", "--set", "reports=[]", "-o", "out"]
-        command = [Path(sys.executable).with_name("gradestack"), "grade", *files, *options, *limit]
+        executable_path = Path(sys.executable)
+        command = [executable_path.with_name("gradestack"), "grade", *files, *options, *limit]
         with subprocess.Popen(
             command, cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL
         ) as run:
             until((tmp_path / "begun").exists if when == "at work" else lambda: True)
             cluster.send_signal(signal.SIGSTOP)
             try:
-                error_output = run.communicate(timeout=60)[1].decode()
+                output = run.communicate(timeout=60)
+                error_output = output[1].decode()
             finally:
                 run.kill()
                 cluster.kill()

@@ -26,7 +26,8 @@ def test_what_is_no_size(text):
 def test_every_worker_gets_an_equal_share(monkeypatch):
     """80 % of what is free, unless a size is given or nothing is known."""
     monkeypatch.setattr(machine, "free_memory", lambda: 1000)
-    assert machine.memory_share(None, 4) == 200
+    memory_share = machine.memory_share(None, 4)
+    assert memory_share == 200
     assert machine.memory_share("1kB", 4) == 1000
     assert machine.memory_share("none", 4) is None
     monkeypatch.setattr(machine, "free_memory", lambda: None)
@@ -40,7 +41,8 @@ def test_every_worker_gets_an_equal_share(monkeypatch):
 def test_cores_of_a_container(monkeypatch, tmp_path, limit, cores):
     if limit is not None:
         (tmp_path / "cpu.max").write_text(limit)
-    monkeypatch.setattr(machine, "_GROUP_CPUS", tmp_path / "cpu.max")
+    cpu_path = tmp_path / "cpu.max"
+    monkeypatch.setattr(machine, "_GROUP_CPUS", cpu_path)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(64)), raising=False)
     assert machine.usable_cores() == cores
 
@@ -72,6 +74,8 @@ def test_available_memory(tmp_path, monkeypatch, files, expected):
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
-    monkeypatch.setattr(memory, "_PROC", tmp_path / "proc")
-    monkeypatch.setattr(memory, "_GROUPS", tmp_path / "group")
+    proc_folder = tmp_path / "proc"
+    monkeypatch.setattr(memory, "_PROC", proc_folder)
+    group_folder = tmp_path / "group"
+    monkeypatch.setattr(memory, "_GROUPS", group_folder)
     assert memory.free_memory() == expected

@@ -42,14 +42,16 @@ class Noted:
     at: dict = attrs.field(factory=dict)
 
     def __call__(self, shard):
-        number = len(list(self.calls_folder.glob(f"{shard.ordinal}-*")))
+        paths = list(self.calls_folder.glob(f"{shard.ordinal}-*"))
+        number = len(paths)
         (self.calls_folder / f"{shard.ordinal}-{number}").touch()
         if number == 0:
             self.at.get(shard.ordinal, _ordinal)(shard)
         return shard.ordinal
 
     def calls(self, ordinal):
-        return len(list(self.calls_folder.glob(f"{ordinal}-*")))
+        paths = self.calls_folder.glob(f"{ordinal}-*")
+        return len(list(paths))
 
 
 def _die(shard):
@@ -66,9 +68,11 @@ class Until:
     def __call__(self, shard):
         while not (self.calls_folder / f"{self.ordinal}-0").exists():
             time.sleep(0.01)
-        (self.calls_folder.parent / "seen").write_text(
-            json.dumps([path.name for path in self.calls_folder.iterdir()])
-        )
+        paths = self.calls_folder.iterdir()
+        names = [path.name for path in paths]
+        text = json.dumps(names)
+        seen_folder = self.calls_folder.parent / "seen"
+        seen_folder.write_text(text)
 
 
 def _for_ever(shard):
@@ -105,44 +109,54 @@ def test_a_slow_shard_holds_up_the_order_only(tmp_path, shards):
 
     Each worker's share of shards.
     """
-    calls_folder, most = tmp_path / "calls", 2 * AHEAD
+    calls_folder = tmp_path / "calls"
+    most = 2 * AHEAD
     calls_folder.mkdir()
     work = Noted(calls_folder, {0: Until(calls_folder, most - 1)})
-    assert list(Processes(workers=2).map(work, shards(60))) == list(range(60))
-    begun = {int(name.partition("-")[0]) for name in json.loads((tmp_path / "seen").read_text())}
+    processes = Processes(workers=2)
+    assert list(processes.map(work, shards(60))) == list(range(60))
+    begun = set()
+    seen_folder = tmp_path / "seen"
+    for name in json.loads(seen_folder.read_text()):
+        number = int(name.partition("-")[0])
+        begun.add(number)
     assert max(begun) == most - 1
 
 
 def test_several_processes_take_part(shards):
-    process_ids = set(Processes(workers=2).map(_process, shards(40)))
+    processes = Processes(workers=2)
+    process_ids = set(processes.map(_process, shards(40)))
     assert len(process_ids) == 2
     assert os.getpid() not in process_ids
 
 
 def test_leaving_early_ends_the_processes(tmp_path, shards, monkeypatch):
     monkeypatch.setattr(pool, "_SECONDS_TO_END", 600.0)
-    results = Processes(workers=2).map(
-        Noted(tmp_path, dict.fromkeys(range(1, 40), _for_ever)), shards(40)
-    )
+    processes = Processes(workers=2)
+    noted = Noted(tmp_path, dict.fromkeys(range(1, 40), _for_ever))
+    results = processes.map(noted, shards(40))
     next(results)
     assert len(multiprocessing.active_children()) == 2
     begun = time.monotonic()
     results.close()
     assert multiprocessing.active_children() == []
-    assert time.monotonic() - begun < 300
+    now = time.monotonic()
+    assert now - begun < 300
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 3])
 def test_a_dead_process_costs_only_the_shard_it_was_at(tmp_path, shards, workers):
     work = Noted(tmp_path, {3: _die, 10: _die})
-    assert list(Processes(workers=workers).map(work, shards(20))) == list(range(20))
+    processes = Processes(workers=workers)
+    assert list(processes.map(work, shards(20))) == list(range(20))
     assert [work.calls(n) for n in range(20)] == [2 if n in (3, 10) else 1 for n in range(20)]
 
 
 def test_work_that_cannot_be_watched_ends_with_an_error(shards):
     """A function that is not a worker has no records to blame; what came before is yielded."""
-    results = Processes(workers=1).map(_die_at_two, shards(4))
+    processes = Processes(workers=1)
+    results = processes.map(_die_at_two, shards(4))
     assert [next(results), next(results)] == [0, 1]
     with pytest.raises(
         PluginError, match="data: reading the range from byte 2 ends every worker process"
@@ -166,11 +180,13 @@ def _raise(shard):
 
 
 def test_an_error_comes_when_its_shard_is_due(shards):
-    results = Processes(workers=2).map(_raise, shards(6))
+    processes = Processes(workers=2)
+    results = processes.map(_raise, shards(6))
     assert [next(results) for _ in range(3)] == [0, 1, 2]
     with pytest.raises(DataError, match=r"^three") as caught:
         next(results)
-    assert "in _raise" in caught.value.__notes__[0]
+    first_note = caught.value.__notes__[0]
+    assert "in _raise" in first_note
     assert multiprocessing.active_children() == []
 
 
@@ -225,8 +241,10 @@ def served(monkeypatch):
 
 @pytest.mark.slow
 def test_processes_need_not_be_forked(served, shards):
-    assert list(Processes(workers=2).map(_ordinal, shards(20))) == list(range(20))
-    assert len(set(Processes(workers=2).map(_process, shards(40)))) == 2
+    processes = Processes(workers=2)
+    assert list(processes.map(_ordinal, shards(20))) == list(range(20))
+    map_count = len(set(Processes(workers=2).map(_process, shards(40))))
+    assert map_count == 2
 
 
 class Unloadable:
@@ -259,7 +277,8 @@ def test_a_thread_of_our_own_does_not_hinder_forking(tmp_path):
     done = subprocess.run(
         [sys.executable, "-W", "error", script], capture_output=True, text=True, check=False
     )
-    assert (done.stdout, done.stderr) == (f"run\n{list(range(9))}\n", "")
+    assert done.stdout == f"run\n{list(range(9))}\n"
+    assert done.stderr == ""
 
 
 STUCK = DATA["stuck"]
@@ -272,13 +291,15 @@ def test_a_worker_stuck_in_native_code_ends_with_the_run(tmp_path, until):
 
     The run is killed, and so is the worker.
     """
-    script, workers_folder = tmp_path / "script.py", tmp_path / "workers"
+    script = tmp_path / "script.py"
+    workers_folder = tmp_path / "workers"
     script.write_text(STUCK)
     workers_folder.mkdir()
     run = subprocess.Popen([sys.executable, script, workers_folder])
     try:
         until(lambda: any(workers_folder.iterdir()))
-        worker = int(next(workers_folder.iterdir()).name)
+        path = next(workers_folder.iterdir())
+        worker = int(path.name)
         begun = _ticks(worker)
         until(lambda: _ticks(worker) > begun + 10)  # it is at the pattern by now
     finally:
@@ -293,16 +314,20 @@ def test_a_worker_stuck_in_native_code_ends_with_the_run(tmp_path, until):
 
 def _stat(process):
     """Return the fields of a process behind its name: its state first."""
-    return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    text = Path(f"/proc/{process}/stat").read_text()
+    return text.rpartition(")")[2].split()
 
 
 def _ticks(process):
-    return sum(map(int, _stat(process)[11:13]))
+    stat = _stat(process)
+    shards = stat[11:13]
+    return sum(map(int, shards))
 
 
 def _runs(process):
     try:
-        return _stat(process)[0] != "Z"
+        stat = _stat(process)
+        return stat[0] != "Z"
     except OSError:
         return False
 
@@ -315,8 +340,9 @@ def test_progress_is_reported_by_the_run_alone(tmp_path):
     path = tmp_path / "runs.jsonl"
     path.write_text("".join(f'{{"id": "{number}", "predicted": "x"}}\n' for number in range(300)))
     calls = tmp_path / "calls"
+    paths = [str(path)]
     suite = {
-        "target": {"paths": [str(path)]},
+        "target": {"paths": paths},
         "graders": {"q": {"kind": "contains"}},
         "reports": [],
     }
@@ -325,8 +351,11 @@ def test_progress_is_reported_by_the_run_alone(tmp_path):
         with calls.open("a") as file:
             file.write(f"{os.getpid()}\n")
 
-    gradestack.run(suite, output=tmp_path / "out", engine="processes", workers=2, progress=progress)
-    assert set(calls.read_text().split()) == {str(os.getpid())}
+    output = tmp_path / "out"
+    gradestack.run(suite, output=output, engine="processes", workers=2, progress=progress)
+    expected = {str(os.getpid())}
+    text = calls.read_text()
+    assert set(text.split()) == expected
 
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="starts workers by a server")

@@ -32,14 +32,17 @@ class Work:
         return attrs.evolve(self, positions=positions)
 
     def without(self, ordinal, position, fault):
-        return attrs.evolve(self, faults={**self.faults, (ordinal, position): fault.code})
+        faults = {**self.faults, (ordinal, position): fault.code}
+        return attrs.evolve(self, faults=faults)
 
 
 class Attempts:
     """Attempts at a shard; ``dies`` says whether one of them ends its worker."""
 
     def __init__(self, dies=None, why=None):
-        self.dies, self.why, self.made = dies, why, 0
+        self.dies = dies
+        self.why = why
+        self.made = 0
 
     def __call__(self, work, shard):
         self.made += 1
@@ -47,11 +50,13 @@ class Attempts:
             graded = range(work.count)
         else:
             graded = work.positions
-        alive = {(shard.ordinal, position) for position in graded} - work.faults.keys()
+        keys = work.faults.keys()
+        alive = {(shard.ordinal, position) for position in graded} - keys
         if self.dies:
             ends = self.dies(self.made)
         else:
-            ends = {at for _, at in alive} & work.deadly
+            ats = {at for _, at in alive}
+            ends = ats & work.deadly
         if ends:
             return False, self.why
         left_out = work.count - len(graded)
@@ -61,8 +66,10 @@ class Attempts:
 @pytest.mark.parametrize("deadly", [{0}, {999}, {2, 3, 900}, {0, 1, 2, 998, 999}])
 def test_only_the_records_that_end_workers_are_left_out(deadly):
     attempt, killers = Attempts(), []
-    result = grade_lost(Work(frozenset(deadly)), SHARD, attempt, killers)
-    assert result.faults == {(4, position): "worker_died" for position in deadly}
+    work = Work(frozenset(deadly))
+    result = grade_lost(work, SHARD, attempt, killers)
+    expected = {(4, position): "worker_died" for position in deadly}
+    assert result.faults == expected
     assert len(killers) == len(deadly)
     workers_a_record = 13  # one that reads, ten halvings, one for the record, one for the rest
     assert attempt.made <= workers_a_record * len(deadly)
@@ -71,7 +78,8 @@ def test_only_the_records_that_end_workers_are_left_out(deadly):
 def test_one_record_too_many_ends_the_evaluation():
     """Whichever shards they are in."""
     killers = ["another record"] * (MOST_KILLERS - 1)
-    result = grade_lost(Work(frozenset({5})), SHARD, Attempts(), killers)
+    work = Work(frozenset({5}))
+    result = grade_lost(work, SHARD, Attempts(), killers)
     assert result.faults == {(4, 5): "worker_died"}
     with pytest.raises(PluginError, match=r"more than 5 records .*\n.*grading record 105 ends"):
         grade_lost(Work(frozenset({5})), SHARD, Attempts(), killers)
@@ -110,7 +118,8 @@ def test_work_that_cannot_be_limited():
 
 def test_what_is_known_of_the_deaths_is_told():
     """Memory that runs out around the graders is not blamed on reading, nor on a record."""
-    why = out_of_memory(SHARD, 64 << 20)
+    memory = 64 << 20
+    why = out_of_memory(SHARD, memory)
     cramped = Attempts(lambda _: True, why)
     expected = (
         r"range from byte 70 does not fit into a worker's memory \(64 MiB\)\n  - give workers"
@@ -122,7 +131,8 @@ def test_what_is_known_of_the_deaths_is_told():
 
 def test_a_record_that_took_too_long(monkeypatch):
     """It has kept its worker for the time of a grade and the grace it has."""
-    limited = SimpleNamespace(limits=Limits(seconds_per_grade=60.0))
+    limits = Limits(seconds_per_grade=60.0)
+    limited = SimpleNamespace(limits=limits)
     times = iter([0.0, 71.0, 100.0, 171.0])
     monkeypatch.setattr(lost.time, "monotonic", lambda: next(times))
     work = Work(frozenset({5}), plan=limited)

@@ -69,8 +69,11 @@ def test_after_marker_needs_a_marker():
 def test_calls_outside_the_messages_are_used_when_messages_have_none():
     """The sample's own list of calls stands in where no message carries a call."""
     listed = (ToolCall(name="f", arguments={"x": 1}, result="seven"),)
-    assert ToolArguments(tool_name="f").extract(Sample(id="t", calls=listed)) == '{"x": 1}'
-    assert ToolOutput(tool_name="f").extract(talk([spoken("Action: f")], calls=listed)) == "seven"
+    tool_arguments = ToolArguments(tool_name="f")
+    sample = Sample(id="t", calls=listed)
+    assert tool_arguments.extract(sample) == '{"x": 1}'
+    tool_output = ToolOutput(tool_name="f")
+    assert tool_output.extract(talk([spoken("Action: f")], calls=listed)) == "seven"
     assert ToolArguments(tool_name="f").extract(talk([called("g", {})], calls=listed)) == "{}"
 
 
@@ -80,10 +83,8 @@ def test_tool_output_without_ids():
     A noted result or error comes first.
     """
     extract = ToolOutput(tool_name="f").extract
-    assert (
-        extract(talk([called("f", {}), answered("no", name="g"), answered("yes", name="f")]))
-        == "yes"
-    )
+    sample = talk([called("f", {}), answered("no", name="g"), answered("yes", name="f")])
+    assert extract(sample) == "yes"
     assert extract(talk([answered("before"), called("f", {})])) == ""
     assert extract(talk([called("f", {}, result="noted"), answered("later")])) == "noted"
     assert extract(talk([called("f", {}, error="broke")])) == "broke"
@@ -108,7 +109,8 @@ def test_memory_block_without_agent_state_is_a_failed_extraction():
         grader=AsciiPrintableOnly(),
         extractor=MemoryBlock(block_label="human"),
     )
-    grade, _ = grade_sample(slot, talk([spoken("hello")]))
+    sample = talk([spoken("hello")])
+    grade, _ = grade_sample(slot, sample)
     assert grade.outcome == "failed"
     assert grade.fault.category == "extraction"
     assert "memory block 'human' needs the agent's state" in grade.fault.message

@@ -60,12 +60,14 @@ def archive(path, members, method=zipfile.ZIP_DEFLATED):
         return path
     data, directory = b"", b""
     for name, text in texts.items():
-        packed, named = zstd.compress(text), name.encode()
+        packed = zstd.compress(text)
+        named = name.encode()
         sizes = struct.pack("<LLLHH", zlib.crc32(text), len(packed), len(text), len(named), 0)
         directory += struct.pack("<LHHHHHH", 0x02014B50, 63, 63, 0, 93, 0, 0) + sizes
         directory += struct.pack("<HHHLL", 0, 0, 0, 0, len(data)) + named
         data += struct.pack("<LHHHHH", 0x04034B50, 63, 0, 93, 0, 0) + sizes + named + packed
-    count, size = len(texts), len(directory)
+    count = len(texts)
+    size = len(directory)
     path.write_bytes(
         data
         + directory

@@ -15,11 +15,13 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
 def number_of(text):
-    return int(hashlib.sha256(text.encode()).hexdigest()[:8], 16)
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    return int(digest[:8], 16)
 
 
 def verdict_of(task, criterion):
-    if number_of(f"{task}/{criterion}") % 100 < 70:
+    number = number_of(f"{task}/{criterion}")
+    if number % 100 < 70:
         return "pass"
     return "fail"
 
@@ -53,13 +55,16 @@ class Handler(BaseHTTPRequestHandler):
         pass
 
     def do_POST(self):
-        question = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        content_length = self.headers["Content-Length"]
+        question = json.loads(self.rfile.read(int(content_length)))
         text = "\n".join(message["content"] for message in question["messages"])
-        task = re.findall(r"\bS\d{4}\b", text)[0]
+        matches = re.findall(r"\bS\d{4}\b", text)
+        task = matches[0]
         with self.server.lock:
             self.server.times[task] += 1
             self.server.counts["asked"] += 1
-        question |= {"key": self.headers.get("Authorization", ""), "path": self.path}
+        authorization = self.headers.get("Authorization", "")
+        question |= {"key": authorization, "path": self.path}
         other = self.server.answer(self.server, question, task, self.server.times[task])
         status, body, *headers = other or (200, completion(sound_reply(question, task)))
         if isinstance(body, bytes):
@@ -82,18 +87,17 @@ def sound_reply(question, task, check=None):
 
     Verdicts on criteria, or a score by a rubric of letta-evals.
     """
-    if "Criteria:" not in question["messages"][-1]["content"]:
-        return json.dumps(
-            {"rationale": task, "score": 1 if verdict_of(task, "rubric") == "pass" else 0.25}
-        )
+    last_message = question["messages"][-1]
+    if "Criteria:" not in last_message["content"]:
+        score = 1 if verdict_of(task, "rubric") == "pass" else 0.25
+        return json.dumps({"rationale": task, "score": score})
     check = check or question["messages"][0]["content"][-8:]
-    names_of_criteria = json.loads(
-        question["messages"][-1]["content"].split("Criteria:\n")[1].split("\n")[0]
-    )
-    criteria = {
-        name: {"reason": f"{task} {name}", "verdict": verdict_of(task, name)}
-        for name in names_of_criteria
-    }
+    text = question["messages"][-1]["content"].split("Criteria:\n")[1].split("\n")[0]
+    names_of_criteria = json.loads(text)
+    criteria = {}
+    for name in names_of_criteria:
+        verdict = verdict_of(task, name)
+        criteria[name] = {"reason": f"{task} {name}", "verdict": verdict}
     return json.dumps({"check": check, "criteria": criteria})
 
 

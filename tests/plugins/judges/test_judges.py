@@ -58,9 +58,14 @@ ENGINES = ("serial", "processes", "dask") if THOROUGH else ("serial", "processes
 
 def write_samples(path, number, **more):
     name = "S{:04d}".format
-    texts = [{"predicted": {"text": f"answer {n}"}, **more} for n in range(number)]
+    texts = []
+    for n in range(number):
+        predicted = {"text": f"answer {n}"}
+        texts.append({"predicted": predicted, **more})
     lines = [{"id": name(n), "input": "do TASK", **text} for n, text in enumerate(texts)]
-    texts = [json.dumps(line).replace("TASK", line["id"]) + "\n" for line in lines]
+    texts = []
+    for line in lines:
+        texts.append(json.dumps(line).replace("TASK", line["id"]) + "\n")
     path.write_text("".join(texts), encoding="utf-8")
 
 
@@ -73,7 +78,8 @@ def work_folder(tmp_path, monkeypatch):
     pytest.importorskip("httpx", reason="httpx is not installed: pip install httpx (extra 'judge')")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("JUDGE_KEY", "sk-secret-0123456789")
-    (tmp_path / "R.yaml").write_text(RUBRIC, encoding="utf-8")
+    r_path = tmp_path / "R.yaml"
+    r_path.write_text(RUBRIC, encoding="utf-8")
     write_samples(tmp_path / "data.jsonl", 40)
     return tmp_path
 
@@ -90,9 +96,10 @@ def command(work_folder, capfd):
             "JUDGE": "judge FILES --base-url URL --api-key-env JUDGE_KEY --backoff 0.01",
             "GRADE": "grade FILES -o out",
         }
+        url = server.url if server else "URL"
         short |= {
             "FILES": "data.jsonl --rubric R.yaml --judgements J.jsonl",
-            "URL": server.url if server else "URL",
+            "URL": url,
         }
         for name, text in short.items():
             if name != "JUDGE":
@@ -119,8 +126,13 @@ def on_record(command, work_folder):
 
 
 def rows(work_folder, out="out"):
-    lines = (work_folder / out / "results.jsonl").read_text(encoding="utf-8").splitlines()
-    return {row["sample"]["id"]: row["grade"] for row in map(json.loads, lines)}
+    results_path = work_folder / out / "results.jsonl"
+    text = results_path.read_text(encoding="utf-8")
+    lines = text.splitlines()
+    grades_by_id = {}
+    for row in map(json.loads, lines):
+        grades_by_id[row["sample"]["id"]] = row["grade"]
+    return grades_by_id
 
 
 CASES = [
@@ -137,17 +149,17 @@ def answering(case):
     """
 
     def reply(_, question, task, nth):
-        form = question.get("response_format", {}).get("type", "plain")
-        if (
-            nth > case.get("times", 99)
-            or form not in case.get("forms", form)
-            or task == case.get("sound")
-        ):
+        response_format = question.get("response_format", {})
+        form = response_format.get("type", "plain")
+        times = case.get("times", 99)
+        if nth > times or form not in case.get("forms", form) or task == case.get("sound"):
             return None
         if "status" in case:
             text = case.get("body", "").replace("KEY", question["key"])
-            return case["status"], text.encode(), case.get("headers", {})
-        names = {"SOUND": sound_reply(question, task), "KEY": question["key"]}
+            headers = case.get("headers", {})
+            return case["status"], text.encode(), headers
+        sound = sound_reply(question, task)
+        names = {"SOUND": sound, "KEY": question["key"]}
         names["COPIED"] = sound_reply(question, task, check="00000000")
         names["FAILED"] = names["SOUND"].replace('"pass"', '"fail"')
         names["UNCLEAR"] = re.sub('"(pass|fail)"', '"unclear"', names["SOUND"])
@@ -157,16 +169,21 @@ def answering(case):
         content = case["content"] and re.sub(
             "|".join(names), lambda match: names[match[0]], case["content"]
         )
-        return 200, completion(content, case.get("finish", "stop"), **case.get("message", {}))
+        message = case.get("message", {})
+        return 200, completion(content, case.get("finish", "stop"), **message)
 
     return reply
 
 
 def prepare(step, work_folder, server):
     if "answer" in step:
-        server.answer = answering(step["answer"]) if step["answer"] else lambda *_: None
+        if step["answer"]:
+            server.answer = answering(step["answer"])
+        else:
+            server.answer = lambda *_: None
     if "samples" in step:
-        write_samples(work_folder / "data.jsonl", step["samples"])
+        path = work_folder / "data.jsonl"
+        write_samples(path, step["samples"])
     for name, text in step.get("write", {}).items():
         (work_folder / name).write_text(text.replace("URL", server.url), encoding="utf-8")
     for name, changes in step.get("edit", {}).items():
@@ -177,38 +194,39 @@ def prepare(step, work_folder, server):
         (work_folder / name).write_text(text, encoding="utf-8")
     if "labels" in step:  # the verdicts of the server, of which some are turned round
         right, wrong = step["labels"]
-        passes = [
-            verdict_of(f"S{n:04d}", "solved") == verdict_of(f"S{n:04d}", "polite") == "pass"
-            for n in range(right + wrong)
-        ]
+        passes = []
+        for n in range(right + wrong):
+            verdict = verdict_of(f"S{n:04d}", "solved")
+            passes.append(verdict == verdict_of(f"S{n:04d}", "polite") == "pass")
         lines = [
             f"S{n:04d},{'pass' if passed != (n < wrong) else 'fail'}\n"
             for n, passed in enumerate(passes)
         ]
-        (work_folder / "L.csv").write_text(
-            "id,label\n" + "".join(lines) + "nobody,pass\n", encoding="utf-8"
-        )
+        l_path = work_folder / "L.csv"
+        l_path.write_text("id,label\n" + "".join(lines) + "nobody,pass\n", encoding="utf-8")
 
 
 def check(step, work_folder, output):
     if "state" in step:
-        values = {
-            grade.get("fault", {}).get("code", grade["state"])
-            for grade in rows(work_folder).values()
-        }
+        values = set()
+        for grade in rows(work_folder).values():
+            fault = grade.get("fault", {})
+            code = fault.get("code", grade["state"])
+            values.add(code)
         assert values == {step["state"]}
     if "lines" in step:
-        lines = [
-            json.loads(line)
-            for line in (work_folder / "J.jsonl").read_text(encoding="utf-8").splitlines()
-        ]
-        assert {(line["mode"], len(line.get("rejected", ()))) for line in lines} == {
-            tuple(step["lines"])
-        }
+        lines = []
+        j_path = work_folder / "J.jsonl"
+        for line in j_path.read_text(encoding="utf-8").splitlines():
+            lines.append(json.loads(line))
+        expected = {tuple(step["lines"])}
+        assert {(line["mode"], len(line.get("rejected", ()))) for line in lines} == expected
     for name, text in step.get("shows", {}).items():
         assert text in (work_folder / name).read_text(encoding="utf-8")
-    for at, wanted in step.get("summary", {}).items():
-        values = json.loads((work_folder / "out/summary.json").read_text(encoding="utf-8"))
+    summary = step.get("summary", {})
+    for at, wanted in summary.items():
+        summary_path = work_folder / "out/summary.json"
+        values = json.loads(summary_path.read_text(encoding="utf-8"))
         for key in at.split("."):
             if key.isdecimal():
                 values = values[int(key)]
@@ -230,18 +248,19 @@ def test_session(case, command, work_folder):
             prepare(step, work_folder, server)
             code, output = command(step["run"], server) if "run" in step else (0, "")
             everything += output
-            assert code == step.get("exit", 0), output
-            for text in (
-                [step["says"]] if isinstance(step.get("says", []), str) else step.get("says", [])
-            ):
+            expected = step.get("exit", 0)
+            assert code == expected, output
+            says = step.get("says", [])
+            for text in [step["says"]] if isinstance(says, str) else step.get("says", []):
                 assert text in output, output
             assert server.counts["asked"] - requests_made == step.get(
                 "asked", server.counts["asked"] - requests_made
             )
             assert "Traceback" not in output or "--debug" in step["run"]
             check(step, work_folder, output)
+    paths = work_folder.rglob("*")
     files = [
-        path for path in work_folder.rglob("*") if path.is_file() and path.suffix != ".yaml"
+        path for path in paths if path.is_file() and path.suffix != ".yaml"
     ]  # which a case writes
     everything += "".join(path.read_text(errors="replace") for path in files)
     assert "sk-secret-0123456789" not in everything
@@ -266,15 +285,17 @@ ASKING = {
 def test_judges_of_families(family, command, work_folder):
     """Every reply is read as the family's document says; a model that broke down is failed."""
     cases, (options, more) = data(__file__, f"{family}.yaml"), ASKING[family]
-    write_samples(work_folder / "data.jsonl", len(cases), **more)
+    path = work_folder / "data.jsonl"
+    write_samples(path, len(cases), **more)
     graders = f"{{q: {{kind: {options}, judgements: J.jsonl}}}}"
-    (work_folder / "s.yaml").write_text(f"target: {{paths: [data.jsonl]}}\ngraders: {graders}\n")
+    s_path = work_folder / "s.yaml"
+    s_path.write_text(f"target: {{paths: [data.jsonl]}}\ngraders: {graders}\n")
 
     def reply(_, __, task, ___):
-        case = cases[int(task[1:])]
-        return 200, completion(
-            case["content"], case.get("finish", "stop"), **case.get("message", {})
-        )
+        number = int(task[1:])
+        case = cases[number]
+        message = case.get("message", {})
+        return 200, completion(case["content"], case.get("finish", "stop"), **message)
 
     with serving(reply) as server:
         output = command("judge s.yaml --repairs 0 --base-url URL --api-key-env JUDGE_KEY", server)
@@ -285,9 +306,10 @@ def test_judges_of_families(family, command, work_folder):
         else:
             verdict = grade["score"]
         if family == "orchestrationbench":
+            reasons = grade.get("reasons", ())
             verdict = [
                 grade["parts"]["value"],
-                *(reason["code"] for reason in grade.get("reasons", ())),
+                *(reason["code"] for reason in reasons),
             ]
         assert verdict == case["documented"], case["what"]
 
@@ -324,8 +346,11 @@ def test_verdicts_do_not_depend_on_the_key(secret, command, work_folder, monkeyp
     assert command("GRADE")[0] == 0
     for task, grade in rows(work_folder).items():
         right = [verdict_of(task, name) == "pass" for name in ("solved", "polite")]
-        assert (grade["state"], grade["score"]) == ("graded", sum(right) / 2)
-    lines = (work_folder / "J.jsonl").read_text(encoding="utf-8").splitlines()
+        assert grade["state"] == "graded"
+        expected = sum(right) / 2
+        assert grade["score"] == expected
+    j_path = work_folder / "J.jsonl"
+    lines = j_path.read_text(encoding="utf-8").splitlines()
     reasons = [json.loads(line)["content"] for line in lines]
     repeated = [json.loads(text)["criteria"]["polite"]["reason"] for text in reasons]
     hidden = len(secret) >= 8
@@ -335,8 +360,9 @@ def test_verdicts_do_not_depend_on_the_key(secret, command, work_folder, monkeyp
 @pytest.mark.parametrize("kind", ["nonsense", "prose", "refusals", "HTML", "half of them right"])
 def test_a_server_without_verdicts_costs_little_and_is_no_success(kind, command, work_folder):
     """Verdicts, exit codes and the number of requests, of 40 samples."""
+    nonsense = completion("%&/(" * 300)
     bodies = {
-        "nonsense": completion("%&/(" * 300),
+        "nonsense": nonsense,
         "prose": completion("I think the agent did well: pass."),
         "refusals": completion(None, refusal="I cannot help with that."),
         "HTML": b"<!doctype html><title>Sign in</title>",
@@ -345,7 +371,8 @@ def test_a_server_without_verdicts_costs_little_and_is_no_success(kind, command,
     def reply(server, question, task, nth):
         if kind in bodies:
             return 200, bodies[kind]
-        if int(task[1:]) % 2:
+        number = int(task[1:])
+        if number % 2:
             return None
         return (200, completion("I think so."))
 
@@ -353,10 +380,12 @@ def test_a_server_without_verdicts_costs_little_and_is_no_success(kind, command,
         code, output = command("JUDGE --repairs 0", server)
         requests_made = server.counts["asked"]
     assert code == 3
-    assert requests_made == (5 if kind in ("nonsense", "prose", "HTML") else 40)
+    expected = 5 if kind in ("nonsense", "prose", "HTML") else 40
+    assert requests_made == expected
     assert ("--again" in output) == (kind != "HTML")
     if kind == "HTML":
-        assert not (work_folder / "J.jsonl").exists()
+        j_path = work_folder / "J.jsonl"
+        assert not j_path.exists()
         return
     assert command("GRADE")[0] == (0 if kind == "half of them right" else 3)
     verdicts = {task for task, grade in rows(work_folder).items() if grade["state"] == "graded"}
@@ -369,7 +398,8 @@ def test_a_server_without_verdicts_costs_little_and_is_no_success(kind, command,
 
 @pytest.mark.slow
 def test_a_killed_judge_goes_on_where_it_was(on_record, command, work_folder):
-    full_record, part = on_record.read_bytes(), work_folder / "J.jsonl.part"
+    full_record = on_record.read_bytes()
+    part = work_folder / "J.jsonl.part"
     on_record.unlink()
     with serving(faulty) as server:
         for size in KILLS:
@@ -381,13 +411,16 @@ def test_a_killed_judge_goes_on_where_it_was(on_record, command, work_folder):
             process.wait()
             with part.open("ab") as file:
                 file.write(b'{"content":"torn')
-        twice = {
-            task for task, times in server.times.items() if times > 1 and number_of(task) % 50 > 3
-        }
+        twice = set()
+        for task, times in server.times.items():
+            if times > 1 and number_of(task) % 50 > 3:
+                twice.add(task)
         assert command("JUDGE --timeout 0.7 --retries 40", server)[0] == 0
     assert on_record.read_bytes() == full_record
     assert not part.exists()
-    assert len({task for task in twice if number_of(task) % 20 > 2}) <= len(KILLS) * 16
+    tasks = {task for task in twice if number_of(task) % 20 > 2}
+    expected = len(KILLS) * 16
+    assert len(tasks) <= expected
 
 
 def test_ctrl_c_keeps_what_has_arrived(command, work_folder):
@@ -399,7 +432,8 @@ def test_ctrl_c_keeps_what_has_arrived(command, work_folder):
 
     with serving(reply) as server:
         assert command("JUDGE --concurrency 1", server)[0] == 130
-    assert (work_folder / "J.jsonl").read_bytes().count(b"\n") in (18, 19, 20)
+    j_path = work_folder / "J.jsonl"
+    assert j_path.read_bytes().count(b"\n") in (18, 19, 20)
 
 
 @pytest.mark.slow
@@ -422,17 +456,15 @@ def test_after_a_429_nobody_asks_and_a_second_judge_never_does(wait, command, wo
     with serving(reply) as server:
         assert command("JUDGE --concurrency 2", server)[0] == 0
     assert max(after - before for before, after in pairwise(times[1:])) > 0.5
-    assert (
-        second[0].returncode,
-        "another `gradestack judge` is writing it" in second[0].stderr,
-    ) == (2, True)
+    assert second[0].returncode == 2
+    assert "another `gradestack judge` is writing it" in second[0].stderr
 
 
 def judged(folder, rubric="criteria: {a: x}\njudge: {model: m}"):
-    (folder / "R.yaml").write_text(
-        rubric if isinstance(rubric, str) else json.dumps(rubric), encoding="utf-8"
-    )
-    return JudgedByRubric(rubric=folder / "R.yaml", judgements=folder / "J.jsonl")
+    r_path = folder / "R.yaml"
+    r_path.write_text(rubric if isinstance(rubric, str) else json.dumps(rubric), encoding="utf-8")
+    judgements = folder / "J.jsonl"
+    return JudgedByRubric(rubric=folder / "R.yaml", judgements=judgements)
 
 
 def reply_of(vote, names, request):
@@ -445,37 +477,36 @@ def reply_of(vote, names, request):
     if vote == "list":
         return Reply(content="[1]")
     verdicts = ["pass"] if vote == "more" else vote
-    criteria = {
-        name: {"reason": "so", "verdict": verdict}
-        for name, verdict in zip(names, verdicts, strict=True)
-    }
+    pairs = zip(names, verdicts, strict=True)
+    criteria = {name: {"reason": "so", "verdict": verdict} for name, verdict in pairs}
     more = {"score": 1} if vote == "more" else {}
-    return Reply(
-        content=json.dumps(
-            {"check": request.messages[0]["content"][-8:], "criteria": criteria, **more}
-        )
-    )
+    first_message = request.messages[0]
+    text = json.dumps({"check": first_message["content"][-8:], "criteria": criteria, **more})
+    return Reply(content=text)
 
 
 @pytest.mark.parametrize("case", data(__file__, "grades.yaml"), ids=lambda case: case["what"])
 def test_votes_become_a_grade(case, tmp_path):
     rubric = {"criteria": case["criteria"], "pass": case.get("pass", 1.0)}
-    grader = judged(tmp_path, {**rubric, "judge": {"model": "m", "votes": len(case["votes"])}})
+    votes = len(case["votes"])
+    judge = {"model": "m", "votes": votes}
+    grader = judged(tmp_path, {**rubric, "judge": judge})
     sample = Sample(id="a", input="q", text="t")
     requests = grader.requests(sample)
-    assert len(requests) == len(case["votes"])
-    grade = grader.verdict(
-        sample, [reply_of(vote, case["criteria"], requests[0]) for vote in case["votes"]]
-    )
+    vote_count = len(case["votes"])
+    assert len(requests) == vote_count
+    replies = [reply_of(vote, case["criteria"], requests[0]) for vote in case["votes"]]
+    grade = grader.verdict(sample, replies)
     if "code" in case:
-        assert (grade.outcome.value, grade.score, grade.fault.code) == (
-            "failed",
-            None,
-            case["code"],
-        )
+        assert grade.outcome.value == "failed"
+        assert grade.score is None
+        assert grade.fault.code == case["code"]
     else:
-        assert (grade.score, grade.passed) == (case["score"], case["passed"])
-        assert [item.id for item in grade.items] == list(case["criteria"])
+        assert grade.score == case["score"]
+        assert grade.passed == case["passed"]
+        ids = [item.id for item in grade.items]
+        criteria = list(case["criteria"])
+        assert ids == criteria
         assert "counts" not in case or grade.counts == case["counts"]
         lost_judges = [reason.subject for item in grade.items for reason in item.reasons]
         assert "lost" not in case or lost_judges == case["lost"]
@@ -503,10 +534,11 @@ def test_transcripts_stay_data(tmp_path):
         tmp_path, "criteria: {a: x}\nmax_chars: 1000\nshow: [calls, text]\njudge: {model: m}"
     )
     call = ToolCall(name="f", arguments={"q": "a\u202eb\U000e0041\u200b"}, result="ok")
-    (request,) = grader.requests(Sample(id="a", calls=(call,), text="x" * 5000))
-    assert (
-        request.key == hashlib.sha256(dumps({"v": 1, **to_builtins(request)}).encode()).hexdigest()
-    )
+    text = "x" * 5000
+    sample = Sample(id="a", calls=(call,), text=text)
+    (request,) = grader.requests(sample)
+    digest = hashlib.sha256(dumps({"v": 1, **to_builtins(request)}).encode()).hexdigest()
+    assert request.key == digest
     system, user = (message["content"] for message in request.messages)
     body = user.split(">>>\n")[1].split("\n<<<END")[0]
     nonce = hashlib.sha256(('{"a":"x"}' + body).encode()).hexdigest()[:16]
@@ -525,18 +557,17 @@ def test_the_same_bytes_on_every_engine_and_no_socket(on_record, command, work_f
     run_bytes = []
     for engine in ENGINES:
         assert command(f"GRADE --engine {engine}")[0] == 0
-        run_bytes.append(
-            [
-                (work_folder / "out" / name).read_bytes()
-                for name in ("results.jsonl", "summary.json")
-            ]
-        )
+        contents = [
+            (work_folder / "out" / name).read_bytes() for name in ("results.jsonl", "summary.json")
+        ]
+        run_bytes.append(contents)
     assert all(bytes_of_run == run_bytes[0] for bytes_of_run in run_bytes)
-    (entry,) = json.loads((work_folder / "out/header.json").read_text())["judgements"]
-    assert (entry["grader"], entry["sha256"]) == (
-        "helpful",
-        hashlib.sha256(on_record.read_bytes()).hexdigest(),
-    )
+    header_path = work_folder / "out/header.json"
+    document = json.loads(header_path.read_text())
+    (entry,) = document["judgements"]
+    assert entry["grader"] == "helpful"
+    digest = hashlib.sha256(on_record.read_bytes()).hexdigest()
+    assert entry["sha256"] == digest
 
     def refuse(*_, **__):
         raise AssertionError("a socket is opened")
@@ -571,24 +602,30 @@ def test_figures_are_those_of_their_formulas(case):
     )
     cells += [(1, None)] * (case["passes"] - both - judge)
     cells += [(0, None)] * (case["graded"] - case["passes"] - people - none)
-    figures = calibrated(
-        [Grade(score=float(c), passed=bool(c), gold=g) for c, g in cells], case.get("options", {})
-    )
+    grades = [Grade(score=float(c), passed=bool(c), gold=g) for c, g in cells]
+    options = case.get("options", {})
+    figures = calibrated(grades, options)
     exact = {
         name: figure and pytest.approx(float(Fraction(figure)), abs=1e-12)
         for name, figure in case["figures"].items()
     }
-    assert {name: figures[name] for name in exact} == exact
-    for name, ends in case.get("intervals", {}).items():
+    figures_by_name = {name: figures[name] for name in exact}
+    assert figures_by_name == exact
+    intervals = case.get("intervals", {})
+    for name, ends in intervals.items():
         assert [figures[f"{name}_interval"][end] for end in ("low", "high")] == pytest.approx(
             ends, abs=5e-6
         ), name
-    assert figures.get("uncalibrated") == case.get("uncalibrated")
+    uncalibrated = figures.get("uncalibrated")
+    assert uncalibrated == case.get("uncalibrated")
 
 
 def test_a_server_that_is_not_reached_costs_nothing():
     """Tokens count for a request without a reply, not for a request that was never sent."""
     not_sent = _describe_failure(httpx.ConnectError("refused"))
     assert not_sent == (_NOT_SENT, b"no connection (ConnectError)", None)
-    assert _describe_failure(httpx.ReadTimeout("late"))[0] == _NO_REPLY
-    assert _describe_failure(httpx.ReadError("cut"))[0] == _NO_REPLY
+    read_timeout = httpx.ReadTimeout("late")
+    failure = _describe_failure(read_timeout)
+    assert failure[0] == _NO_REPLY
+    read_error = httpx.ReadError("cut")
+    assert _describe_failure(read_error)[0] == _NO_REPLY

@@ -77,15 +77,19 @@ def read(*paths: Path, reader: Any = None) -> list[Any]:
     inputs = Inputs(data=name_inputs(list(paths)))
     index = reader.index(inputs)
     shards = list(reader.plan(inputs, index))
-    assert [shard.ordinal for shard in shards] == list(range(len(shards)))
+    expected = list(range(len(shards)))
+    ordinals = [shard.ordinal for shard in shards]
+    assert ordinals == expected
     return [record for shard in shards for record in reader.read(shard, index)]
 
 
 def rows(directory: Path) -> list[dict[str, Any]]:
-    return [
-        json.loads(line)
-        for line in (directory / "results.jsonl").read_text(encoding="utf-8").splitlines()
-    ]
+    documents = []
+    results_path = directory / "results.jsonl"
+    text = results_path.read_text(encoding="utf-8")
+    for line in text.splitlines():
+        documents.append(json.loads(line))
+    return documents
 
 
 @pytest.fixture(scope="session")
@@ -99,4 +103,5 @@ def reference_dataset() -> Path:
     root = os.environ.get("GRADESTACK_REFERENCE_DATA")
     if not root:
         pytest.skip("GRADESTACK_REFERENCE_DATA is not set")
-    return Path(root) / "letta" / "dataset.jsonl"
+    letta_folder = Path(root) / "letta"
+    return letta_folder / "dataset.jsonl"

@@ -38,13 +38,18 @@ def test_reader_keeps_the_contract(letta, tmp_path, name):
 
 def test_the_fields_own_dataset_is_recognised_and_read(letta, reference_dataset):
     assert recognise([reference_dataset], REGISTRY, None).reader == "letta_dataset"
-    raw = [json.loads(line) for line in reference_dataset.read_text(encoding="utf-8").splitlines()]
+    text = reference_dataset.read_text(encoding="utf-8")
+    lines = text.splitlines()
+    raw = [json.loads(line) for line in lines]
     rows_read = rows(letta, reference_dataset)
-    assert [sample.id for sample in rows_read] == [str(n) for n in range(len(raw))]
-    assert [sample.input for sample in rows_read] == [record["input"] for record in raw]
-    assert [sample.expected.text for sample in rows_read] == [
-        record["ground_truth"] for record in raw
-    ]
+    expected = [str(n) for n in range(len(raw))]
+    ids = [sample.id for sample in rows_read]
+    assert ids == expected
+    inputs = [record["input"] for record in raw]
+    assert [sample.input for sample in rows_read] == inputs
+    texts = [sample.expected.text for sample in rows_read]
+    ground_truths = [record["ground_truth"] for record in raw]
+    assert texts == ground_truths
 
 
 @pytest.mark.parametrize(("name", "line", "sure"), data(__file__, "cases.yaml")["sniffing"])
@@ -61,7 +66,8 @@ def test_rows(letta, tmp_path, case):
         assert isinstance(row, BadRecord) == ("reason" in wanted)
         cells = {name: at(row, name) for name in wanted}
         assert cells.pop("reason", "").startswith(wanted.get("reason", ""))
-        assert cells == {name: value for name, value in wanted.items() if name != "reason"}
+        values_by_name = {name: value for name, value in wanted.items() if name != "reason"}
+        assert cells == values_by_name
 
 
 @pytest.mark.parametrize(
@@ -89,10 +95,13 @@ def test_ids_may_stand_elsewhere(letta, tmp_path, name):
         path = written(tmp_path / name, "input,task\na,x\na,x\nb,\n")
     else:
         path = letta.write(tmp_path / name, records)
-    samples = letta.read(path, reader=LettaDataset(ids="task"))
-    assert [sample.id for sample in samples] == ["x", "x", "2"]
+    letta_dataset = LettaDataset(ids="task")
+    samples = letta.read(path, reader=letta_dataset)
+    ids = [sample.id for sample in samples]
+    assert ids == ["x", "x", "2"]
     assert samples[2].remarks == {"id_not_found": 1}
-    by_input = [sample.id for sample in letta.read(path, reader=LettaDataset(ids="input"))]
+    reader = LettaDataset(ids="input")
+    by_input = [sample.id for sample in letta.read(path, reader=reader)]
     assert by_input[0] == by_input[1] != by_input[2]
 
 

@@ -20,24 +20,24 @@ def sample(**recorded):
 
 
 def grade_of_recorded(grade, *, metric=None):
-    return Recorded(metric=metric).grade(sample(grade=grade, grades={"a": grade, "b": grade}))
+    recorded = Recorded(metric=metric)
+    return recorded.grade(sample(grade=grade, grades={"a": grade, "b": grade}))
 
 
 def test_grader_keeps_the_contract(letta):
-    odd = [
-        sample(grade=value, grades={"a": value})
-        for value in (
-            None,
-            1,
-            "x",
-            [],
-            {},
-            {"score": "1"},
-            {"score": None},
-            {"score": float("nan")},
-            {"state": "?"},
-        )
-    ]
+    odd = []
+    for value in (
+        None,
+        1,
+        "x",
+        [],
+        {},
+        {"score": "1"},
+        {"score": None},
+        {"score": float("nan")},
+        {"state": "?"},
+    ):
+        odd.append(sample(grade=value, grades={"a": value}))
     odd += [
         sample(grade={"state": "graded", "score": 1.0, "metadata": 3}),
         sample(grade={"state": "graded", "score": 1.0, "items": 3}),
@@ -47,19 +47,24 @@ def test_grader_keeps_the_contract(letta):
         sample(grades=[1]),
     ]
     for metric in (None, "a"):
-        testing.check_grader(Recorded(metric=metric), odd)
+        recorded = Recorded(metric=metric)
+        testing.check_grader(recorded, odd)
 
 
 @pytest.mark.parametrize("case", data(__file__, "grades.yaml"))
 def test_a_grade_is_taken(case):
     sample = Sample(id="t", recorded=case["recorded"])
     if "status" in case:
+        status = Status(case["status"])
+        error = case.get("error") and Fault(**case["error"])
         sample = replace(
             sample,
-            status=Status(case["status"]),
-            error=case.get("error") and Fault(**case["error"]),
+            status=status,
+            error=error,
         )
-    grade = Recorded(metric=case.get("metric")).grade(sample)
+    metric = case.get("metric")
+    recorded = Recorded(metric=metric)
+    grade = recorded.grade(sample)
     assert {path: at(grade, path) for path in case["grade"]} == case["grade"]
 
 
@@ -70,12 +75,14 @@ def test_grades_per_turn_become_items(letta):
         ("turn 1", "graded", 1.0),
         ("turn 2", "failed", None),
     ]
-    assert grade.items[0].metadata == {"submission": "a", "ground_truth": "a", "rationale": "ok"}
+    first_item = grade.items[0]
+    assert first_item.metadata == {"submission": "a", "ground_truth": "a", "rationale": "ok"}
 
 
 @pytest.mark.parametrize("grade", msgspec.convert(DATA["own_grades"], list[Grade]))
 def test_grades_of_gradestack_come_back_whole(grade):
-    written = json.loads(json.dumps(grade_to_json(grade)))
+    text = json.dumps(grade_to_json(grade))
+    written = json.loads(text)
     grade_read = grade_of_recorded(written, metric="a")
     assert grade_to_json(grade_read) == written
     assert grade_read.outcome == grade.outcome
@@ -90,7 +97,9 @@ def test_what_a_grade_says_in_place_of_a_judgement(
 ):
     """Its rationale behind the prefix, what its metadata adds, and the type."""
     fault = grade_fault({"score": 0.0, "rationale": rationale, "metadata": metadata})
-    assert (fault.category, fault.message, fault.type) == (category, message, kind)
+    assert fault.category == category
+    assert fault.message == message
+    assert fault.type == kind
 
 
 @pytest.mark.parametrize(
@@ -115,16 +124,24 @@ def by_metric(report):
 
 
 def test_recorded_grades_reproduce_the_recordings_own_summary(tmp_path):
+    header_path = EXAMPLE / "recorded" / "header.json"
+    text = header_path.read_text(encoding="utf-8")
+    document = json.loads(text)
+    gate = document["config"]["gate"]
+    paths = [str(EXAMPLE / "recorded")]
+    target = {"paths": paths}
+    graders = {key: {"kind": "recorded", "metric": key} for key in ("exact", "quality")}
     suite = {
-        "target": {"paths": [str(EXAMPLE / "recorded")]},
-        "graders": {key: {"kind": "recorded", "metric": key} for key in ("exact", "quality")},
-        "gate": json.loads((EXAMPLE / "recorded" / "header.json").read_text(encoding="utf-8"))[
-            "config"
-        ]["gate"],
+        "target": target,
+        "graders": graders,
+        "gate": gate,
         "reports": [],
     }
-    summary = json.loads((EXAMPLE / "recorded" / "summary.json").read_text(encoding="utf-8"))
-    report = gradestack.run(suite, output=tmp_path / "out")
+    recorded_folder = EXAMPLE / "recorded"
+    summary_path = recorded_folder / "summary.json"
+    summary = json.loads(summary_path.read_text(encoding="utf-8"))
+    output = tmp_path / "out"
+    report = gradestack.run(suite, output=output)
     for key, figures in summary["metrics"]["by_metric"].items():
         for name, value in figures.items():
             assert report.metrics["by_metric"][key][name] == pytest.approx(value, abs=1e-12), (
@@ -135,9 +152,10 @@ def test_recorded_grades_reproduce_the_recordings_own_summary(tmp_path):
 
 
 def test_kinds_of_messages_are_on_the_page():
-    kinds = [
-        line.split("|")[1] for line in PAGE.splitlines() if "_message`" in line.split("|")[:2][-1]
-    ]
+    kinds = []
+    for line in PAGE.splitlines():
+        if "_message`" in line.split("|")[:2][-1]:
+            kinds.append(line.split("|")[1])
     named = [name.strip(" `") for cell in kinds for name in cell.split(",")]
     assert len(named) == 8
     for name in named:

@@ -34,45 +34,64 @@ def shared(sample):
 
 
 def test_samples_come_back(letta, tmp_path):
-    out = written(SAMPLES, tmp_path / "out")
-    assert recognise([out], discover(limit=""), None).reader == "letta"
+    out_folder = tmp_path / "out"
+    out = written(SAMPLES, out_folder)
+    registry = discover(limit="")
+    assert recognise([out], registry, None).reader == "letta"
     samples = letta.read(out)
     for mine, theirs in zip(samples, SAMPLES, strict=True):
         assert shared(mine) == shared(theirs), theirs.id
-    assert samples[0].recorded["reward"] == 0.5
-    assert set(samples[0].recorded["grades"]) == {"calls", "text"}
+    reward = samples[0].recorded["reward"]
+    assert reward == 0.5
+    grades = set(samples[0].recorded["grades"])
+    assert grades == {"calls", "text"}
 
 
 def test_recorded_grades_of_a_run_come_back(tmp_path):
-    out = written(SAMPLES, tmp_path / "out")
+    out_folder = tmp_path / "out"
+    out = written(SAMPLES, out_folder)
+    paths = [str(out)]
     suite = {
         "graders": {"calls": {"kind": "recorded", "metric": "calls"}},
-        "target": {"paths": [str(out)]},
+        "target": {"paths": paths},
     }
-    report = gradestack.run({**suite, "reports": []}, output=tmp_path / "again")
-    before = [
-        json.loads(line)
-        for line in (out / "results.jsonl").read_text(encoding="utf-8").splitlines()
-    ]
-    for old, new in zip(before, report.rows(), strict=True):
-        assert new["grade"] == old["grades"]["calls"], old["sample"]["id"]
+    output = tmp_path / "again"
+    report = gradestack.run({**suite, "reports": []}, output=output)
+    before = []
+    results_path = out / "results.jsonl"
+    text = results_path.read_text(encoding="utf-8")
+    for line in text.splitlines():
+        before.append(json.loads(line))
+    rows = report.rows()
+    for old, new in zip(before, rows, strict=True):
+        calls = old["grades"]["calls"]
+        assert new["grade"] == calls, old["sample"]["id"]
 
 
 def test_a_run_directory_with_several_runs_is_read_once(letta, tmp_path):
     """results.jsonl holds all runs; run_N beside it is not read again, a run_N given alone is."""
     (tmp_path / "run_1").mkdir()
     samples = [Sample(id="a", run=run, text="x") for run in (0, 1)]
-    out = written(samples, tmp_path / "out")
+    out_folder = tmp_path / "out"
+    out = written(samples, out_folder)
     for number in (1, 2):
-        letta.write(out / f"run_{number}" / "results.jsonl", [letta.rows(out)[number - 1]])
-    assert [sample.run for sample in letta.read(out)] == [0, 1]
-    assert [sample.run for sample in letta.read(out / "run_2")] == [1]
+        results_path = out / f"run_{number}" / "results.jsonl"
+        rows = letta.rows(out)
+        row = rows[number - 1]
+        letta.write(results_path, [row])
+    runs = [sample.run for sample in letta.read(out)]
+    assert runs == [0, 1]
+    run_2_folder = out / "run_2"
+    assert [sample.run for sample in letta.read(run_2_folder)] == [1]
 
 
 @pytest.mark.parametrize("changes", data(__file__, "cases.yaml")["odd_rows"])
 def test_rows_that_were_changed_are_bad_records(letta, tmp_path, changes):
-    (row,) = letta.rows(written(SAMPLES[:1], tmp_path / "out"))
-    (bad,) = letta.read(letta.write(tmp_path / "results.jsonl", [row | changes]))
+    samples = SAMPLES[:1]
+    out_folder = tmp_path / "out"
+    (row,) = letta.rows(written(samples, out_folder))
+    results_path = tmp_path / "results.jsonl"
+    (bad,) = letta.read(letta.write(results_path, [row | changes]))
     assert bad.reason.startswith("the row is not as gradestack wrote it: ")
 
 
@@ -90,13 +109,22 @@ def test_a_submission_is_no_answer(tmp_path):
         },
         "reports": [],
     }
+    expectation = Expectation(text="{")
+    sample = Sample(id="silent", expected=expectation)
+    expected = Expectation(text="{")
     samples = [
-        Sample(id="silent", expected=Expectation(text="{")),
-        Sample(id="labelled", label="{", expected=Expectation(text="{")),
+        sample,
+        Sample(id="labelled", label="{", expected=expected),
     ]
-    rows = gradestack.grade(samples, {"calls": "tau_partial"}, output=tmp_path / "rows")
-    one = gradestack.run({**suite, "target": {"paths": [str(rows.path)]}}, output=tmp_path / "one")
-    two = gradestack.run({**suite, "target": {"paths": [str(one.path)]}}, output=tmp_path / "two")
+    output = tmp_path / "rows"
+    rows = gradestack.grade(samples, {"calls": "tau_partial"}, output=output)
+    paths = [str(rows.path)]
+    target = {"paths": paths}
+    one_folder = tmp_path / "one"
+    one = gradestack.run({**suite, "target": target}, output=one_folder)
+    path = str(one.path)
+    two_folder = tmp_path / "two"
+    two = gradestack.run({**suite, "target": {"paths": [path]}}, output=two_folder)
     for before, after in zip(one.rows(), two.rows(), strict=True):
         assert before["submissions"] == {"asked": "{}", "ascii": ""} == after["submissions"]
         assert before["grades"] == after["grades"]
@@ -109,10 +137,15 @@ def test_a_run_that_has_lost_rows_is_not_graded_again(tmp_path, change):
     Its rows alone, or without the summary that counts them, are taken as they are.
     """
     lines = "".join(f'{{"id": "{n}", "expected": "x", "predicted": "x"}}\n' for n in range(3))
-    (tmp_path / "runs.jsonl").write_text(lines, encoding="utf-8")
-    run, messages = tmp_path / "run", []
-    gradestack.grade_files(tmp_path / "runs.jsonl", output=run, overrides=["reports=[]"])
-    rows = (run / "results.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
+    runs_path = tmp_path / "runs.jsonl"
+    runs_path.write_text(lines, encoding="utf-8")
+    run = tmp_path / "run"
+    messages = []
+    paths = tmp_path / "runs.jsonl"
+    gradestack.grade_files(paths, output=run, overrides=["reports=[]"])
+    results_path = run / "results.jsonl"
+    text = results_path.read_text(encoding="utf-8")
+    rows = text.splitlines(keepends=True)
     (run / "results.jsonl").write_text(
         "".join(rows[:2] if change == "lost" else [*rows, rows[0]]), encoding="utf-8"
     )
@@ -132,9 +165,8 @@ def test_a_run_that_has_lost_rows_is_not_graded_again(tmp_path, change):
     (run / "summary.json").unlink()
     left = 2 if change == "lost" else 3  # of repeated ones the last counts
     for source in (run, run / "results.jsonl"):
-        assert (
-            gradestack.grade_files(
-                source, graders=["exact_match"], output=tmp_path / "out", overrides=["reports=[]"]
-            ).metrics["total"]
-            == left
+        output = tmp_path / "out"
+        report = gradestack.grade_files(
+            source, graders=["exact_match"], output=output, overrides=["reports=[]"]
         )
+        assert report.metrics["total"] == left

@@ -16,12 +16,16 @@ def ran(letta, folder, results, **suite):
     """Run the program on recorded results; return its results and its native files by name."""
     for run, records in results.items() if isinstance(results, dict) else [("", results)]:
         lines = [record_of(letta, number, record) for number, record in enumerate(records)]
-        letta.write(folder / "recorded" / f"{run}results.jsonl", lines)
-    target = {"target": {"paths": [str(folder / "recorded")]}, "reports": []}
+        recorded_folder = folder / "recorded"
+        letta.write(recorded_folder / f"{run}results.jsonl", lines)
+    paths = [str(folder / "recorded")]
+    target = {"target": {"paths": paths}, "reports": []}
     written = {"allow_all_failed": True, "profile": "upstream", **target, **suite}
-    with gradestack.run(written, output=folder / "out") as report:
+    output = folder / "out"
+    with gradestack.run(written, output=output) as report:
         (entry,) = report.summary["programs"]
-        return entry, {path.stem: path for path in (folder / "out/native/letta").iterdir()}
+        letta_folder = folder / "out/native/letta"
+        return entry, {path.stem: path for path in letta_folder.iterdir()}
 
 
 def record_of(letta, number, written):
@@ -46,11 +50,14 @@ def test_a_recording_graded_again(letta, tmp_path, case):
         native = read_json(files[name])
         assert {path: at(native, path) for path in wanted} == wanted
     if "scores" in case:
-        lines = files["results"].read_text(encoding="utf-8").splitlines()
-        grades = [json.loads(line)["result"]["grades"] or {} for line in lines]
-        assert [{key: grade["score"] for key, grade in of.items()} for of in grades] == case[
-            "scores"
-        ]
+        text = files["results"].read_text(encoding="utf-8")
+        lines = text.splitlines()
+        grades = []
+        for line in lines:
+            document = json.loads(line)
+            grades.append(document["result"]["grades"] or {})
+        scores_by_keys = [{key: grade["score"] for key, grade in of.items()} for of in grades]
+        assert scores_by_keys == case["scores"]
     assert entry["exit_code"] == case.get("exit")
     assert not {*case.get("prints", ())} - {*entry["console"].splitlines()}
 
@@ -59,16 +66,18 @@ def test_a_recording_graded_again(letta, tmp_path, case):
 def test_a_gate(case):
     scores = case["scores"]
     attempted = case.get("attempted", [True] * len(scores))
-    results = [
-        Result(record={}, scores=of, attempted=ran, run=1)
-        for of, ran in zip(scores, attempted, strict=True)
-    ]
-    gate = gate_of({"gate": case["gate"]})
+    pairs = zip(scores, attempted, strict=True)
+    results = [Result(record={}, scores=of, attempted=ran, run=1) for of, ran in pairs]
+    config = {"gate": case["gate"]}
+    gate = gate_of(config)
+    passes = gate.passes(results, gate.metric_key or "q")
+    actual = gate.value_of(results, gate.metric_key or "q")
     gate_result = {
-        "passed": gate.passes(results, gate.metric_key or "q"),
-        "actual": gate.value_of(results, gate.metric_key or "q"),
+        "passed": passes,
+        "actual": actual,
     }
-    assert gate_result == {name: case[name] for name in gate_result}
+    expected = {name: case[name] for name in gate_result}
+    assert gate_result == expected
 
 
 @pytest.mark.parametrize("gate", DATA["gates_of_gradestack"], ids=str)

@@ -16,9 +16,8 @@ REGISTRY = discover(limit="")
 @pytest.mark.parametrize("line", ["bare", "wrapped"])
 def test_reader_keeps_the_contract(letta, tmp_path, line):
     records = [letta.result(n) for n in range(3)]
-    file = letta.write(
-        tmp_path / "results.jsonl", map(letta.wrapped, records) if line == "wrapped" else records
-    )
+    results_path = tmp_path / "results.jsonl"
+    file = letta.write(results_path, map(letta.wrapped, records) if line == "wrapped" else records)
     testing.check_reader(Letta(), file, scratch=tmp_path)
 
 
@@ -28,27 +27,33 @@ def test_both_layouts_are_recognised_and_read_alike(letta, tmp_path, form, layou
     """The document's bare lines and the program's wrapped ones, with or without header and summary,
     as dir or file.
     """
-    records = [letta.result("a", "Oslo", model_name="m"), letta.failure(7)]
+    result = letta.result("a", "Oslo", model_name="m")
+    records = [result, letta.failure(7)]
     out = tmp_path / "out"
     if form == "program":
-        letta.write(out / "results.jsonl", map(letta.wrapped, records))
-        (out / "header.json").write_text(
-            '{"type": "header", "suite": "s", "config": {}}', encoding="utf-8"
-        )
-        (out / "summary.json").write_text('{"type": "summary", "metrics": {}}', encoding="utf-8")
+        results_path = out / "results.jsonl"
+        letta.write(results_path, map(letta.wrapped, records))
+        header_path = out / "header.json"
+        header_path.write_text('{"type": "header", "suite": "s", "config": {}}', encoding="utf-8")
+        summary_path = out / "summary.json"
+        summary_path.write_text('{"type": "summary", "metrics": {}}', encoding="utf-8")
     else:
         letta.write(out / "results.jsonl", records)
-    path = out if layout == "directory" else out / "results.jsonl"
+    if layout == "directory":
+        path = out
+    else:
+        path = out / "results.jsonl"
     recognised = recognise([path], REGISTRY, None)
     assert (recognised.reader, recognised.paths) == ("letta", [path])
     first, second = letta.read(path)
-    known = [
-        (sample.id, sample.model, sample.run, sample.text, sample.status)
-        for sample in (first, second)
-    ]
+    known = []
+    for sample in (first, second):
+        known.append((sample.id, sample.model, sample.run, sample.text, sample.status))
     assert known == [("a", "m", 1, "Oslo", "ok"), ("7", None, 1, None, "failed")]
     shown = "out/results.jsonl" if layout == "directory" else "results.jsonl"
-    assert (first.source.file, first.source.line, second.source.ordinal) == (shown, 1, 1)
+    assert first.source.file == shown
+    assert first.source.line == 1
+    assert second.source.ordinal == 1
 
 
 @pytest.mark.parametrize("content", DATA["other_formats_are_left_alone"])
@@ -68,13 +73,16 @@ def test_directories_without_results_are_not_recognised(tmp_path):
 def recognise_and_plan(path):
     inputs = Inputs(data=name_inputs([path]))
     reader = Letta()
-    return list(reader.plan(inputs, reader.index(inputs)))
+    index = reader.index(inputs)
+    return list(reader.plan(inputs, index))
 
 
 def test_a_broken_suite_json_ends_the_run(letta, tmp_path):
     """Without the samples the lines point at, a directory of the later layout cannot be read."""
-    (tmp_path / "suite.json").write_text("{", encoding="utf-8")
-    letta.write(tmp_path / "m.jsonl", [{"sample_id": 0, "trajectory": [], "grades": {}}])
+    suite_path = tmp_path / "suite.json"
+    suite_path.write_text("{", encoding="utf-8")
+    m_path = tmp_path / "m.jsonl"
+    letta.write(m_path, [{"sample_id": 0, "trajectory": [], "grades": {}}])
     with pytest.raises(DataError, match=r"suite\.json: cannot be read"):
         letta.read(tmp_path)
 
@@ -82,10 +90,12 @@ def test_a_broken_suite_json_ends_the_run(letta, tmp_path):
 @pytest.mark.parametrize("case", data(__file__, "results.yaml"))
 def test_a_result(letta, tmp_path, case):
     if "failure" in case:
-        record = letta.failure(0) | case["failure"]
+        failure = letta.failure(0)
+        record = failure | case["failure"]
     else:
         record = letta.result(0, **case["result"])
-    (sample,) = letta.read(letta.write(tmp_path / "results.jsonl", [record]))
+    results_path = tmp_path / "results.jsonl"
+    (sample,) = letta.read(letta.write(results_path, [record]))
     assert {path: at(sample, path) for path in case["sample"]} == case["sample"]
 
 
@@ -98,7 +108,8 @@ GIVEN = pytest.mark.parametrize("reader", [None, "letta"])
 
 
 def later(letta, identifier, **fields):
-    record = {"trajectory": [[letta.spoken("a")]], "grades": {"e": {"score": 1.0}}}
+    trajectory = [[letta.spoken("a")]]
+    record = {"trajectory": trajectory, "grades": {"e": {"score": 1.0}}}
     return {"sample_id": identifier, "agent_id": "x"} | record | fields
 
 
@@ -113,17 +124,23 @@ def taken_whole(path, reader=None):
     DATA["a_first_sample_that_failed"],
 )
 def test_a_first_sample_that_failed(letta, tmp_path, reader, first):
-    (tmp_path / "suite.json").write_text(json.dumps(SUITE), encoding="utf-8")
-    letta.write(tmp_path / "a.jsonl", [first, later(letta, 1)])
-    letta.write(tmp_path / "b.jsonl", [later(letta, 0)])
-    letta.write(tmp_path / "c" / "run_10.jsonl", [first, later(letta, 1)])
-    letta.write(tmp_path / "c" / "run_2.jsonl", [first, later(letta, 1)])
+    suite_path = tmp_path / "suite.json"
+    text = json.dumps(SUITE)
+    suite_path.write_text(text, encoding="utf-8")
+    a_path = tmp_path / "a.jsonl"
+    letta.write(a_path, [first, later(letta, 1)])
+    b_path = tmp_path / "b.jsonl"
+    letta.write(b_path, [later(letta, 0)])
+    c_folder = tmp_path / "c"
+    run_10_path = c_folder / "run_10.jsonl"
+    letta.write(run_10_path, [first, later(letta, 1)])
+    run_2_path = tmp_path / "c" / "run_2.jsonl"
+    letta.write(run_2_path, [first, later(letta, 1)])
     assert taken_whole(tmp_path, reader)
-    identities = [
-        (record.model, record.run, record.id)
-        for record in letta.read(tmp_path)
-        if isinstance(record, Sample)
-    ]
+    identities = []
+    for record in letta.read(tmp_path):
+        if isinstance(record, Sample):
+            identities.append((record.model, record.run, record.id))
     expected = [
         ("a", 1, "0"),
         ("a", 1, "1"),
@@ -141,8 +158,11 @@ def test_a_first_sample_that_failed(letta, tmp_path, reader, first):
 @GIVEN
 def test_nothing_but_failures(letta, tmp_path, reader):
     """suite.json with its samples is enough to know a directory whose lines say little."""
-    (tmp_path / "suite.json").write_text(json.dumps(SUITE), encoding="utf-8")
-    letta.write(tmp_path / "default.jsonl", [{"sample_id": 0}])
+    suite_path = tmp_path / "suite.json"
+    text = json.dumps(SUITE)
+    suite_path.write_text(text, encoding="utf-8")
+    default_path = tmp_path / "default.jsonl"
+    letta.write(default_path, [{"sample_id": 0}])
     assert taken_whole(tmp_path, reader)
 
 
@@ -152,24 +172,34 @@ def test_nothing_but_failures(letta, tmp_path, reader):
 )
 @pytest.mark.parametrize("kind", ["directory", "file"])
 def test_a_damaged_first_line(letta, tmp_path, reader, line, kind):
-    file = letta.write(tmp_path / "out" / "results.jsonl", [line, letta.result(1)])
-    path = file if kind == "file" else file.parent
+    out_folder = tmp_path / "out"
+    results_path = out_folder / "results.jsonl"
+    result = letta.result(1)
+    file = letta.write(results_path, [line, result])
+    if kind == "file":
+        path = file
+    else:
+        path = file.parent
     assert taken_whole(path, reader)
     *bad, sample = letta.read(path)
     assert sample.id == "1"
-    assert [record.source.line for record in bad if isinstance(record, BadRecord)] == (
-        [1] if line else []
-    )
+    lines = [record.source.line for record in bad if isinstance(record, BadRecord)]
+    assert lines == ([1] if line else [])
 
 
 @GIVEN
 @pytest.mark.parametrize("first", [[], ["{"], [{"type": "header"}]])
 def test_a_first_run_without_a_sound_line(letta, tmp_path, reader, first):
-    letta.write(tmp_path / "run_1" / "results.jsonl", first)
+    run_1_folder = tmp_path / "run_1"
+    letta.write(run_1_folder / "results.jsonl", first)
     for number in (10, 2):
-        letta.write(tmp_path / f"run_{number}" / "results.jsonl", [letta.result(0)])
+        results_path = tmp_path / f"run_{number}" / "results.jsonl"
+        result = letta.result(0)
+        letta.write(results_path, [result])
     assert taken_whole(tmp_path, reader)
-    assert [record.run for record in letta.read(tmp_path) if isinstance(record, Sample)] == [2, 10]
+    records = letta.read(tmp_path)
+    runs = [record.run for record in records if isinstance(record, Sample)]
+    assert runs == [2, 10]
 
 
 @GIVEN
@@ -177,7 +207,8 @@ def test_nothing_but_damage(letta, tmp_path, reader):
     """Result lines of which none is whole are known by the name of their samples, so that they are
     reported.
     """
-    letta.write(tmp_path / "results.jsonl", ['{"sample": {"id":'])
+    results_path = tmp_path / "results.jsonl"
+    letta.write(results_path, ['{"sample": {"id":'])
     assert taken_whole(tmp_path, reader)
     (bad,) = letta.read(tmp_path)
     assert isinstance(bad, BadRecord)
@@ -188,7 +219,8 @@ def test_nothing_but_damage(letta, tmp_path, reader):
 @pytest.mark.parametrize("case", data(__file__, "messages.yaml"))
 def test_a_trajectory(letta, tmp_path, case):
     record = letta.result(0, trajectory=case["trajectory"])
-    (sample,) = letta.read(letta.write(tmp_path / "results.jsonl", [record]))
+    results_path = tmp_path / "results.jsonl"
+    (sample,) = letta.read(letta.write(results_path, [record]))
     if "messages" in case:
         assert [
             [message.role, message.content] for turn in sample.turns for message in turn
@@ -196,6 +228,6 @@ def test_a_trajectory(letta, tmp_path, case):
     if "calls" in case:
         for call, wanted in zip(sample.calls or (), case["calls"], strict=True):
             assert {name: getattr(call, name) for name in wanted} == wanted
-    assert [len(turn) for turn in sample.turns] == case.get(
-        "turns", [len(turn) for turn in sample.turns]
-    )
+    turn_counts = [len(turn) for turn in sample.turns]
+    turns = case.get("turns", turn_counts)
+    assert [len(turn) for turn in sample.turns] == turns

@@ -9,12 +9,12 @@ SCORES = [85, 0.2, 90]
 
 
 def graded(scale=None):
-    samples = [
-        {"id": str(number), "predicted": "x", "recorded": {"score": score}}
-        for number, score in enumerate(SCORES)
-    ]
+    samples = []
+    for number, score in enumerate(SCORES):
+        samples.append({"id": str(number), "predicted": "x", "recorded": {"score": score}})
     grader = {"kind": "recorded", "metric": "score"}
-    return gradestack.grade(samples, {"recorded": grader | ({"scale": scale} if scale else {})})
+    recorded = grader | ({"scale": scale} if scale else {})
+    return gradestack.grade(samples, {"recorded": recorded})
 
 
 def test_the_scale_is_asked_for():
@@ -26,4 +26,5 @@ def test_the_scale_is_asked_for():
 @pytest.mark.parametrize(("scale", "failed"), [([0, 1], 2), ([0, 100], 0)])
 def test_a_score_outside_its_scale_is_a_failed_grade(scale, failed):
     states = graded(scale).states["recorded"]
-    assert (states["graded"], states["failed"]) == (3 - failed, failed)
+    assert states["graded"] == 3 - failed
+    assert states["failed"] == failed

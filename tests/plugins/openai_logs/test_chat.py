@@ -50,4 +50,6 @@ def test_a_result_that_says_it_failed_is_an_error(sample, result_text):
 def test_a_result_that_only_speaks_of_errors_is_none(sample, result_text):
     """A word in it is no failure."""
     call_found = sample(USER, made(call("a")), result("a", result_text)).calls[0]
-    assert (call_found.status, call_found.error, call_found.result) == ("ok", None, result_text)
+    assert call_found.status == "ok"
+    assert call_found.error is None
+    assert call_found.result == result_text

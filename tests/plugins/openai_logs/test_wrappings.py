@@ -41,10 +41,13 @@ def test_every_layout_is_recognised_and_read(tmp_path, name):
     path.write_text({**FILES, **ALONE}[name], encoding="utf-8")
     samples = read("openai", path)
     ids = ["talk:0", "talk:1"] if name in FILES else ["talk:0"]
-    assert max(certainties(path).items(), key=lambda entry: entry[1])[0] == "openai"
+    largest_certainty = max(certainties(path).items(), key=lambda entry: entry[1])
+    assert largest_certainty[0] == "openai"
     assert [sample.id for sample in samples] == ids
     assert {(sample.input, sample.text) for sample in samples} == {("hi", "hello")}
-    assert [sample.facets for sample in samples] == [{"id_made": True}] * len(ids)
+    facets = [sample.facets for sample in samples]
+    expected = [{"id_made": True}] * len(ids)
+    assert facets == expected
 
 
 def test_files_of_one_name_make_up_different_ids(tmp_path):
@@ -52,15 +55,20 @@ def test_files_of_one_name_make_up_different_ids(tmp_path):
     for folder in "ab":
         (tmp_path / folder).mkdir()
         written(tmp_path / folder, [{"messages": TALK}])
-    paths = [tmp_path / "a/log.jsonl", tmp_path / "b/log.jsonl"]
-    assert [record.id for record in read("openai", *paths)] == ["a/log:0", "b/log:0"]
+    log_path = tmp_path / "a/log.jsonl"
+    paths = [log_path, tmp_path / "b/log.jsonl"]
+    records = read("openai", *paths)
+    ids = [record.id for record in records]
+    assert ids == ["a/log:0", "b/log:0"]
 
 
 def test_a_long_first_line_of_a_list_is_still_a_line(tmp_path):
     """Whether lines or one conversation is told by what follows, however far that is."""
     long = [TALK[0], {"role": "assistant", "content": "x" * 100_000}]
     path = written(tmp_path, [long, TALK])
-    assert [len(record.text) for record in read("openai", path)] == [100_000, 5]
+    records = read("openai", path)
+    text_counts = [len(record.text) for record in records]
+    assert text_counts == [100_000, 5]
     assert certainties(path)
 
 

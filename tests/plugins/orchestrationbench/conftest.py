@@ -41,7 +41,8 @@ def reference():
     root = os.environ.get("GRADESTACK_REFERENCE_DATA")
     if not root:
         pytest.skip("GRADESTACK_REFERENCE_DATA is not set")
-    return Path(root) / "orchestrationbench" / "EN"
+    root_path = Path(root)
+    return root_path / "orchestrationbench" / "EN"
 
 
 class Bench:
@@ -65,9 +66,8 @@ class Bench:
         input_file = Input(path=path or self.directory, name="out", shown="out")
         inputs = Inputs(data=(input_file,))
         index = reader.index(inputs)
-        return [
-            sample for shard in reader.plan(inputs, index) for sample in reader.read(shard, index)
-        ]
+        shards = reader.plan(inputs, index)
+        return [sample for shard in shards for sample in reader.read(shard, index)]
 
     def grades(self, samples=None, reader=None, **options):
         from gradestack_plugins.orchestrationbench.graders import OrchestrationBench
@@ -86,18 +86,22 @@ class Bench:
         from gradestack_plugins.orchestrationbench.aggregators import OrchestrationBenchFigures
 
         aggregator = OrchestrationBenchFigures()
-        pairs = self.grades(**options) if graded is None else graded
-        keyed = [
-            (Key(id=sample.id, run=sample.run, facets=sample.facets), grade)
-            for sample, grade in pairs
-        ]
+        if graded is None:
+            pairs = self.grades(**options)
+        else:
+            pairs = graded
+        keyed = []
+        for sample, grade in pairs:
+            key = Key(id=sample.id, run=sample.run, facets=sample.facets)
+            keyed.append((key, grade))
         return compute_figures(aggregator, make_grades(aggregator, [keyed]))
 
     def native(self, **options):
         from gradestack_plugins.orchestrationbench.exporter import OrchestrationBenchExporter
         from gradestack_plugins.orchestrationbench.graders import OrchestrationBench
 
-        aggregates = {"orchestrationbench": self.figures(**options)}
+        orchestrationbench = self.figures(**options)
+        aggregates = {"orchestrationbench": orchestrationbench}
         grader = GraderSummary(
             key="x", grader=OrchestrationBench(), states={}, aggregates=aggregates
         )
@@ -106,7 +110,8 @@ class Bench:
             reader=None,
             graders={"orchestrationbench": grader},
         )
-        return json.loads(OrchestrationBenchExporter().finish(summary)["orchestrationbench.json"])
+        text = OrchestrationBenchExporter().finish(summary)["orchestrationbench.json"]
+        return json.loads(text)
 
     def program(self, path=None, **options):
         """Run the evaluator on the files and return the summary it writes."""
@@ -155,7 +160,10 @@ def turns():
     class Turns:
         @staticmethod
         def call(name, arguments):
-            text = arguments if isinstance(arguments, str) else json.dumps(arguments)
+            if isinstance(arguments, str):
+                text = arguments
+            else:
+                text = json.dumps(arguments)
             return {"type": "function", "id": "c", "function": {"name": name, "arguments": text}}
 
         def label(self, **steps):

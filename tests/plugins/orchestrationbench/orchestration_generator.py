@@ -31,10 +31,11 @@ def workflow(*steps, **fields):
 
 
 def call(name, **arguments):
+    text = json.dumps(arguments)
     return {
         "type": "function",
         "id": "c",
-        "function": {"name": name, "arguments": json.dumps(arguments)},
+        "function": {"name": name, "arguments": text},
     }
 
 
@@ -57,13 +58,14 @@ def gold_prediction(label_, style=0):
             continue
         if "agent_id" in entry:
             gold = label_.get(f"{key}-1", entry)
+            tool_calls = copy.deepcopy(gold.get("tool_calls", []))
             sub.append(
                 {
                     "step_id": key,
                     "role": "assistant",
                     "agent_id": entry["agent_id"],
                     "content": None if "tool_calls" in gold else entry["content"],
-                    "tool_calls": copy.deepcopy(gold.get("tool_calls", [])),
+                    "tool_calls": tool_calls,
                 }
             )
         elif str(entry["content"]).startswith("workflow_"):
@@ -75,7 +77,8 @@ def gold_prediction(label_, style=0):
 
 def written(workflows, style):
     """Write a plan in one of the forms a model may use."""
-    as_json, as_yaml = json.dumps(workflows), yaml.safe_dump(workflows, sort_keys=False)
+    as_json = json.dumps(workflows)
+    as_yaml = yaml.safe_dump(workflows, sort_keys=False)
     return [
         as_json,
         as_yaml,
@@ -94,7 +97,8 @@ class Perturber:
 
     def run(self, scenario, trouble=0.0):
         gold = copy.deepcopy(SCENARIOS[scenario])
-        main, sub = gold_prediction(gold, self.rng.randrange(6))
+        style = self.rng.randrange(6)
+        main, sub = gold_prediction(gold, style)
         for change in (self.plans, self.plans, self.decisions, self.calls, self.calls, self.calls):
             if self.rng.random() < 0.7:
                 change(main, sub, gold)
@@ -114,10 +118,9 @@ class Perturber:
             )
             return
         entry = self.rng.choice(main)
+        step_id = str(entry["step_id"])
         workflows = (
-            yaml.safe_load(gold[str(entry["step_id"])]["content"])
-            if str(entry["step_id"]) in gold
-            else {}
+            yaml.safe_load(gold[str(entry["step_id"])]["content"]) if step_id in gold else {}
         )
         names = list(workflows) if isinstance(workflows, dict) else []
         what = self.rng.randrange(9)
@@ -143,12 +146,16 @@ class Perturber:
             del workflows[names[-1]]
             workflows = workflows or {"workflow_9": {"steps": []}}
         elif what == 6:
-            workflows["workflow_8"] = workflow(("extra_agent", "pending"), depends_on=[names[0]])
+            depends_on = [names[0]]
+            workflows["workflow_8"] = workflow(("extra_agent", "pending"), depends_on=depends_on)
         elif what == 7:
-            one["depends_on"] = self.rng.choice([[names[0]], names[0][:3], ["workflow_77"], []])
+            first_name = names[0][:3]
+            one["depends_on"] = self.rng.choice([[names[0]], first_name, ["workflow_77"], []])
         else:
-            one["steps"] = [*one["steps"], {"agent_id": "late_agent"}, *one["steps"][:1]]
-        entry["content"] = written(workflows, self.rng.randrange(6))
+            steps = one["steps"][:1]
+            one["steps"] = [*one["steps"], {"agent_id": "late_agent"}, *steps]
+        style = self.rng.randrange(6)
+        entry["content"] = written(workflows, style)
 
     def decisions(self, main, sub, gold):
         if not sub:
@@ -236,7 +243,8 @@ class Perturber:
             gold = [key for key in run["label"] if key.endswith("-1")]
             if gold:
                 calls = run["label"][gold[0]]["tool_calls"]
-                calls[0]["function"]["arguments"] = json.loads(calls[0]["function"]["arguments"])
+                text = calls[0]["function"]["arguments"]
+                calls[0]["function"]["arguments"] = json.loads(text)
         else:
             gold = [key for key in run["label"] if key.endswith("-1")]
             if gold:
@@ -265,7 +273,8 @@ def write_suite(directory, files, *, seed, trouble=0.0):
     names = sorted(SCENARIOS)
     for number in range(files):
         name = names[number % len(names)]
-        folder = directory / "out" / ("first" if number % 3 else "second/deeper")
+        out_folder = directory / "out"
+        folder = out_folder / ("first" if number % 3 else "second/deeper")
         folder.mkdir(parents=True, exist_ok=True)
         text = json.dumps(
             scenario_file(name, number, rng.randrange(1 << 30), trouble), ensure_ascii=False

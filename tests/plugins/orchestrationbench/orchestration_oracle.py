@@ -29,7 +29,8 @@ def read_plan(text):  # noqa: C901
     if match := re.search(r'\{[^}]*"workflow_[^}]*\}(\s*,\s*\{[^}]*"workflow_[^}]*\})*', text):
         attempts.append((json.loads, match.group(0)))
     if re.search(r'"workflow_\d+":\s*\{[^}]*\}', text):
-        begin = text.rfind("{", 0, text.index('"workflow_'))
+        index = text.index('"workflow_')
+        begin = text.rfind("{", 0, index)
         ends = [
             end
             for end in range(begin + 1, len(text) + 1)
@@ -43,7 +44,8 @@ def read_plan(text):  # noqa: C901
     if "workflow_" in text:
         attempts.append((yaml.safe_load, text))
         if text.strip().startswith("workflow_"):
-            attempts.append((yaml.safe_load, "".join(map(reindent, text.strip().split("\n")))))
+            shards = text.strip().split("\n")
+            attempts.append((yaml.safe_load, "".join(map(reindent, shards))))
     for load, candidate in attempts:
         try:
             value = load(candidate)
@@ -67,7 +69,8 @@ def structural_graph(workflows):
     nodes, edges = [], set()
     for name, fields in workflows.items():
         nodes.append(name)
-        deps = fields.get("depends_on") or fields.get("depend_on") or []
+        depends_on = fields.get("depends_on")
+        deps = depends_on or fields.get("depend_on") or []
         for dep in [deps] if isinstance(deps, str) else deps:
             nodes.append(dep)
             edges.add((dep, name))
@@ -90,10 +93,13 @@ def component_graph(workflows):
         nodes += steps(name)
         edges |= {(a, b) for a, b in itertools.pairwise(steps(name)) if a != b}
     for name, fields in workflows.items():
-        deps = fields.get("depends_on") or fields.get("depend_on") or []
+        depends_on = fields.get("depends_on")
+        deps = depends_on or fields.get("depend_on") or []
         for dep in [deps] if isinstance(deps, str) else deps:
             if steps(name) and steps(dep):
-                edges.add((steps(dep)[-1], steps(name)[0]))
+                last_step = steps(dep)[-1]
+                first_step = steps(name)[0]
+                edges.add((last_step, first_step))
     return list(dict.fromkeys(nodes)), edges
 
 
@@ -102,8 +108,10 @@ def brute_distance(left, right, price):
     (nodes1, edges1), (nodes2, edges2) = left, right
     padded = list(nodes2) + [None] * len(nodes1)
     best = None
-    for images in set(itertools.permutations(padded, len(nodes1))):
-        image = dict(zip(nodes1, images, strict=True))
+    orders = itertools.permutations(padded, len(nodes1))
+    for images in set(orders):
+        pairs = zip(nodes1, images, strict=True)
+        image = dict(pairs)
         cost = sum(
             Fraction(1) if image_node is None else price(here, image_node)
             for here, image_node in image.items()
@@ -111,7 +119,10 @@ def brute_distance(left, right, price):
         cost += len(nodes2) - sum(image_node is not None for image_node in images)
         kept_edges = sum((image[a], image[b]) in edges2 for a, b in edges1)
         cost += len(edges1) + len(edges2) - 2 * kept_edges
-        best = cost if best is None else min(best, cost)
+        if best is None:
+            best = cost
+        else:
+            best = min(best, cost)
     return best
 
 
@@ -135,7 +146,8 @@ class Oracle:
     """
 
     def __init__(self, agent=0.8, status=0.5, distance=brute_distance):
-        self.agent, self.status = agent, status
+        self.agent = agent
+        self.status = status
         self.distance = distance
         self.cache = {}
 
@@ -143,18 +155,27 @@ class Oracle:
         key = (kind, tuple(left[0]), frozenset(left[1]), tuple(right[0]), frozenset(right[1]))
         if key not in self.cache:
             most = len(left[0]) + len(left[1]) + len(right[0]) + len(right[1])
-            distance = float(self.distance(left, right, price)) if most else 0.0
+            distance = 0.0
+            if most:
+                distance = float(self.distance(left, right, price))
             self.cache[key] = 1 - distance / most if most else 1.0
         return self.cache[key]
 
     def plan_scores(self, predicted, gold):
-        keep = [
-            {k: v if isinstance(v, dict) else {} for k, v in plan.items() if "workflow" in str(k)}
-            for plan in (predicted, gold)
-        ]
-        structural = self.similarity(*map(structural_graph, keep), lambda a, b: 0, "s")
+        keep = []
+        for plan in (predicted, gold):
+            keep.append(
+                {
+                    k: v if isinstance(v, dict) else {}
+                    for k, v in plan.items()
+                    if "workflow" in str(k)
+                }
+            )
+        structural_graphs = map(structural_graph, keep)
+        structural = self.similarity(*structural_graphs, lambda a, b: 0, "s")
+        component_graphs = map(component_graph, keep)
         component = self.similarity(
-            *map(component_graph, keep), component_price(self.agent, self.status), "c"
+            *component_graphs, component_price(self.agent, self.status), "c"
         )
         return 0.5 * structural + 0.5 * component, structural, component
 
@@ -186,9 +207,11 @@ class Oracle:
         return figures
 
     def file_plans(self, data):
-        figures = [plan for run in data["history"].values() for plan in self.run_plans(run)]
+        history = data["history"].values()
+        figures = [plan for run in history for plan in self.run_plans(run)]
         scores = [figure or (0.0, 0.0, 0.0) for figure in figures]
-        n, failed = len(figures), figures.count(None)
+        n = len(figures)
+        failed = figures.count(None)
 
         def share(position, divisor):
             if divisor:
@@ -280,7 +303,9 @@ class Oracle:
             k == 1 and v in (1, None) for k, v in zip(keys, values, strict=True)
         )
         values = [value for value in values if value is not None]
-        means = [sum(part) / len(part) if part else None for part in (names, keys, values)]
+        means = []
+        for part in (names, keys, values):
+            means.append(sum(part) / len(part) if part else None)
         means[:2] = [None if mean is None else round(mean, 4) for mean in means[:2]]
         return counts, means
 
@@ -297,7 +322,8 @@ class Oracle:
             counts[cell] += 1
 
     def set_f1(self, ours, theirs):
-        ours, theirs = set(ours), set(theirs)
+        ours = set(ours)
+        theirs = set(theirs)
         if not ours and not theirs:
             return 1.0
         both = len(ours & theirs)
@@ -332,8 +358,12 @@ class Oracle:
                 fn += len(g - p)
         if not tp + fp + fn:
             return None
-        p = tp / (tp + fp) if tp + fp else 0.0
-        r = tp / (tp + fn) if tp + fn else 0.0
+        p = 0.0
+        if tp + fp:
+            p = tp / (tp + fp)
+        r = 0.0
+        if tp + fn:
+            r = tp / (tp + fn)
         if p + r:
             return 2 * (p * r) / (p + r)
         return 0.0
@@ -379,20 +409,24 @@ class Oracle:
     def overall(self, paths):
         files = [self.file(path) for path in paths]
         sound = [figures for figures in files if figures is not None]
-        total = {
-            name: sum(figures["counts"][name] for figures in sound) for name in sound[0]["counts"]
-        }
+        names = sound[0]["counts"]
+        total = {name: sum(figures["counts"][name] for figures in sound) for name in names}
 
         def mean(values):
             values = [value for value in values if value is not None]
             if values:
-                return float(sum(map(Fraction, values)) / len(values))
+                fractions = map(Fraction, values)
+                return float(sum(fractions) / len(values))
             return None
 
         def f1(side):
             tp, fp, fn = (total[f"{kind}_{side}"] for kind in ("TP", "FP", "FN"))
-            p = tp / (tp + fp) if tp + fp else 0
-            r = tp / (tp + fn) if tp + fn else 0
+            p = 0
+            if tp + fp:
+                p = tp / (tp + fp)
+            r = 0
+            if tp + fn:
+                r = tp / (tp + fn)
             if p + r:
                 return 2 * (p * r) / (p + r)
             return 0
@@ -400,15 +434,15 @@ class Oracle:
         name, key, value = (
             mean([figures[part] for figures in sound]) for part in ("name", "key", "value")
         )
-        plans = {
-            part: mean([figures["plans"][part] for figures in sound])
-            for part in ("with", "without", "structural", "component")
-        }
+        plans = {}
+        for part in ("with", "without", "structural", "component"):
+            plans[part] = mean([figures["plans"][part] for figures in sound])
         decision = round((f1("reject") + f1("fc")) / 2, 4)
         fc = round(((name or 0) + (key or 0) + (value or 0)) / 3, 4)
         plan = round(plans["with"] or 0, 4)
+        average = round((decision + fc + plan) / 3, 4)
         key_metrics = {
-            "Average": round((decision + fc + plan) / 3, 4),
+            "Average": average,
             "Call Rejection Classification Accuracy": decision,
             "FC": fc,
             "Plan": plan,

@@ -21,10 +21,11 @@ def judge(bench, scenario, turns):
         label = turns.label(
             **{f"_{number}": gold for number, (gold, _) in enumerate(pairs, start=2)}
         )
-        answers = [
-            turns.answer(str(number), *(((), call) if isinstance(call, str) else (call,)))
-            for number, (_, call) in enumerate(pairs, start=2)
-        ]
+        answers = []
+        for number, (_, call) in enumerate(pairs, start=2):
+            answers.append(
+                turns.answer(str(number), *(((), call) if isinstance(call, str) else (call,)))
+            )
         bench.write("one", scenario(label, sub=answers))
         ((_, grade),) = bench.grades(reader=reader)
         return grade
@@ -49,7 +50,8 @@ def test_set_f1(ours, theirs, f1):
 def verdicts(tmp_path):
     def write(content):
         path = tmp_path / "verdicts.json"
-        path.write_text(json.dumps(content), encoding="utf-8")
+        text = json.dumps(content)
+        path.write_text(text, encoding="utf-8")
         return path
 
     return write
@@ -62,5 +64,7 @@ def test_an_empty_verdict_decides_nothing(judge, turns, verdicts):
         (item,) = judge(
             [pair], verdicts=verdicts({"one_out.json": {"1": {"2": {"q": counts}}}})
         ).items
-        assert [key["reason"] for key in item.metadata["keys"]] == [reason]
+        keys = item.metadata["keys"]
+        reasons = [key["reason"] for key in keys]
+        assert reasons == [reason]
         assert item.parts["value"] == (1.0 if counts else 0.0)

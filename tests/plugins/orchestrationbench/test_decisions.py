@@ -24,11 +24,14 @@ CALL = [{"type": "function", "id": "c", "function": {"name": "f", "arguments": "
 
 def test_reasons_name_the_mistake(judge, turns):
     def codes(gold, answer):
-        return [(r.code, r.expected, r.actual) for r in judge(gold, answer).items[0].reasons]
+        grade = judge(gold, answer)
+        first_item = grade.items[0]
+        return [(r.code, r.expected, r.actual) for r in first_item.reasons]
 
     assert codes(AWAIT, turns.answer("2", CALL)) == [("overaction", AWAIT, "FC")]
     assert codes(CALL, turns.answer("2", [], AWAIT)) == [("underaction", "FC", AWAIT)]
     assert codes(AWAIT, turns.answer("2", [], VIOLATE)) == [("rejection_type", AWAIT, VIOLATE)]
     assert codes(CALL, turns.answer("2", [], "")) == [("failed_generation", "FC", "FAILED")]
     assert codes(CALL, turns.answer("2", CALL)) == []
-    assert codes(CALL, [])[0][0] == "no_prediction"
+    first_code = codes(CALL, [])[0]
+    assert first_code[0] == "no_prediction"

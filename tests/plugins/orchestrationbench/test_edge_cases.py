@@ -23,15 +23,18 @@ def sound(scenario, turns):
         _4=[turns.call("f", {"a": 1, "refinedQuery": "q"})],
         _5="AWAITING_USER_INPUT",
     )
+    main_agent_history = [turns.plan(3, "workflow_1: {steps: [{name: a, status: x}]}")]
+    sub_agent_history = [
+        turns.answer("4", [turns.call("f", {"a": 1, "refinedQuery": "q"})]),
+        turns.answer("5", [], "AWAITING_USER_INPUT"),
+    ]
     run = {
         "label": label,
-        "main_agent_history": [turns.plan(3, "workflow_1: {steps: [{name: a, status: x}]}")],
-        "sub_agent_history": [
-            turns.answer("4", [turns.call("f", {"a": 1, "refinedQuery": "q"})]),
-            turns.answer("5", [], "AWAITING_USER_INPUT"),
-        ],
+        "main_agent_history": main_agent_history,
+        "sub_agent_history": sub_agent_history,
     }
-    return scenario(runs={"run #1": run, "run #2": copy.deepcopy(run)})
+    run_2 = copy.deepcopy(run)
+    return scenario(runs={"run #1": run, "run #2": run_2})
 
 
 def row(bench):
@@ -66,11 +69,13 @@ def test_one_broken_record_zeroes_the_argument_part_in_the_program(bench):
     """
     tree = bench.program()
     (result,) = tree["detailed_results"]
-    assert tree["overall_statistics"]["successful_evaluations"] == 1
+    successful_evaluations = tree["overall_statistics"]["successful_evaluations"]
+    assert successful_evaluations == 1
     assert result["function_name_accuracy"] == result["total_function_call_cases"] == 0.0
     arguments = result["detail"]["arguments_detail"]
     assert arguments["error"]
-    assert (arguments["llm_failed_trials"], "total_failed_generation" in arguments) == ([], False)
+    assert arguments["llm_failed_trials"] == []
+    assert "total_failed_generation" not in arguments
 
 
 def test_one_broken_record_costs_no_more_than_its_step(bench, broken):
@@ -110,8 +115,11 @@ def test_a_file_without_runs(bench, sound, history):
     assert result["workflow_evaluation_with_failure"] == result["function_name_accuracy"] == 0.0
     ((sample, grade),) = bench.grades()
     assert str(sample.status) == "failed"
-    assert (grade.outcome, grade.fault.code) == (Outcome.FAILED, "no_runs")
-    assert bench.native()["overall_statistics"]["failed_evaluations"] == 1
+    assert grade.outcome == Outcome.FAILED
+    assert grade.fault.code == "no_runs"
+    overall_statistics = bench.native()["overall_statistics"]
+    failed_evaluations = overall_statistics["failed_evaluations"]
+    assert failed_evaluations == 1
 
 
 def test_strict_stops_at_the_first_file_that_cannot_be_read(tmp_path):
@@ -123,13 +131,11 @@ def test_strict_stops_at_the_first_file_that_cannot_be_read(tmp_path):
     results.mkdir()
     (results / "a_out.json").write_text("{broken")
     (results / "b_out.json").write_text("[]")
-    assert (
-        gradestack.grade_files(results, output=tmp_path / "out", overrides=["reports=[]"]).metrics[
-            "total"
-        ]
-        == 2
-    )
+    output = tmp_path / "out"
+    report = gradestack.grade_files(results, output=output, overrides=["reports=[]"])
+    assert report.metrics["total"] == 2
     with pytest.raises(DataError, match=r"results/a_out\.json record 0: not JSON: ") as caught:
         gradestack.grade_files(results, output=tmp_path / "strict", strict=True)
     assert caught.value.exit_code == 3
-    assert not (tmp_path / "strict").exists()
+    strict_folder = tmp_path / "strict"
+    assert not strict_folder.exists()

@@ -14,30 +14,32 @@ EXAMPLE = ROOT / "examples" / "orchestration"
 
 
 def figures(report, grader="orchestrationbench", aggregator="orchestrationbench"):
-    return report.summary["metrics"]["aggregates"][grader][aggregator]
+    metrics = report.summary["metrics"]
+    return metrics["aggregates"][grader][aggregator]
 
 
 @pytest.fixture
 def page_example(tmp_path):
     """The file of the page's worked example."""
-    return Path(shutil.copy(EXAMPLE / "worked" / "ferry_out.json", tmp_path))
+    worked_folder = EXAMPLE / "worked"
+    ferry_out_path = worked_folder / "ferry_out.json"
+    return Path(shutil.copy(ferry_out_path, tmp_path))
 
 
 def test_worked_example_documented(page_example, tmp_path):
     """The page's figures follow from the formulas."""
-    report = gradestack.grade_files(
-        [page_example], output=tmp_path / "run", overrides=["reports=[]"]
-    )
+    output = tmp_path / "run"
+    report = gradestack.grade_files([page_example], output=output, overrides=["reports=[]"])
     values = figures(report)
     third = 2 * (1 / 3 * 1 / 3) / (1 / 3 + 1 / 3)
-    call = round((1 + round(2 / 3, 4) + round(third, 4)) / 3, 4)
+    rounded = round(2 / 3, 4)
+    call = round((1 + rounded + round(third, 4)) / 3, 4)
     plan = 0.5 * (1 - 1 / 5) + 0.5 * (1 - 1.5 / 5)
-    assert (values["call_rejection_accuracy"], values["fc"], values["plan"]) == (
-        0.25,
-        call,
-        round(plan, 4),
-    )
-    assert values["average"] == round((0.25 + call + round(plan, 4)) / 3, 4) == 0.5556
+    assert values["call_rejection_accuracy"] == 0.25
+    assert values["fc"] == call
+    assert values["plan"] == round(plan, 4)
+    expected = round((0.25 + call + round(plan, 4)) / 3, 4)
+    assert values["average"] == expected == 0.5556
     assert values["fc_upper_bound"] == 0.7778
     assert values["decision_matrix"]["FC"] == {"FC": 1, "Reject": 0, "FAILED": 1}
 
@@ -49,30 +51,46 @@ def test_a_directory_is_a_model_and_several_are_never_pooled(page_example, tmp_p
         ("weak", page_example.read_text().replace("Brekke", "X")),
     ):
         (tmp_path / name).mkdir()
-        (tmp_path / name / "ferry_out.json").write_text(text)
+        ferry_out_path = tmp_path / name / "ferry_out.json"
+        ferry_out_path.write_text(text)
         places.append(tmp_path / name)
-    one = gradestack.grade_files(places[:1], output=tmp_path / "one", overrides=["reports=[]"])
-    two = gradestack.grade_files(places, output=tmp_path / "two", overrides=["reports=[]"])
-    assert [row["model_name"] for row in two.rows()] == ["strong", "weak"]
-    assert [row["model_name"] for row in two.metrics["per_model"]] == ["strong", "weak"]
-    assert two.summary["duplicates"]["count"] == 0
+    paths = places[:1]
+    one = gradestack.grade_files(paths, output=tmp_path / "one", overrides=["reports=[]"])
+    output = tmp_path / "two"
+    two = gradestack.grade_files(places, output=output, overrides=["reports=[]"])
+    model_names = [row["model_name"] for row in two.rows()]
+    assert model_names == ["strong", "weak"]
+    rows = two.metrics["per_model"]
+    assert [row["model_name"] for row in rows] == ["strong", "weak"]
+    duplicates = two.summary["duplicates"]
+    assert duplicates["count"] == 0
     values = figures(two)
-    assert (values["average"], values["plan"]) == (None, None)
-    assert "under `models`" in values["undefined"]["average"]
-    assert values["models"]["strong"]["average"] == figures(one)["average"] is not None
-    assert [entry["models"]["weak"]["value"] for entry in two.summary["headline"]["figures"]] == [
+    assert values["average"] is None
+    assert values["plan"] is None
+    average = values["undefined"]["average"]
+    assert "under `models`" in average
+    strong = values["models"]["strong"]
+    assert strong["average"] == figures(one)["average"] is not None
+    expected = [
         values["models"]["weak"][name]
         for name in ("average", "call_rejection_accuracy", "fc", "plan")
     ]
-    assert set(values["models"]) == {"strong", "weak"}
-    alone, joined = (run / "native" for run in (tmp_path / "one", tmp_path / "two"))
-    key_metrics = [
-        json.loads(path.read_text())["overall_statistics"]["key_metrics"]
-        for path in (
-            alone / "orchestrationbench.json",
-            joined / "strong" / "orchestrationbench.json",
-        )
-    ]
+    headline = two.summary["headline"]
+    assert [entry["models"]["weak"]["value"] for entry in headline["figures"]] == expected
+    models = set(values["models"])
+    assert models == {"strong", "weak"}
+    one_folder = tmp_path / "one"
+    two_folder = tmp_path / "two"
+    alone, joined = (run / "native" for run in (one_folder, two_folder))
+    key_metrics = []
+    orchestrationbench_path = alone / "orchestrationbench.json"
+    strong_folder = joined / "strong"
+    for path in (
+        orchestrationbench_path,
+        strong_folder / "orchestrationbench.json",
+    ):
+        document = json.loads(path.read_text())
+        key_metrics.append(document["overall_statistics"]["key_metrics"])
     assert key_metrics[0] == key_metrics[1]
 
 
@@ -98,7 +116,8 @@ def _agree(native, expected):
     }
     for short, long in names.items():
         for side in ("reject", "fc"):
-            assert raw[f"total_{long}_{side}"] == expected["counts"][f"{short}_{side}"]
+            count = expected["counts"][f"{short}_{side}"]
+            assert raw[f"total_{long}_{side}"] == count
 
 
 @pytest.mark.slow
@@ -110,12 +129,14 @@ def test_scenarios_agree_with_the_slow_calculation(
     """Key metrics, counts and every file's figures equal those of an independent calculation, sound
     files or not.
     """
-    directory, cards = generator.write_suite(tmp_path / "suite", count, seed=17, trouble=trouble)
+    suite_folder = tmp_path / "suite"
+    directory, cards = generator.write_suite(suite_folder, count, seed=17, trouble=trouble)
     bench.directory = directory
     slow = oracle.Oracle()
     paths = sorted(directory.rglob("*_out.json"))
     figures = bench.figures(reader={"agent_cards": cards})
-    _agree(bench.native(reader={"agent_cards": cards}), slow.overall(paths))
+    native = bench.native(reader={"agent_cards": cards})
+    _agree(native, slow.overall(paths))
     rows = {row["file"]: row for row in figures["scenarios"]}
     assert len(rows) == count
     for path in paths:
@@ -127,16 +148,22 @@ def test_scenarios_agree_with_the_slow_calculation(
         assert row["function_name_accuracy"] == expected["name"], path
         assert row["arguments_key_score"] == expected["key"], path
         assert row["arguments_value_score_not_count_rejection"] == expected["value"], path
-        assert row["perfect_calls"] == expected["counts"]["perfect"], path
-        assert row["function_call_cases"] == expected["counts"]["calls"], path
-        assert row["rejection_cases"] == expected["counts"]["rejections"], path
+        perfect = expected["counts"]["perfect"]
+        assert row["perfect_calls"] == perfect, path
+        calls = expected["counts"]["calls"]
+        assert row["function_call_cases"] == calls, path
+        rejections = expected["counts"]["rejections"]
+        assert row["rejection_cases"] == rejections, path
         for name, part in (
             ("workflow_evaluation_with_failure", "with"),
             ("workflow_evaluation_without_failure", "without"),
         ):
-            assert _close(row[name], expected["plans"][part]), path
-        assert _close(row["average_structural_GED"], expected["plans"]["structural"]), path
-        assert _close(row["average_component_GED"], expected["plans"]["component"]), path
+            plan = expected["plans"][part]
+            assert _close(row[name], plan), path
+        structural = expected["plans"]["structural"]
+        assert _close(row["average_structural_GED"], structural), path
+        component = expected["plans"]["component"]
+        assert _close(row["average_component_GED"], component), path
 
 
 @pytest.mark.proof
@@ -144,13 +171,18 @@ def test_the_suite_meets_every_kind_of_outcome(tmp_path, bench, generator):
     """The synthetic suite fills every cell of the matrix and every reason, so agreement means
     something.
     """
-    directory, cards = generator.write_suite(tmp_path / "suite", 210, seed=17, trouble=0.4)
+    suite_folder = tmp_path / "suite"
+    directory, cards = generator.write_suite(suite_folder, 210, seed=17, trouble=0.4)
     bench.directory = directory
     matrix = bench.figures(reader={"agent_cards": cards})["decision_matrix"]
-    assert all(count > 3 for row in matrix.values() for count in row.values())
+    rows = matrix.values()
+    assert all(count > 3 for row in rows for count in row.values())
     grades = [grade for _, grade in bench.grades(reader={"agent_cards": cards})]
     items = [item for grade in grades for item in grade.items]
-    reasons = {key["reason"] for item in items for key in item.metadata.get("keys", ())}
+    reasons = set()
+    for item in items:
+        for key in item.metadata.get("keys", ()):
+            reasons.add(key["reason"])
     assert reasons == {
         "exact_comparison",
         "key_missing_in_predicted",
@@ -171,8 +203,10 @@ def test_all_published_gold_plans_but_one_are_read(reference):
     """317 plans of 219 scenarios; that of scenario 85, step 8, is no YAML."""
     unread = []
     plans = 0
-    for path in (reference / "scenario_data").glob("*.yaml"):
-        for step in gradestack.yaml_data(path.read_text())["steps"]:
+    scenario_data_folder = reference / "scenario_data"
+    for path in scenario_data_folder.glob("*.yaml"):
+        yaml_data = gradestack.yaml_data(path.read_text())
+        for step in yaml_data["steps"]:
             text = step["data"]["content"]
             if text.startswith("workflow_"):
                 plans += 1

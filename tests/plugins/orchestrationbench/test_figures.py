@@ -16,7 +16,9 @@ def write(bench, scenario, turns):
     """Write a file whose steps are (gold, answer) pairs: ``f`` calls, other texts reject."""
 
     def calls(calls_made):
-        return [turns.call("f", {"a": 1})] if calls_made == "f" else calls_made
+        if calls_made == "f":
+            return [turns.call("f", {"a": 1})]
+        return calls_made
 
     def run(name, *pairs, main=(), gold_plan=None, runs=None):
         label = turns.label(
@@ -40,8 +42,12 @@ def write(bench, scenario, turns):
 
 def native_file(bench, definition):
     """Return the native file as text, without the folder of this test."""
-    tree = bench.program() if definition == "program" else bench.native()
-    tree["directory"] = Path(tree["directory"]).name
+    if definition == "program":
+        tree = bench.program()
+    else:
+        tree = bench.native()
+    directory_path = Path(tree["directory"])
+    tree["directory"] = directory_path.name
     return json.dumps(tree, indent=1, ensure_ascii=False)
 
 
@@ -50,16 +56,20 @@ def test_golden_file_of_results(bench, write, turns, definition):
     """Every field and type of figure, of sound files, broken trials and a file that is no JSON."""
     plan = "workflow_1: {steps: [{name: a}]}"
     pairs = [("f", "f"), (AWAIT, VIOLATE), ("f", "hm")]
-    write("b", *pairs, gold_plan=plan, main=[turns.plan(90, plan)])
+    shards = turns.plan(90, plan)
+    write("b", *pairs, gold_plan=plan, main=[shards])
     write("a", (AWAIT, AWAIT))
     long_plan = "workflow_1: {steps: [{name: a}, {name: b}, {name: c}]}"
     write("third", ("f", "f"), gold_plan=long_plan, main=[turns.plan(90, plan)])
     write("broken", runs={"run #1": {"label": {}, "sub_agent_history": []}})
     call = [turns.call("f", {"a": 1})]
-    run = {"label": turns.label(_2=call), "sub_agent_history": [turns.answer("2", call)]}
+    label = turns.label(_2=call)
+    sub_agent_history = [turns.answer("2", call)]
+    run = {"label": label, "sub_agent_history": sub_agent_history}
     write("one_of_two", runs={"run #1": {**run, "main_agent_history": []}, "run #2": 7})
     bench.write("unreadable", "{")
-    check_golden_file(f"orchestrationbench_{definition}.json", native_file(bench, definition))
+    page = native_file(bench, definition)
+    check_golden_file(f"orchestrationbench_{definition}.json", page)
 
 
 @pytest.mark.parametrize("definition", ["documented", "program"])
@@ -77,7 +87,8 @@ def test_without_its_own_aggregator_nothing_is_exported():
     from gradestack_plugins.orchestrationbench.graders import OrchestrationBench
 
     grader = GraderSummary(key="x", grader=OrchestrationBench(), states={}, aggregates={})
-    input_file = Input(path=Path("x"), name="x", shown="x")
+    path = Path("x")
+    input_file = Input(path=path, name="x", shown="x")
     summary = ExportSummary(input=input_file, reader=None, graders={"orchestrationbench": grader})
     assert OrchestrationBenchExporter().finish(summary) == {}
 
@@ -85,7 +96,9 @@ def test_without_its_own_aggregator_nothing_is_exported():
 def test_missing_trials_are_no_trials():
     """A dataset row without a run leaves no trace in the figures."""
     rows = [("x", None, None, Grade(outcome=Outcome.MISSING))]
-    assert figures({"orchestrationbench": {}}, rows)["orchestrationbench"]["scenarios"] == []
+    orchestrationbench = figures({"orchestrationbench": {}}, rows)["orchestrationbench"]
+    scenarios = orchestrationbench["scenarios"]
+    assert scenarios == []
 
 
 def test_a_grade_without_file_is_grouped_by_task():
@@ -95,5 +108,8 @@ def test_a_grade_without_file_is_grouped_by_task():
         ("x", run, None, Grade(score=score, counts=counts, metadata={"plan_scores": [score]}))
         for run, score in ((1, 1.0), (2, 0.0))
     ]
-    (row,) = figures({"orchestrationbench": {}}, rows)["orchestrationbench"]["scenarios"]
-    assert (row["file"], row["trials"], row["workflow_evaluation_with_failure"]) == ("x", 2, 0.5)
+    orchestrationbench = figures({"orchestrationbench": {}}, rows)["orchestrationbench"]
+    (row,) = orchestrationbench["scenarios"]
+    assert row["file"] == "x"
+    assert row["trials"] == 2
+    assert row["workflow_evaluation_with_failure"] == 0.5

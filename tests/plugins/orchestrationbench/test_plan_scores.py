@@ -30,7 +30,8 @@ def grade(bench, scenario, turns):
         label = turns.label(
             **{f"_{step}": {"role": "assistant", "content": text} for step, text in golds.items()}
         )
-        bench.write("one", scenario(label, main=[turns.plan(step, text) for step, text in entries]))
+        shards = [turns.plan(step, text) for step, text in entries]
+        bench.write("one", scenario(label, main=shards))
         ((_, plan_grade),) = bench.grades()
         return plan_grade
 
@@ -45,12 +46,15 @@ def test_a_malformed_plan_drops_the_run_in_the_program_only(bench, grade, text):
     assert result["total_comparison_steps_evaluated"] == result["failed_workflow_generation"] == 0
     assert documented.counts["plans"] == 2
     assert documented.items[1].score == 1.0
-    assert 0 < documented.items[0].score < 1
+    first_item = documented.items[0]
+    assert 0 < first_item.score < 1
 
 
 def test_weights_come_from_the_config_or_are_the_defaults(bench, scenario, turns, tmp_path):
     label = turns.label(_3={"role": "assistant", "content": ONE})
-    bench.write("one", scenario(label, main=[turns.plan(3, plan_of(([("a", "y")], {})))]))
+    plan = plan_of(([("a", "y")], {}))
+    shards = turns.plan(3, plan)
+    bench.write("one", scenario(label, main=[shards]))
     config = tmp_path / "eval.yaml"
     config.write_text(
         "evaluation_params: {agent_change_weight: 0.8, status_change_weight: 0.2}\n",
@@ -63,8 +67,10 @@ def test_weights_come_from_the_config_or_are_the_defaults(bench, scenario, turns
 
     assert component() == 1 - 0.5 / 2
     assert component({"config": config}) == 1 - 0.2 / 2
-    (result,) = bench.program(config=config)["detailed_results"]
-    assert result["average_component_GED"] == 1 - 0.2 / 2
+    program = bench.program(config=config)
+    (result,) = program["detailed_results"]
+    expected = 1 - 0.2 / 2
+    assert result["average_component_GED"] == expected
     config.write_text("evaluation_params: {status_change_weight: high}\n", encoding="utf-8")
     with pytest.raises(ConfigError, match="evaluation config"):
         component({"config": config})
@@ -72,14 +78,18 @@ def test_weights_come_from_the_config_or_are_the_defaults(bench, scenario, turns
 
 def test_a_plan_too_large_for_the_budget_has_bounds(grade):
     """The score uses the upper bound of the distance; the reason says the search stopped."""
-    wide = [
-        ([(f"agent_{n}", "x") for n in range(k, k + 4)], {"depends_on": [f"workflow_{k % 7}"]})
-        for k in range(64)
-    ]
+    wide = []
+    for k in range(64):
+        depends_on = [f"workflow_{k % 7}"]
+        wide.append(([(f"agent_{n}", "x") for n in range(k, k + 4)], {"depends_on": depends_on}))
     other = [
         ([(f"agent_{n}", "y") for n in range(k, k + 3)], {"depends_on": [f"workflow_{k % 5}"]})
         for k in range(65)
     ]
-    item = grade({3: plan_of(*wide)}, [(3, plan_of(*other))]).items[0]
-    assert item.metadata["component"]["exact"] is False
-    assert "search stopped" in item.reasons[-1].message
+    plan = plan_of(*wide)
+    scenario = [(3, plan_of(*other))]
+    item = grade({3: plan}, scenario).items[0]
+    exact = item.metadata["component"]["exact"]
+    assert exact is False
+    last_reason = item.reasons[-1]
+    assert "search stopped" in last_reason.message

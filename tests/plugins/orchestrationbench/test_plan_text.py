@@ -26,7 +26,8 @@ def test_what_stops_the_original_stops_only_its_program(text):
     """A key that is no text, an impossible date or extreme nesting raises there."""
     with pytest.raises(Exception, match=r"."):
         read_plan(text)
-    assert bool(parse_plan(text).workflows) == text.startswith("5: x")
+    plan = parse_plan(text)
+    assert bool(plan.workflows) == text.startswith("5: x")
 
 
 @pytest.mark.parametrize(

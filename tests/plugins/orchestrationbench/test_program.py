@@ -17,23 +17,29 @@ def test_case(bench, tmp_path, case):
     for name, content in case["files"].items():
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(_file_text(name, content), encoding="utf-8")
-    options = {name: tmp_path / path for name, path in case.get("reader", {}).items()}
+        file_text = _file_text(name, content)
+        path.write_text(file_text, encoding="utf-8")
+    reader = case.get("reader", {}).items()
+    options = {name: tmp_path / path for name, path in reader}
     tree = bench.program(**options)
     first = tree["detailed_results"][0]
-    parts = {**tree["overall_statistics"], **tree["overall_statistics"]["score_details"]}
-    parts |= {"file": first, "arguments": _value_at(first, "detail.arguments_detail")}
-    assert list(_compare("native file", case["native"], parts)) == []
+    score_details = tree["overall_statistics"]["score_details"]
+    parts = {**tree["overall_statistics"], **score_details}
+    arguments = _value_at(first, "detail.arguments_detail")
+    parts |= {"file": first, "arguments": arguments}
+    compare = list(_compare("native file", case["native"], parts))
+    assert compare == []
 
 
 def test_its_figures_stand_beside_ours(tmp_path):
     """Those of the page's worked example; rows and figures of ours are the document's."""
-    runs = [
-        gradestack.grade_files(
-            [EXAMPLE], output=tmp_path / profile, profile=profile, overrides=["reports=[]"]
+    runs = []
+    for profile in ("documented", "upstream"):
+        output = tmp_path / profile
+        report = gradestack.grade_files(
+            [EXAMPLE], output=output, profile=profile, overrides=["reports=[]"]
         )
-        for profile in ("documented", "upstream")
-    ]
+        runs.append(report)
     (program,) = runs[1].summary["programs"]
     values = {figure["label"]: figure["value"] for figure in program["figures"]}
     assert values == {
@@ -46,7 +52,9 @@ def test_its_figures_stand_beside_ours(tmp_path):
     assert paths[0] == "orchestrationbench.orchestrationbench.average"
     ours = [run.aggregates["orchestrationbench"]["orchestrationbench"] for run in runs]
     assert ours[0] == ours[1]
-    assert list(runs[0].rows()) == list(runs[1].rows())
+    rows = list(runs[0].rows())
+    expected = list(runs[1].rows())
+    assert rows == expected
 
 
 def test_a_self_loop_is_measured_as_networkx_does(bench, scenario, turns):
@@ -54,10 +62,15 @@ def test_a_self_loop_is_measured_as_networkx_does(bench, scenario, turns):
     pytest.importorskip("networkx")
     pytest.importorskip("scipy")
     plan = "workflow_1: {steps: [{name: a}]}\nworkflow_2: {depends_on: [workflow_1], steps: %s}"
-    gold, predicted = plan % "[{name: b}]", plan % "[{name: a}]"
+    gold = plan % "[{name: b}]"
+    predicted = plan % "[{name: a}]"
     label = turns.label(_3={"role": "assistant", "content": gold})
-    bench.write("one", scenario(label, main=[turns.plan(3, predicted)]))
+    shards = turns.plan(3, predicted)
+    bench.write("one", scenario(label, main=[shards]))
     (result,) = bench.program()["detailed_results"]
     ((_, grade),) = bench.grades()
-    assert result["average_component_GED"] == 1 - 1 / 5
-    assert grade.items[0].parts["component"] == 1 - 3 / 5
+    expected = 1 - 1 / 5
+    assert result["average_component_GED"] == expected
+    first_item = grade.items[0]
+    component = first_item.parts["component"]
+    assert component == 1 - 3 / 5

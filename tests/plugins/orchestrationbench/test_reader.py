@@ -42,16 +42,25 @@ def test_a_reader_that_was_named_searches_directories_itself(bench, content, tmp
     """
     for name in ("1", "deep/2"):
         bench.write(name, content).rename(bench.directory / f"{name}.json")
-    (bench.directory / "other.txt").write_text("no scenario", encoding="utf-8")
+    other_path = bench.directory / "other.txt"
+    other_path.write_text("no scenario", encoding="utf-8")
+    directory = str(bench.directory)
+    target = {"paths": [directory]}
     suite = {
         "name": "s",
-        "target": {"paths": [str(bench.directory)]},
+        "target": target,
         "reader": {"kind": "orchestrationbench", "pattern": "[0-9].json"},
         "reports": [],
     }
-    report = gradestack.run(suite, output=tmp_path / "run")
-    assert {row["facets"]["file"] for row in report.rows()} == {"out/1.json", "out/deep/2.json"}
-    assert [path.name for path in (report.path / "native").iterdir()] == ["orchestrationbench.json"]
+    output = tmp_path / "run"
+    report = gradestack.run(suite, output=output)
+    rows = report.rows()
+    files = {row["facets"]["file"] for row in rows}
+    assert files == {"out/1.json", "out/deep/2.json"}
+    native_folder = report.path / "native"
+    paths = native_folder.iterdir()
+    names = [path.name for path in paths]
+    assert names == ["orchestrationbench.json"]
     with pytest.raises(DataError, match=r"no file named \*_out\.json in this directory or below"):
         gradestack.grade_files(
             [bench.directory], output=tmp_path / "two", reader="orchestrationbench"
@@ -63,7 +72,8 @@ def test_a_directory_of_many_folders_is_recognised(tmp_path):
     for number in range(5_100):
         (tmp_path / f"{number:04}").mkdir()
     assert not OrchestrationBenchReader.sniff(tmp_path, b"")
-    (tmp_path / "0007/x_out.json").write_text("{}", encoding="utf-8")
+    x_out_path = tmp_path / "0007/x_out.json"
+    x_out_path.write_text("{}", encoding="utf-8")
     assert OrchestrationBenchReader.sniff(tmp_path, b"") > 0.5
 
 
@@ -73,10 +83,11 @@ def test_files_are_found_below_and_sorted(bench, content):
     """
     for name in ("b/2", "a", "b/10", ".hidden/x"):
         bench.write(name, content)
-    (bench.directory / "notes.json").write_text("{}", encoding="utf-8")
-    assert [sample.facets["file"] for sample in bench.read()] == DATA[
-        "files_are_found_below_and_sorted"
-    ]
+    notes_path = bench.directory / "notes.json"
+    notes_path.write_text("{}", encoding="utf-8")
+    samples = bench.read()
+    files = [sample.facets["file"] for sample in samples]
+    assert files == DATA["files_are_found_below_and_sorted"]
     assert len(bench.read(pattern="*.json")) == 4
     with pytest.raises(DataError, match=r"out: no file named x\.json"):
         bench.read(pattern="x.json")
@@ -95,23 +106,27 @@ def test_cards_are_flattened_to_tools(tmp_path):
         "a": [{"name": "f", "parameters": {}}, {"name": "g"}],
         "b": [{"name": "f", "description": "2"}],
     }.items():
-        (tmp_path / f"{name}.json").write_text(
-            json.dumps({"tools": [*tools, {"no": "name"}, 3]}), encoding="utf-8"
-        )
-    assert [(tool.name, tool.description, tool.parameters) for tool in read_cards(tmp_path)] == [
+        text = json.dumps({"tools": [*tools, {"no": "name"}, 3]})
+        (tmp_path / f"{name}.json").write_text(text, encoding="utf-8")
+    cards = read_cards(tmp_path)
+    assert [(tool.name, tool.description, tool.parameters) for tool in cards] == [
         ("f", "2", None),
         ("g", "", None),
     ]
-    assert [tool.name for tool in read_cards(tmp_path / "a.json")] == ["f", "g"]
+    path = tmp_path / "a.json"
+    names = [tool.name for tool in read_cards(path)]
+    assert names == ["f", "g"]
 
 
 def test_unusable_cards_are_refused(tmp_path):
     """A card that cannot be used is named, and so is an empty directory."""
     with pytest.raises(DataError, match=r"no \*\.json"):
         read_cards(tmp_path)
-    (tmp_path / "a.json").write_text('{"tools": []}', encoding="utf-8")
+    a_path = tmp_path / "a.json"
+    a_path.write_text('{"tools": []}', encoding="utf-8")
     for text in ("{", '{"tools": {}}'):
-        (tmp_path / "b.json").write_text(text, encoding="utf-8")
+        b_path = tmp_path / "b.json"
+        b_path.write_text(text, encoding="utf-8")
         with pytest.raises(DataError, match=r"agent card .*b\.json"):
             read_cards(tmp_path)
 
@@ -122,7 +137,9 @@ def test_config(tmp_path, text, agent, status, section):
     path = tmp_path / "c.yaml"
     path.write_text(text, encoding="utf-8")
     setting = read_config(path)
-    assert (setting.weights, setting.judge_section) == (Weights(agent, status), section)
+    weights = Weights(agent, status)
+    assert setting.weights == weights
+    assert setting.judge_section == section
 
 
 @pytest.mark.parametrize(
@@ -160,9 +177,12 @@ def test_verdicts_are_found_by_relative_path_or_file_name(bench, tmp_path, scena
         bench.write(name, scenario())
     one, two = ({"run #1": {"4": {"k": {"tp_count": number}}}} for number in (1, 2))
     path = tmp_path / "v.json"
-    path.write_text(json.dumps({"a/x_out.json": one, "x_out.json": two}), encoding="utf-8")
-    assert [sample.native.verdicts["4"]["k"].tp for sample in bench.read(verdicts=path)] == [1, 2]
-    assert all(sample.native.verdicts is None for sample in bench.read())
+    text = json.dumps({"a/x_out.json": one, "x_out.json": two})
+    path.write_text(text, encoding="utf-8")
+    tps = [sample.native.verdicts["4"]["k"].tp for sample in bench.read(verdicts=path)]
+    assert tps == [1, 2]
+    samples = bench.read()
+    assert all(sample.native.verdicts is None for sample in samples)
 
 
 @pytest.mark.parametrize("pattern", ["", "a/b", "a\\b"])
@@ -181,7 +201,8 @@ def test_sniffing(bench, content, tmp_path):
     assert OrchestrationBenchReader.sniff(path, b'{"history": []}') == 0.0
     assert OrchestrationBenchReader.sniff(bench.directory, b"") > 0.5
     (tmp_path / "empty").mkdir()
-    assert OrchestrationBenchReader.sniff(tmp_path / "empty", b"") == 0.0
+    empty_folder = tmp_path / "empty"
+    assert OrchestrationBenchReader.sniff(empty_folder, b"") == 0.0
 
 
 def test_the_reader_keeps_the_contract(bench, content, tmp_path):

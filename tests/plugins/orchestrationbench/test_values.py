@@ -27,5 +27,6 @@ def test_nested_values_neither_explode_nor_collide():
     assert len(value_text(nested(60, "a"))) < 200_000
     assert value_text(nested(60, "a")) == value_text(nested(60, "a"))
     assert value_text(nested(60, "a")) != value_text(nested(60, "b"))
-    deep = json.loads("[" * 900 + "]" * 900)
+    text = "[" * 900 + "]" * 900
+    deep = json.loads(text)
     assert isinstance(value_text(deep), str)

@@ -23,10 +23,12 @@ DEFINITIONS = {"documented": graphs, "program": program_graphs}
 )
 def test_graphs_of_a_plan(definition, case):
     structural, component = DEFINITIONS[definition](case["plan"])
+    edges = sorted(map(list, structural.edges))
+    labels = list(map(list, component.labels))
     graph = {
         "nodes": structural.nodes,
-        "structural": sorted(map(list, structural.edges)),
-        "labels": list(map(list, component.labels)),
+        "structural": edges,
+        "labels": labels,
         "component": sorted(map(list, component.edges)),
     }
     expected = case.get(definition, case["documented"])

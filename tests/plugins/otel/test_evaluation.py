@@ -11,9 +11,10 @@ DATA = data(__file__, "evaluation.yaml")
 
 
 def attributes(of):
-    return {
-        attribute["key"]: next(iter(attribute["value"].values())) for attribute in of["attributes"]
-    }
+    values_by_key = {}
+    for attribute in of["attributes"]:
+        values_by_key[attribute["key"]] = next(iter(attribute["value"].values()))
+    return values_by_key
 
 
 def test_a_grade_is_an_event_of_its_span(tmp_path, monkeypatch):
@@ -22,12 +23,18 @@ def test_a_grade_is_an_event_of_its_span(tmp_path, monkeypatch):
     No event of what was not graded, which the first line counts.
     """
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "runs.jsonl").write_text("".join(json.dumps(run) + "\n" for run in DATA["runs"]))
-    (tmp_path / "suite.yaml").write_text(yaml.safe_dump(DATA["suite"], sort_keys=False))
+    runs_path = tmp_path / "runs.jsonl"
+    runs_path.write_text("".join(json.dumps(run) + "\n" for run in DATA["runs"]))
+    suite_path = tmp_path / "suite.yaml"
+    suite_path.write_text(yaml.safe_dump(DATA["suite"], sort_keys=False))
     report = gradestack.run("suite.yaml", output="out")
-    first, *lines = (report.path / "native/otel_evaluation.jsonl").read_text("ascii").splitlines()
-    ((counts, *none),) = (json.loads(first)["resourceLogs"],)
-    assert (attributes(counts["resource"]), none) == (DATA["counts"], [])
+    otel_evaluation_path = report.path / "native/otel_evaluation.jsonl"
+    text = otel_evaluation_path.read_text("ascii")
+    first, *lines = text.splitlines()
+    document = json.loads(first)
+    ((counts, *none),) = (document["resourceLogs"],)
+    assert attributes(counts["resource"]) == DATA["counts"]
+    assert none == []
     records = [
         record
         for line in lines
@@ -35,10 +42,11 @@ def test_a_grade_is_an_event_of_its_span(tmp_path, monkeypatch):
         for scope in logs["scopeLogs"]
         for record in scope["logRecords"]
     ]
-    events = [
-        {**{key: record[key] for key in record if key != "attributes"}, **attributes(record)}
-        for record in records
-    ]
+    events = []
+    for record in records:
+        events.append(
+            {**{key: record[key] for key in record if key != "attributes"}, **attributes(record)}
+        )
     assert events == DATA["events"]
 
 
@@ -48,17 +56,18 @@ def test_events_that_are_read_with_their_traces_are_recorded_scores(tmp_path, mo
     By name, in the trace it is of.
     """
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "traces.jsonl").write_text(
-        "".join(json.dumps(trace) + "\n" for trace in DATA["traces"])
-    )
+    traces_path = tmp_path / "traces.jsonl"
+    traces_path.write_text("".join(json.dumps(trace) + "\n" for trace in DATA["traces"]))
     written = gradestack.grade_files("traces.jsonl", output="first")
     events = "first/native/otel_evaluation.jsonl"
     second_report = gradestack.grade_files(["traces.jsonl", events], output="again")
     for report in (written, second_report):
-        scores = {
-            row["sample"]["id"]: row["grades"]["tool_success"]["score"] for row in report.rows()
-        }
+        scores = {}
+        for row in report.rows():
+            tool_success = row["grades"]["tool_success"]
+            scores[row["sample"]["id"]] = tool_success["score"]
         assert scores == DATA["scores"]
-    assert [row["recorded"]["tool_success"] for row in second_report.rows()] == [
-        *DATA["scores"].values()
-    ]
+    rows = second_report.rows()
+    tool_successes = [row["recorded"]["tool_success"] for row in rows]
+    expected = [*DATA["scores"].values()]
+    assert tool_successes == expected

@@ -31,13 +31,18 @@ def attributes(known):
 
 
 def span(identifier, parent="", start=1, trace="ab", name="span", status=None, events=(), **known):
+    trace_id = trace * 16
+    span_id = identifier * 8
+    parent_span_id = parent * 8
     record = {
-        "traceId": trace * 16,
-        "spanId": identifier * 8,
-        "parentSpanId": parent * 8,
+        "traceId": trace_id,
+        "spanId": span_id,
+        "parentSpanId": parent_span_id,
         "name": name,
     }
-    record |= {"startTimeUnixNano": str(start * 10**9), "endTimeUnixNano": str((start + 1) * 10**9)}
+    end_time_unix_nano = str((start + 1) * 10**9)
+    start_time_unix_nano = str(start * 10**9)
+    record |= {"startTimeUnixNano": start_time_unix_nano, "endTimeUnixNano": end_time_unix_nano}
     known = {key.replace("__", "."): value for key, value in known.items()}
     return record | {
         "attributes": attributes(known),
@@ -66,11 +71,8 @@ def tool(identifier, parent="01", start=3, **known):
 
 
 def document(*spans):
-    return {
-        "resourceSpans": [
-            {"resource": {}, "scopeSpans": [{"scope": {"name": "x"}, "spans": list(spans)}]}
-        ]
-    }
+    scope_spans = [{"scope": {"name": "x"}, "spans": list(spans)}]
+    return {"resourceSpans": [{"resource": {}, "scopeSpans": scope_spans}]}
 
 
 USUAL = (span("01"), chat("02", outputs=CALLS), tool("03"), chat("04", start=4))
@@ -95,8 +97,11 @@ def one(tmp_path, *spans, **options):
 def test_lines_behind_a_long_or_a_damaged_first_one_are_read(tmp_path, first):
     path = tmp_path / "traces.jsonl"
     path.write_text(f"{first}\n{json.dumps(document(chat('02', trace='cd')))}\n", encoding="utf-8")
-    report = gradestack.grade_files(path, output=tmp_path / "out", overrides=["reports=[]"])
-    assert report.summary["metrics"]["total"] == 1 + first.endswith("}")
+    output = tmp_path / "out"
+    report = gradestack.grade_files(path, output=output, overrides=["reports=[]"])
+    expected = 1 + first.endswith("}")
+    metrics = report.summary["metrics"]
+    assert metrics["total"] == expected
 
 
 def test_damaged_lines_and_other_traces(tmp_path, capsys):
@@ -107,22 +112,25 @@ def test_damaged_lines_and_other_traces(tmp_path, capsys):
     path = tmp_path / "traces.jsonl"
     others = document(span("01", trace="cd", name="GET /"))
     score = {"gen_ai.evaluation.name": "kind", "gen_ai.evaluation.score.value": 0.5}
-    log = {"traceId": "cd" * 16, "eventName": "gen_ai.evaluation.result", "attributes": score}
+    trace_id = "cd" * 16
+    log = {"traceId": trace_id, "eventName": "gen_ai.evaluation.result", "attributes": score}
     scores = {"resourceLogs": [{"scopeLogs": [{"logRecords": [log, {**log, "attributes": {}}]}]}]}
-    lines = [json.dumps(document(*USUAL)), json.dumps(others), "{]", json.dumps(scores)]
+    text = json.dumps(document(*USUAL))
+    lines = [text, json.dumps(others), "{]", json.dumps(scores)]
     path.write_text("\n".join(lines), encoding="utf-8")
     with pytest.raises(SystemExit, match="0"):
         main(["grade", str(path), "-o", str(tmp_path / "out")])
     output = capsys.readouterr()
-    assert (
-        "1 trace left out: no model's answer and no call of a tool in them"
-        in output.err + output.out
-    )
+    expected = output.err + output.out
+    assert "1 trace left out: no model's answer and no call of a tool in them" in expected
     assert (
         "scores not recorded: 1, of traces without a model call in the data"
         in output.err + output.out
     )
-    assert json.loads((tmp_path / "out/summary.json").read_text())["metrics"]["total"] == 1
+    summary_path = tmp_path / "out/summary.json"
+    metrics = json.loads(summary_path.read_text())["metrics"]
+    total = metrics["total"]
+    assert total == 1
     assert "traces.jsonl:3: not JSON" in output.err + output.out
 
 
@@ -136,29 +144,29 @@ def test_kinds_and_codes_that_are_no_text(tmp_path, odd):
         "traceloop.span.kind",
         "gen_ai.tool.name",
     ]
-    broken = [
-        {**span(f"1{at}"), "attributes": [{"key": key, "value": odd}]}
-        for at, key in enumerate(kinds)
-    ]
+    broken = []
+    for at, key in enumerate(kinds):
+        broken.append({**span(f"1{at}"), "attributes": [{"key": key, "value": odd}]})
     of_mlflow = {
         "context": {"trace_id": "ab", "span_id": "c"},
         "attributes": {"mlflow.spanType": "{}"},
     }
-    (tmp_path / "spans.jsonl").write_text(
+    spans_path = tmp_path / "spans.jsonl"
+    spans_path.write_text(
         json.dumps({**of_mlflow, "name": "x", "start_time": 1, "status_code": []})
     )
     assert (
         one(tmp_path, *USUAL, *broken, {**span("20"), "status": {"code": {}}}).calls
         == one(tmp_path, *USUAL).calls
     )
-    assert not [
-        record for record in chat_files.read("otel", tmp_path / "spans.jsonl") if record.calls
-    ]
+    records = chat_files.read("otel", tmp_path / "spans.jsonl")
+    assert not [record for record in records if record.calls]
 
 
 def test_a_file_without_an_agent_holds_no_record(tmp_path, capsys):
     path = tmp_path / "traces.jsonl"
-    path.write_text(json.dumps(document(span("01"))), encoding="utf-8")
+    text = json.dumps(document(span("01")))
+    path.write_text(text, encoding="utf-8")
     with pytest.raises(SystemExit, match="3"):
         main(["grade", str(path), "-o", str(tmp_path / "out")])
     assert "no record could be read" in capsys.readouterr().err
@@ -169,12 +177,12 @@ def test_shards_are_whole_traces(tmp_path, monkeypatch):
     monkeypatch.setattr("gradestack_plugins.otel.reader._PIECE", 1000)
     lines = [document({**span, "traceId": f"{at:032x}"}) for span in USUAL for at in range(1, 10)]
     samples = read(tmp_path, *lines)
-    assert [(int(span.id, 16), len(span.calls)) for span in samples] == [
-        (at, 1) for at in range(1, 10)
-    ]
+    expected = [(at, 1) for at in range(1, 10)]
+    assert [(int(span.id, 16), len(span.calls)) for span in samples] == expected
 
 
 def test_a_session_may_be_named_by_a_number(tmp_path):
     spans = [chat(f"{trace}", trace=trace, **{"session.id": 7}) for trace in ("ab", "cd")]
     (sample,) = read(tmp_path, document(*spans), unit="session")
-    assert (sample.id, sample.trace["session_id"]) == ("7", "7")
+    assert sample.id == "7"
+    assert sample.trace["session_id"] == "7"

@@ -69,7 +69,8 @@ class Page(HTMLParser):
         Closed tags, unique ids, links that lead somewhere, nothing active.
         """
         assert self.open == []
-        repeated = [name for name, number in Counter(self.values("id")).items() if number > 1]
+        counts = Counter(self.values("id")).items()
+        repeated = [name for name, number in counts if number > 1]
         assert repeated == []
         ids = set(self.values("id"))
         links = [
@@ -87,14 +88,17 @@ class Page(HTMLParser):
         scripts = [attributes.get("type") for tag, attributes in self.tags if tag == "script"]
         assert scripts.count(None) == 2
         assert set(scripts) <= {None, "application/json"}
-        assert not {tag for tag, _ in self.tags} & {"img", "iframe", "object", "embed", "base"}
+        tags = {tag for tag, _ in self.tags}
+        assert not tags & {"img", "iframe", "object", "embed", "base"}
 
 
 @pytest.fixture
 def html(tmp_path: Path) -> Any:
     def write(report: Any, **options: Any) -> Page:
-        paths = list(HtmlReporter(**options).write(report, tmp_path))
-        assert paths == [tmp_path / "report.html"]
+        html_reporter = HtmlReporter(**options)
+        paths = list(html_reporter.write(report, tmp_path))
+        report_path = tmp_path / "report.html"
+        assert paths == [report_path]
         page = Page(paths[0].read_bytes().decode("utf-8"))
         page.check()
         return page
@@ -105,8 +109,10 @@ def html(tmp_path: Path) -> Any:
 @pytest.fixture
 def markdown(tmp_path: Path) -> Any:
     def write(report: Any, **options: Any) -> str:
-        paths = list(MarkdownReporter(**options).write(report, tmp_path))
-        assert paths == [tmp_path / "report.md"]
+        markdown_reporter = MarkdownReporter(**options)
+        paths = list(markdown_reporter.write(report, tmp_path))
+        report_path = tmp_path / "report.md"
+        assert paths == [report_path]
         return paths[0].read_bytes().decode("utf-8")
 
     return write

@@ -27,10 +27,11 @@ def _call(name: str, **arguments: Any) -> Row:
 def _wanted(rng: random.Random, task: int) -> list[Row]:
     start, end = rng.sample(STATIONS, 2)
     journey = f"J{task:03d}"
-    seats = [
-        {"train": f"R{rng.randint(10, 99)}", "day": f"2025-03-{rng.randint(1, 28):02d}"}
-        for _ in range(2)
-    ]
+    seats = []
+    for _ in range(2):
+        seats.append(
+            {"train": f"R{rng.randint(10, 99)}", "day": f"2025-03-{rng.randint(1, 28):02d}"}
+        )
     possible = [
         _call("get_journey", journey_id=journey),
         _call(
@@ -66,23 +67,29 @@ def _item(
             "subject": wanted["name"],
             "expected": wanted["arguments"],
         }
+        metadata = {"call": None, "tool": wanted["name"]}
         return {
             **item,
             "score": 0.0,
             "reasons": [reason],
-            "metadata": {"call": None, "tool": wanted["name"]},
+            "metadata": metadata,
         }, None
-    call = json.loads(json.dumps(wanted))
+    text = json.dumps(wanted)
+    call = json.loads(text)
     arguments = call["arguments"]
     if "legs" in arguments:
-        old, new = arguments["legs"][1]["day"], "2025-03-30"
+        old = arguments["legs"][1]["day"]
+        new = "2025-03-30"
         arguments["legs"][1]["day"] = new
-        pointer, score_lost = "/legs/1/day", 0.6 / 5 / 4
+        pointer = "/legs/1/day"
+        score_lost = 0.6 / 5 / 4
     else:
         key = max(arguments)
-        old, new = arguments[key], "something else"
+        old = arguments[key]
+        new = "something else"
         arguments[key] = new
-        pointer, score_lost = f"/{key}", 0.6 / len(arguments)
+        pointer = f"/{key}"
+        score_lost = 0.6 / len(arguments)
     reason = {
         "code": "wrong_argument",
         "pointer": pointer,
@@ -90,7 +97,8 @@ def _item(
         "expected": old,
         "actual": new,
     }
-    return {**item, "score": round(1 - score_lost, 6), "reasons": [reason]}, call
+    score = round(1 - score_lost, 6)
+    return {**item, "score": score, "reasons": [reason]}, call
 
 
 def _talk(wanted: list[Row], made: list[Row], rng: random.Random) -> list[Row]:
@@ -116,28 +124,31 @@ def _talk(wanted: list[Row], made: list[Row], rng: random.Random) -> list[Row]:
     for number, call in enumerate(made):
         arguments = json.dumps(call["arguments"], ensure_ascii=False)
         function = {"name": call["name"], "arguments": arguments}
+        tool_calls = [{"id": f"c{number}", "type": "function", "function": function}]
         messages.append(
             {
                 "role": "assistant",
                 "content": None,
-                "tool_calls": [{"id": f"c{number}", "type": "function", "function": function}],
+                "tool_calls": tool_calls,
             }
         )
+        price = round(rng.random() * 90, 2)
+        journey_id = call["arguments"].get("journey_id")
         reply: Row = {
             "ok": True,
-            "journey": call["arguments"].get("journey_id"),
-            "price": round(rng.random() * 90, 2),
+            "journey": journey_id,
+            "price": price,
         }
-        reply["stops"] = [
-            {"station": name, "minute": rng.randint(0, 600)} for name in rng.sample(STATIONS, 5)
-        ]
+        names = rng.sample(STATIONS, 5)
+        reply["stops"] = [{"station": name, "minute": rng.randint(0, 600)} for name in names]
         reply["notes"] = "Second class, quiet car. " * rng.randint(1, 30)
+        text = json.dumps(reply)
         messages.append(
             {
                 "role": "tool",
                 "name": call["name"],
                 "tool_call_id": f"c{number}",
-                "content": json.dumps(reply),
+                "content": text,
             }
         )
         messages.append(
@@ -152,10 +163,11 @@ def _talk(wanted: list[Row], made: list[Row], rng: random.Random) -> list[Row]:
 
 def _gather(items: list[Row], wanted: list[Row], made: list[Row]) -> tuple[float, list[Row]]:
     if not wanted:
-        reasons = [
-            {"code": "unexpected_call", "subject": call["name"], "actual": call["arguments"]}
-            for call in made
-        ]
+        reasons = []
+        for call in made:
+            reasons.append(
+                {"code": "unexpected_call", "subject": call["name"], "actual": call["arguments"]}
+            )
         return float(not made), reasons
     total = 0.0
     for item in items:
@@ -173,11 +185,13 @@ def graded_row(task: int, run: int, model: str, seed: int = 7, threshold: float 
     )
     items = []
     for number, call in enumerate(wanted):
-        item, reply = _item(number, call, made, rng, 0.75 if model == "north-2" else 0.5)
+        skill = 0.75 if model == "north-2" else 0.5
+        item, reply = _item(number, call, made, rng, skill)
         items.append(item)
         if reply is not None:
             made.append(reply)
     score, reasons = _gather(items, wanted, made)
+    parts = {"reward": float(score == 1.0)}
     partial = {
         "score": score,
         "state": "graded",
@@ -185,26 +199,30 @@ def graded_row(task: int, run: int, model: str, seed: int = 7, threshold: float 
         "metadata": {},
         "reasons": reasons,
         "items": items,
-        "parts": {"reward": float(score == 1.0)},
+        "parts": parts,
         "counts": {"expected_calls": len(wanted), "made_calls": len(made)},
     }
+    rationale = "the database is as it should be" if score == 1.0 else "the database differs"
     reward = {
         "score": float(score == 1.0),
         "state": "graded",
         "passed": score == 1.0,
-        "rationale": "the database is as it should be" if score == 1.0 else "the database differs",
+        "rationale": rationale,
         "metadata": {"hash": "5f2c"},
     }
+    sample = {
+        "id": f"journey-{task}",
+        "input": f"You want to change journey {task}.",
+        "ground_truth": None,
+    }
+    trajectory = [_talk(wanted, made, rng)]
+    agent_usage = {"tokens": rng.randint(900, 9000)}
     return {
-        "sample": {
-            "id": f"journey-{task}",
-            "input": f"You want to change journey {task}.",
-            "ground_truth": None,
-        },
+        "sample": sample,
         "submission": "No, thank you.",
-        "trajectory": [_talk(wanted, made, rng)],
+        "trajectory": trajectory,
         "agent_id": None,
-        "agent_usage": {"tokens": rng.randint(900, 9000)},
+        "agent_usage": agent_usage,
         "model_name": model,
         "run": run,
         "facets": {"domain": "rail"},
@@ -260,15 +278,21 @@ def ungraded_row(task: int, run: int, model: str, state: str) -> Row:
 
 
 def _figures(rows: list[Row], key: str, threshold: float) -> Row:
-    scores = [
-        row["grades"][key]["score"] for row in rows if row["grades"][key]["state"] == "graded"
-    ]
+    scores = []
+    for row in rows:
+        state = row["grades"][key]["state"]
+        if state == "graded":
+            grade = row["grades"][key]
+            scores.append(grade["score"])
     passed = sum(score >= threshold for score in scores)
     total = math.fsum(scores)
+    pass_rate = 100 * passed / len(scores) if scores else None
+    avg_score_attempted = total / len(scores) if scores else None
+    avg_score_total = total / len(rows) if rows else None
     return {
-        "avg_score_attempted": total / len(scores) if scores else None,
-        "avg_score_total": total / len(rows) if rows else None,
-        "pass_rate": 100 * passed / len(scores) if scores else None,
+        "avg_score_attempted": avg_score_attempted,
+        "avg_score_total": avg_score_total,
+        "pass_rate": pass_rate,
         "passed_attempts": passed,
         "failed_attempts": len(scores) - passed,
     }
@@ -284,27 +308,32 @@ def _states(rows: list[Row], key: str) -> Row:
 def _model(rows: list[Row], name: str, threshold: float) -> Row:
     rows_of_model = [row for row in rows if row["model_name"] == name]
     figures = _figures(rows_of_model, "partial", threshold)
+    states = _states(rows_of_model, "partial")
+    metrics = {"partial": figures["pass_rate"]}
     return {
         "model_name": name,
         "total": len(rows_of_model),
-        "total_attempted": _states(rows_of_model, "partial")["graded"],
+        "total_attempted": states["graded"],
         "avg_score_attempted": figures["avg_score_attempted"],
         "avg_score_total": figures["avg_score_total"],
         "passed_samples": figures["passed_attempts"],
         "failed_samples": figures["failed_attempts"],
-        "metrics": {"partial": figures["pass_rate"]},
+        "metrics": metrics,
     }
 
 
 def _outcome(rows: list[Row], models: list[str]) -> Row:
     def counts(rows_counted: list[Row]) -> Row:
         verdicts = [row["passed"] for row in rows_counted]
-        return {"passed": verdicts.count(True), "failed": verdicts.count(False)}
+        passed = verdicts.count(True)
+        failed = verdicts.count(False)
+        return {"passed": passed, "failed": failed}
 
-    gates = [
-        {"model_name": name, **counts([row for row in rows if row["model_name"] == name])}
-        for name in models
-    ]
+    gates = []
+    for name in models:
+        gates.append(
+            {"model_name": name, **counts([row for row in rows if row["model_name"] == name])}
+        )
     return {
         "grader": "partial",
         "rule": "passed by grader partial",
@@ -315,7 +344,10 @@ def _outcome(rows: list[Row], models: list[str]) -> Row:
 
 
 def _aggregates(rows: list[Row]) -> Row:
-    scores = [row["grade"]["score"] for row in rows if row["state"] == "graded"]
+    scores = []
+    for row in rows:
+        if row["state"] == "graded":
+            scores.append(row["grade"]["score"])
     mean = None
     if scores:
         mean = math.fsum(scores) / len(scores)
@@ -324,22 +356,27 @@ def _aggregates(rows: list[Row]) -> Row:
     names = ("[0.0-0.2)", "[0.2-0.4)", "[0.4-0.6)", "[0.6-0.8)", "[0.8-1.0)", "[1.0]")
     histogram = [{"bin": name, "count": bins.count(number)} for number, name in enumerate(names)]
     error = None if mean is None else 0.031
-    return {
-        "partial": {
-            "mean": {
-                "n": len(scores),
-                "mean": mean,
-                "stderr": error,
-                "mean_interval": {"reason": "nothing graded"}
-                if mean is None
-                else {"low": mean - 0.06, "high": mean + 0.06, "confidence": 0.95},
-            },
-            "partial_statistics": {
-                "average": mean,
-                "histogram": histogram,
-                **DATA["partial_statistics"],
-            },
+    mean_interval = (
+        {"reason": "nothing graded"}
+        if mean is None
+        else {"low": mean - 0.06, "high": mean + 0.06, "confidence": 0.95}
+    )
+    partial_statistics = {
+        "average": mean,
+        "histogram": histogram,
+        **DATA["partial_statistics"],
+    }
+    partial = {
+        "mean": {
+            "n": len(scores),
+            "mean": mean,
+            "stderr": error,
+            "mean_interval": mean_interval,
         },
+        "partial_statistics": partial_statistics,
+    }
+    return {
+        "partial": partial,
         "reward": DATA["reward"],
     }
 
@@ -347,12 +384,12 @@ def _aggregates(rows: list[Row]) -> Row:
 def summary_of(
     rows: list[Row], *, threshold: float = 0.6, gate: bool = True, many_models: bool = True
 ) -> Row:
-    figures = {
-        key: _figures(rows, key, threshold if key == "partial" else 1.0)
-        for key in ("partial", "reward")
-    }
+    figures = {}
+    for key in ("partial", "reward"):
+        figures[key] = _figures(rows, key, threshold if key == "partial" else 1.0)
     actual = figures["partial"]["avg_score_attempted"]
     good = actual is not None and actual >= threshold
+    outcome = "no_data" if actual is None else "passed" if good else "failed"
     gates = [
         {
             "text": f"partial >= {threshold}",
@@ -362,18 +399,19 @@ def summary_of(
             "value": threshold,
             "actual": actual,
             "passed": good,
-            "outcome": "no_data" if actual is None else "passed" if good else "failed",
+            "outcome": outcome,
         }
     ]
     names = list(dict.fromkeys(row["model_name"] for row in rows))
     head = figures["partial"]
+    models = names if many_models and len(names) > 1 else []
     return {
         "suite": "rail",
         "config": {
             "name": "rail",
             "graders": {"partial": {"kind": "tau_partial"}, "reward": {"kind": "tau_reward"}},
         },
-        "outcome": _outcome(rows, names if many_models and len(names) > 1 else []),
+        "outcome": _outcome(rows, models),
         "headline": {
             "letta": False,
             "figures": [
@@ -419,8 +457,10 @@ HEADER: Row = DATA["header"]
 
 def make_report(rows: list[Row], **options: Any) -> Report:
     lines = "".join(f"{json.dumps(row)}\n" for row in rows)
-    summary = loads(dumps(summary_of(rows, **options)))
-    return Report(path=None, header=HEADER, summary=summary, row_buffer=io.BytesIO(lines.encode()))
+    text = dumps(summary_of(rows, **options))
+    summary = loads(text)
+    bytes_io = io.BytesIO(lines.encode())
+    return Report(path=None, header=HEADER, summary=summary, row_buffer=bytes_io)
 
 
 def realistic_rows(

@@ -65,15 +65,19 @@ def test_what_is_shown_of_a_sample_is_bounded(made):
 
 
 def test_calls_beside_those_expected_are_bounded():
-    view = calls_of({"expected": {"calls": []}, "predicted": {"calls": calls(MANY, "a")}})
-    assert [number for number, _ in view.others] == [*range(1, MOST_CALLS + 1)]
+    predicted = {"calls": calls(MANY, "a")}
+    view = calls_of({"expected": {"calls": []}, "predicted": predicted})
+    expected = [*range(1, MOST_CALLS + 1)]
+    numbers = [number for number, _ in view.others]
+    assert numbers == expected
     assert view.more == MANY - MOST_CALLS
 
 
 def test_reasons_are_bounded():
     reasons = [{"code": "wrong", "subject": f"call {n}"} for n in range(MANY)]
     view = grade_view("g", {"score": 0.0, "reasons": reasons})
-    assert (len(view.reasons), view.more_reasons) == (MOST_REASONS, MANY - MOST_REASONS)
+    assert len(view.reasons) == MOST_REASONS
+    assert view.more_reasons == MANY - MOST_REASONS
 
 
 @pytest.mark.parametrize("left", VALUES, ids=repr)
@@ -87,7 +91,10 @@ def _many_models(count):
     for model in range(count):
         for task in range(2):
             call = {"name": "f", "arguments": {"a": task}}
-            made = call if (model + task) % 3 else {"name": "f", "arguments": {"a": 9}}
+            if (model + task) % 3:
+                made = call
+            else:
+                made = {"name": "f", "arguments": {"a": 9}}
             record = {"id": f"t{task}", "model": f"m{model:04}", "expected": [call]}
             lines.append(json.dumps({**record, "predicted": [made]}))
     return "\n".join(lines)
@@ -100,8 +107,11 @@ def graded(tmp_path_factory):
     @cache
     def grade(models):
         folder = tmp_path_factory.mktemp("models")
-        (folder / "runs.jsonl").write_text(_many_models(models))
-        return gradestack.grade_files([folder / "runs.jsonl"], output=folder / "out")
+        runs_path = folder / "runs.jsonl"
+        runs_path.write_text(_many_models(models))
+        output = folder / "out"
+        paths = [folder / "runs.jsonl"]
+        return gradestack.grade_files(paths, output=output)
 
     return grade
 
@@ -110,7 +120,10 @@ def _lines_shown(report, folder):
     """Return the numbers of pages written, of lines of figures, and of models on them."""
     pages = [*HtmlReporter().write(report, folder), *MarkdownReporter().write(report, folder)]
     short = with_first_models(report)
-    return len(pages), len(lines_of(short)), len(page_of(short).success.models)
+    line_count = len(lines_of(short))
+    page = page_of(short)
+    model_count = len(page.success.models)
+    return len(pages), line_count, model_count
 
 
 @pytest.mark.slow
@@ -125,7 +138,8 @@ def test_pages_say_how_many_models_are_left_out(graded, tmp_path):
     MarkdownReporter().write(graded(60), tmp_path)
     notice = "the figures of the first 50 of 60 models; those of 10 other models are in"
     for name in ("report.html", "report.md"):
-        page = (tmp_path / name).read_text().replace("\\", "")
+        text = (tmp_path / name).read_text()
+        page = text.replace("\\", "")
         assert notice in page
         assert ", 54 more models" in page
 
@@ -147,4 +161,5 @@ def test_work_on_figures_grows_as_the_models_do(graded, monkeypatch):
     monkeypatch.setattr(Figure, "covers", counting)
     for count in (61, 244):
         graded(count)
-    assert calls[244] < 5 * calls[61]
+    expected = 5 * calls[61]
+    assert calls[244] < expected

@@ -34,12 +34,14 @@ def record(number):
 def graded(path, number):
     right = {**record(0), "predicted": record(0)["expected"]}
     crashed = {"id": "crashed", "input": "x", "expected": [], "error": "TypeError: no 'x' in 7"}
-    records = [*map(record, range(number - 1)), {**right, "id": "right"}, crashed]
+    shards = range(number - 1)
+    records = [*map(record, shards), {**right, "id": "right"}, crashed]
     source = path / "runs.jsonl"
     source.write_text(
         "".join(f"{json.dumps(written_record)}\n" for written_record in records), encoding="utf-8"
     )
-    return grade_files([source], output=path / "out")
+    output = path / "out"
+    return grade_files([source], output=output)
 
 
 SIZES = [10, 2_300, pytest.param(100_000, marks=pytest.mark.proof)]
@@ -48,13 +50,15 @@ SIZES = [10, 2_300, pytest.param(100_000, marks=pytest.mark.proof)]
 @pytest.fixture(scope="module", params=SIZES)
 def run(request, tmp_path_factory):
     """Return a run of so many failures, and their number."""
-    return graded(tmp_path_factory.mktemp("causes"), request.param), request.param
+    path = tmp_path_factory.mktemp("causes")
+    return graded(path, request.param), request.param
 
 
 def printed(report):
     """Return the failures on the console, and the numbers of the lines below."""
     why = r"Why ([\d,]+) of [\d,]+ runs failed:\n((?:  .*\n?)+)"
-    block = re.search(why, console.results(report))
+    results = console.results(report)
+    block = re.search(why, results)
     lines = re.findall(r"^ +([\d,]+) \([\d.]+%\)  (.*)$", block[2], re.MULTILINE)
     return whole(block[1]), [(whole(number), text) for number, text in lines]
 
@@ -67,27 +71,35 @@ def whole(number):
 def test_the_console_prints_the_three_largest_and_the_rest(run):
     report, number = run
     failed, lines = printed(report)
-    assert failed == sum(samples for samples, _ in lines) == number
+    expected = sum(samples for samples, _ in lines)
+    assert failed == expected == number
     causes = Counter(dict(page_causes(report)))
     for samples, text in lines[:3]:
-        assert causes[text.partition(",")[0]] == samples
+        cause = causes[text.partition(",")[0]]
+        assert cause == samples
     assert [samples for samples, _ in lines[:3]] == sorted(causes.values(), reverse=True)[:3]
 
 
 def page_causes(report):
-    return [(cause.name, cause.samples) for cause in page_of(report).failures.causes[:MOST_CAUSES]]
+    page = page_of(report)
+    causes = page.failures.causes[:MOST_CAUSES]
+    return [(cause.name, cause.samples) for cause in causes]
 
 
 def numbers(text):
-    return [int(number_text.replace(",", "")) for number_text in re.findall(r"[\d,]*\d", text)]
+    matches = re.findall(r"[\d,]*\d", text)
+    return [int(number_text.replace(",", "")) for number_text in matches]
 
 
 def test_the_page_adds_up(run):
     report, number = run
-    html = (report.path / "report.html").read_text(encoding="utf-8")
+    report_path = report.path / "report.html"
+    html = report_path.read_text(encoding="utf-8")
     section = html[html.index('id="failures"') :]
-    section = section[: section.index("</section>")]
-    assert f"{number:,} of" in Page(section).text
+    index = section.index("</section>")
+    section = section[:index]
+    page = Page(section)
+    assert f"{number:,} of" in page.text
     tops = re.findall(
         r'class="leaf top-cause".*?<span class="n">([\d,]+)</span>', section, re.DOTALL
     )
@@ -102,8 +114,10 @@ def test_the_page_adds_up(run):
 
 def test_markdown_adds_up(run):
     report, number = run
-    text = (report.path / "report.md").read_text(encoding="utf-8")
-    table = text[text.index("| Cause | About |") :].split("\n\n")[0]
+    report_path = report.path / "report.md"
+    text = report_path.read_text(encoding="utf-8")
+    index = text.index("| Cause | About |")
+    table = text[index:].split("\n\n")[0]
     lines = [line.split(" | ") for line in table.splitlines()[2:]]
     assert sum(numbers(line[-2])[0] for line in lines) == number
 
@@ -118,7 +132,8 @@ def test_the_run_adds_up(run):
 
 def test_every_failed_sample_is_in_one_cause(run):
     report, number = run
-    index, failures = index_of(report), page_of(report).failures
+    index = index_of(report)
+    failures = page_of(report).failures
     kinds = list(index.reasons.kinds)
     samples_by_cause = Counter()
     for entry, grades in zip(index.entries, index.reasons.by_run, strict=True):

@@ -58,7 +58,9 @@ def write_runs(folder, seed):
                 cost = round(0.01 + (name == "after") * 0.005 + draw.random() / 500, 5)
                 line = {"id": f"t{task}", "run": run, "model": "m-1", "expected": [wanted]}
                 line |= {"input": f"Please book room {task}", "predicted": made}
-                line |= {"usage": {"cost_usd": cost, "seconds": draw.randint(2, 9)}}
+                seconds = draw.randint(2, 9)
+                usage = {"cost_usd": cost, "seconds": seconds}
+                line |= {"usage": usage}
                 lines.append(json.dumps(line))
         (folder / f"{name}.jsonl").write_text("\n".join(lines))
 
@@ -70,18 +72,26 @@ def compared(request, tmp_path_factory):
     write_runs(folder, request.param)
     rows = {}
     for name in ("before", "after"):
-        gradestack.grade_files(folder / f"{name}.jsonl", output=folder / name)
-        lines = (folder / name / "results.jsonl").read_text().splitlines()
+        paths = folder / f"{name}.jsonl"
+        output = folder / name
+        gradestack.grade_files(paths, output=output)
+        results_path = folder / name / "results.jsonl"
+        text = results_path.read_text()
+        lines = text.splitlines()
         rows[name] = [json.loads(line) for line in lines]
-    comparison = gradestack.compare(folder / "before", folder / "after", output=folder / "out")
-    page = (folder / "out" / "comparison.html").read_text()
+    before_folder = folder / "before"
+    after_folder = folder / "after"
+    comparison = gradestack.compare(before_folder, after_folder, output=folder / "out")
+    out_folder = folder / "out"
+    page = (out_folder / "comparison.html").read_text()
     return rows["before"], rows["after"], page, comparison
 
 
 def text_of(page, section):
     """Return the text of one section of a page."""
     start = page.index(f'id="{section}"')
-    part = page[start : page.index("</section>", start)]
+    index = page.index("</section>", start)
+    part = page[start:index]
     return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", part.partition(">")[2])).split())
 
 
@@ -104,7 +114,8 @@ def shares(tasks):
 
 def paired(before, after):
     """Return the difference of task means, and its 95 % interval by Student's t."""
-    gaps = [b - a for a, b in zip(before, after, strict=True)]
+    pairs = zip(before, after, strict=True)
+    gaps = [b - a for a, b in pairs]
     mean = math.fsum(gaps) / len(gaps)
     spread = math.sqrt(math.fsum((gap - mean) ** 2 for gap in gaps) / (len(gaps) - 1))
     half = t_quantile(0.975, len(gaps) - 1) * spread / math.sqrt(len(gaps))
@@ -113,10 +124,14 @@ def paired(before, after):
 
 def test_the_head_and_the_difference(compared):
     before, after, page, _ = compared
-    a, b = shares(passes(before)), shares(passes(after))
+    a = shares(passes(before))
+    b = shares(passes(after))
     mean, low, high = paired(a, b)
     rate_a, rate_b = (100 * math.fsum(side) / len(side) for side in (a, b))
-    word = "better" if low > 0 else "worse" if high < 0 else "not clear"
+    if low > 0:
+        word = "better"
+    else:
+        word = "worse" if high < 0 else "not clear"
     head = text_of(page, "overview")
     assert head.startswith(word)
     assert f"{rate_b:.1f}% instead of {rate_a:.1f}%" in head
@@ -132,20 +147,24 @@ def test_the_head_and_the_difference(compared):
 
 def test_the_tasks_that_changed_and_those_that_did_not(compared):
     before, after, page, _ = compared
-    a, b = passes(before), passes(after)
+    a = passes(before)
+    b = passes(after)
     rises = {task: sum(b[task]) - sum(a[task]) for task in a}
     worse = [task for task, rise in rises.items() if rise < 0]
     better = [task for task, rise in rises.items() if rise > 0]
     shown = text_of(page, "changed-tasks")
     head = text_of(page, "overview")
     for tasks, word in ((worse, "worse"), (better, "better")):
-        noun = "task" if len(tasks) == 1 else "tasks"
+        noun = "tasks"
+        if len(tasks) == 1:
+            noun = "task"
         for text in (shown, head):
             assert (f"{len(tasks)} {noun} got {word}" in text) is bool(tasks)
         tasks.sort(key=lambda task: (-abs(rises[task]), task))
         for task in tasks[:SHOWN]:
             change = f"{sum(a[task])} → {sum(b[task])} of {TRIALS}"
-            part = page[page.index(f'id="task-{task}"') :].partition("</li>")[0]
+            index = page.index(f'id="task-{task}"')
+            part = page[index:].partition("</li>")[0]
             assert change in part
             assert f"{task}<" in part
     unchanged = [sum(a[task]) for task, rise in rises.items() if not rise]
@@ -173,11 +192,14 @@ def test_new_causes_are_in_failed_trials_of_the_second_run_alone(compared):
                     for item in row["grade"].get("items", ())
                     for reason in item.get("reasons", ())
                 ]
-                codes = {reason["code"] for reason in [*row["grade"].get("reasons", ()), *reasons]}
+                codes = set()
+                for reason in [*row["grade"].get("reasons", ()), *reasons]:
+                    codes.add(reason["code"])
                 counts.update(codes if row["passed"] is False else ())
         return counts
 
-    for task in comparison.data["flips"]["worse"]["tasks"]:
+    flips = comparison.data["flips"]
+    for task in flips["worse"]["tasks"]:
         old = causes(before, task["task"])
         new = causes(after, task["task"])
         only = {code: times for code, times in new.items() if code not in old}
@@ -185,10 +207,12 @@ def test_new_causes_are_in_failed_trials_of_the_second_run_alone(compared):
             continue
         code = task["cause"].partition(":")[0]
         assert new[code] > 0
-        part = page[page.index(f'id="task-{task["task"]}"') :].partition("</li>")[0]
+        index = page.index(f'id="task-{task["task"]}"')
+        part = page[index:].partition("</li>")[0]
         assert code.replace("_", " ") in html.unescape(part)
         if only:
-            assert code in {*only, *new}
+            expected = {*only, *new}
+            assert code in expected
 
 
 def three_digits(value):
@@ -211,10 +235,14 @@ def test_what_a_run_takes(compared):
         ("cost_usd", "Cost", "${}"),
         ("seconds", "Seconds", "{}"),
     ):
-        a, b = means(before, name), means(after, name)
-        values = [form.format(three_digits(math.fsum(side) / len(side))) for side in (a, b)]
+        a = means(before, name)
+        b = means(after, name)
+        values = []
+        for side in (a, b):
+            values.append(form.format(three_digits(math.fsum(side) / len(side))))
         mean, low, high = paired(a, b)
-        sign, size = "+" if mean > 0 else "-", form.format(three_digits(abs(mean)))
+        sign = "+" if mean > 0 else "-"
+        size = form.format(three_digits(abs(mean)))
         ends = " to ".join(("-" if end < 0 else "") + three_digits(abs(end)) for end in (low, high))
         is_clear = low > 0 or high < 0
         row = f"{label} of a run {values[0]} → {values[1]} {sign}{size} ({ends})"
@@ -242,12 +270,14 @@ def test_every_figure_before_and_after(compared):
     """Each is computed anew from calls; its difference stands beside its interval and verdict."""
     before, after, page, _ = compared
     shown = text_of(page, "differences")
-    a, b = shares(passes(before)), shares(passes(after))
+    a = shares(passes(before))
+    b = shares(passes(after))
     mean, low, high = paired(a, b)
     rate_a, rate_b = (100 * math.fsum(side) / len(side) for side in (a, b))
     assert f"All calls right {rate_a:.1f}% → {rate_b:.1f}% {100 * mean:+.1f}" in shown
     assert f"{100 * low:.1f} to {100 * high:.1f} points" in shown
-    up = sum(y > x for x, y in zip(a, b, strict=True))
+    pairs = zip(a, b, strict=True)
+    up = sum(y > x for x, y in pairs)
     down = sum(y < x for x, y in zip(a, b, strict=True))
     assert f"{up} better, {down} worse, {TASKS - up - down} the same of {TASKS} tasks" in shown
     for label, figure in (("Precision", precision), ("Recall", recall)):
@@ -282,17 +312,24 @@ def recall(rows):
 
 def test_the_four_answers(compared):
     before, after, page, _ = compared
-    a, b = passes(before), passes(after)
+    a = passes(before)
+    b = passes(after)
     _, low, high = paired(shares(a), shares(b))
     head = text_of(page, "overview")
-    decision = "Yes" if low > 0 else "No" if high < 0 else "Not decided"
+    if low > 0:
+        decision = "Yes"
+    else:
+        decision = "No" if high < 0 else "Not decided"
     assert f"Ship? {decision} " in head
-    ends = [f"{100 * abs(end):.1f} points {'more' if end > 0 else 'less'}" for end in (low, high)]
+    ends = []
+    for end in (low, high):
+        ends.append(f"{100 * abs(end):.1f} points {'more' if end > 0 else 'less'}")
     assert f"95 % interval of the difference: {ends[0]} to {ends[1]} (p " in head
     falls = {task: sum(a[task]) - sum(b[task]) for task in a}
     worse = sorted((task for task in falls if falls[task] > 0), key=lambda t: (-falls[t], t))
     for task in worse[:3]:
-        assert f"{task} ({sum(a[task])} → {sum(b[task])} of {TRIALS}" in head.replace("  ", " ")
+        expected = head.replace("  ", " ")
+        assert f"{task} ({sum(a[task])} → {sum(b[task])} of {TRIALS}" in expected
 
 
 def test_reasons_before_and_after(compared):
@@ -304,12 +341,15 @@ def test_reasons_before_and_after(compared):
             reasons = [*row["grade"].get("reasons", ())]
             for item in row["grade"].get("items", ()):
                 reasons += item.get("reasons", ())
-            cause_counts.update({reason["code"] for reason in reasons})
+            codes = {reason["code"] for reason in reasons}
+            cause_counts.update(codes)
         return cause_counts
 
-    a, b = counts(before), counts(after)
+    a = counts(before)
+    b = counts(after)
     shown = text_of(page, "why")
-    for code in a.keys() | b.keys():
+    keys = a.keys()
+    for code in keys | b.keys():
         assert f"{code.replace('_', ' ')} {a[code]} → {b[code]}" in shown
         change = 100 * (b[code] - a[code]) / TASKS / TRIALS
         assert f"{a[code]} → {b[code]} {change:+.1f}" in shown or not change
@@ -334,21 +374,29 @@ def test_a_cause_that_is_clearly_more_frequent_is_named_beside_the_tasks_that_br
 def test_side_by_side_are_the_first_that_passed_and_the_first_that_failed(compared):
     before, after, _, comparison = compared
     with joined(comparison, None) as report:
-        sections = ComparisonPage(comparison.data, report).below()
+        comparison_page = ComparisonPage(comparison.data, report)
+        sections = comparison_page.below()
         blocks = [block for section in sections for block in section.blocks]
         folded = [block.blocks for block in blocks if type(block).__name__ == "Section"]
         blocks += [block for inside in folded for block in inside]
-    a, b = passes(before), passes(after)
+    a = passes(before)
+    b = passes(after)
     diffs = [block for block in blocks if type(block).__name__ == "CallDiff"]
-    worse = [task["task"] for task in comparison.data["flips"]["worse"]["tasks"]]
+    flips = comparison.data["flips"]
+    tasks = flips["worse"]["tasks"]
+    worse = [task["task"] for task in tasks]
     usable = [task for task in worse if any(a[task]) and not all(b[task])]
-    assert len(diffs) == min(6, len(usable))
+    expected = min(6, len(usable))
+    assert len(diffs) == expected
     for task, diff in zip(usable, diffs, strict=False):
-        first = [row for row in before if row["sample"]["id"] == task][a[task].index(True)]
-        failed = [row for row in after if row["sample"]["id"] == task][b[task].index(False)]
+        rows = [row for row in before if row["sample"]["id"] == task]
+        first = rows[a[task].index(True)]
+        index = b[task].index(False)
+        failed = [row for row in after if row["sample"]["id"] == task][index]
         (took,) = diff.facts
         for row, text in zip((first, failed), took.values, strict=True):
-            cost, seconds = row["usage"]["cost_usd"], row["usage"]["seconds"]
+            cost = row["usage"]["cost_usd"]
+            seconds = row["usage"]["seconds"]
             assert text.endswith(f"${three_digits(cost)}, {seconds:.2f} s")
         (pair,) = diff.pairs
         assert pair.marks[0] == "equal"
@@ -383,9 +431,12 @@ def test_conversations_open_where_they_part(one, other, folded, note):
         return {"trajectory": [messages], "predicted": {"calls": []}}
 
     rows = [trajectory(one), trajectory(other)]
-    diff = call_diff([Link("a"), Link("b")], rows, "side-1")
+    link = Link("a")
+    sides = [link, Link("b")]
+    diff = call_diff(sides, rows, "side-1")
     for conversation in diff.conversations:
-        assert (len(conversation.folded), conversation.note) == (folded, note)
+        assert len(conversation.folded) == folded
+        assert conversation.note == note
         assert conversation.left_out == 0
     shown = [list(conversation.messages)[:1] for conversation in diff.conversations]
     assert shown[0] != shown[1] or one == other
@@ -393,20 +444,24 @@ def test_conversations_open_where_they_part(one, other, folded, note):
 
 def test_runs_of_any_number_are_compared_on_the_page_of_their_evaluation(tmp_path, monkeypatch):
     """Many runs are compared by the question alone, without figures that are no means."""
-    samples = [
-        {
-            "id": f"t{task}",
-            "model": model,
-            "expected": "x",
-            "predicted": "x" if task < best else "y",
-        }
-        for model, best in (("a", 4), ("b", 9))
-        for task in range(12)
-    ]
+    samples = []
+    for model, best in (("a", 4), ("b", 9)):
+        for task in range(12):
+            predicted = "x" if task < best else "y"
+            samples.append(
+                {
+                    "id": f"t{task}",
+                    "model": model,
+                    "expected": "x",
+                    "predicted": predicted,
+                }
+            )
     monkeypatch.setattr(comparing, "_MOST_COMPARED", 3)
-    report = gradestack.grade(samples, graders={"g": "exact_match"}, output=tmp_path / "run")
+    output = tmp_path / "run"
+    report = gradestack.grade(samples, graders={"g": "exact_match"}, output=output)
     data = comparing.compared_models(report)
-    assert data["outcome"]["difference"] == pytest.approx(5 / 12)
+    difference = data["outcome"]["difference"]
+    assert difference == pytest.approx(5 / 12)
     assert "figures" not in data
 
 
@@ -440,4 +495,5 @@ def test_several_models_have_a_matrix_of_all_pairs(tmp_path):
     assert "Exact match: c is better than a by 53.3 points" in run_page
     page = (tmp_path / "out/comparison.html").read_text()
     ids = re.findall(r' id="([^"]+)"', page)
-    assert len(ids) == len(set(ids))
+    id_count = len(set(ids))
+    assert len(ids) == id_count

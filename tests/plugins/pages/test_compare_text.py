@@ -14,27 +14,36 @@ def compared(tmp_path):
 
     def compare(passed, trials=4, **options):
         for number, name in enumerate(("a", "b")):
-            samples = [
-                {
-                    "id": task,
-                    "run": run,
-                    "expected": "x",
-                    "predicted": "x" if run < counts[number] else "y",
-                    "usage": {"cost_usd": 0.01 + number * run / 1000, "seconds": 3 + run},
-                }
-                for task, counts in passed.items()
-                for run in range(trials)
-            ]
-            gradestack.grade(samples, graders={"g": "exact_match"}, output=tmp_path / name)
-        return gradestack.compare(tmp_path / "a", tmp_path / "b", **options).data
+            samples = []
+            for task, counts in passed.items():
+                for run in range(trials):
+                    cost_usd = 0.01 + number * run / 1000
+                    seconds = 3 + run
+                    usage = {"cost_usd": cost_usd, "seconds": seconds}
+                    predicted = "x" if run < counts[number] else "y"
+                    samples.append(
+                        {
+                            "id": task,
+                            "run": run,
+                            "expected": "x",
+                            "predicted": predicted,
+                            "usage": usage,
+                        }
+                    )
+            output = tmp_path / name
+            gradestack.grade(samples, graders={"g": "exact_match"}, output=output)
+        a_folder = tmp_path / "a"
+        b_folder = tmp_path / "b"
+        return gradestack.compare(a_folder, b_folder, **options).data
 
     return compare
 
 
 def test_tasks_that_got_worse_stand_before_those_that_got_better_and_these_before_figures(compared):
     data = compared({"1": (4, 1), "2": (0, 4), "3": (2, 2), "4": (4, 4), "5": (0, 0)})
+    shown_lines = console_lines(data)
     for lines, figures in (
-        (console_lines(data), "50.0% ->"),
+        (shown_lines, "50.0% ->"),
         (comment(data).split("\n"), "| 50.0%"),
     ):
         places = [
@@ -51,13 +60,15 @@ def test_tasks_that_got_worse_stand_before_those_that_got_better_and_these_befor
 @pytest.mark.parametrize("seed", range(12))
 def test_a_comment_has_at_most_25_lines(compared, seed):
     draw = random.Random(seed)  # noqa: S311
-    tasks = {
-        "t" * draw.choice([1, 200]) + str(task): (draw.randint(0, 4), draw.randint(0, 4))
-        for task in range(draw.choice([1, 3, 40]))
-    }
+    tasks = {}
+    for task in range(draw.choice([1, 3, 40])):
+        tasks["t" * draw.choice([1, 200]) + str(task)] = (draw.randint(0, 4), draw.randint(0, 4))
     data = compared(tasks, report_url="https://example.org/c.html")
-    text = comment({**data, "incomparable": ["other graders"] * 3, "warnings": ["one"] * 20})
-    assert len(text.splitlines()) <= MOST_LINES
+    incomparable = ["other graders"] * 3
+    warnings = ["one"] * 20
+    text = comment({**data, "incomparable": incomparable, "warnings": warnings})
+    line_count = len(text.splitlines())
+    assert line_count <= MOST_LINES
     assert console_lines(data)
 
 
@@ -78,5 +89,8 @@ def test_an_address_that_is_none_is_refused(compared):
 def test_same_runs_and_several_runs_have_a_comment_too(compared, tmp_path):
     data = compared({"1": (1, 1), "2": (4, 4)})
     assert comment(data).startswith("### ⚪ Exact match 62.5%: the same in every task\n")
-    several = gradestack.compare(tmp_path / "a", tmp_path / "b", tmp_path / "a").data
+    passed = tmp_path / "a"
+    trials = tmp_path / "b"
+    a_folder = tmp_path / "a"
+    several = gradestack.compare(passed, trials, a_folder).data
     assert "| | Exact match | rank | ties |" in comment(several)

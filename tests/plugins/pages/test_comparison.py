@@ -14,7 +14,9 @@ def test_a_page_that_breaks_costs_itself_alone(tmp_path, monkeypatch):
     monkeypatch.setattr(HtmlReporter, "comparison", lambda *_: 1 / 0)
     with pytest.raises(gradestack.PluginError, match=r"reporter html.*ZeroDivisionError"):
         gradestack.compare(tmp_path / "a.jsonl", tmp_path / "b.jsonl", output=tmp_path / "out")
-    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
+    out_folder = tmp_path / "out"
+    paths = out_folder.iterdir()
+    assert sorted(path.name for path in paths) == [
         "comparison.json",
         "comparison.md",
     ]

@@ -18,9 +18,8 @@ def fresh(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "dont_write_bytecode", False)
 
     def new(*given, **options):
-        monkeypatch.setattr(
-            module, "_COMPILED", module._Compiled(str(tmp_path / "kept"), "%s.jinja")
-        )
+        kept_folder = tmp_path / "kept"
+        monkeypatch.setattr(module, "_COMPILED", module._Compiled(str(kept_folder), "%s.jinja"))
         return module.environment(*given, **options)
 
     return new, tmp_path / "kept"
@@ -29,7 +28,9 @@ def fresh(tmp_path, monkeypatch):
 def test_a_template_is_compiled_once_for_all_processes(fresh, monkeypatch):
     new, folder = fresh
     assert new().get_template("_begin.html").render(policy="none") == PAGE
-    assert len(list(folder.iterdir())) == 1
+    paths = list(folder.iterdir())
+    path_count = len(paths)
+    assert path_count == 1
     monkeypatch.setattr(
         jinja2.Environment, "compile", lambda *_, **__: pytest.fail("it was compiled again")
     )

@@ -13,12 +13,14 @@ def rows(fake, facets):
 
 
 def counted(report):
+    index = index_of(report)
+    counts = index.facets.counts().items()
     return {
         name: {
             value: (outcomes.total(), outcomes[True], outcomes[False])
             for value, outcomes in values.items()
         }
-        for name, values in index_of(report).facets.counts().items()
+        for name, values in counts
     }
 
 
@@ -36,7 +38,8 @@ def test_samples_are_counted_by_value(fake):
     ]
     kinds = {"ä": (3, 2, 1), "b": (2, 0, 1)}
     wanted = {"kind": kinds, "level": {"1": (2, 2, 0), "2": (1, 0, 1), "[1, null]": (1, 0, 0)}}
-    report, mixed = fake.make_report(made), fake.make_report(made)
+    report = fake.make_report(made)
+    mixed = fake.make_report(made)
     assert counted(report) == wanted
     text = mixed.row_buffer.getvalue()
     assert text.count(b'"\\u00e4"') == 3
@@ -47,8 +50,12 @@ def test_samples_are_counted_by_value(fake):
 
 
 def test_facets_of_one_or_many_values_group_nothing(fake):
-    facets = [{"id": f"u{number}", "all": "same", "two": str(number % 2)} for number in range(21)]
-    assert set(counted(fake.make_report(rows(fake, facets)))) == {"two"}
+    facets = []
+    for number in range(21):
+        two = str(number % 2)
+        facets.append({"id": f"u{number}", "all": "same", "two": two})
+    report = fake.make_report(rows(fake, facets))
+    assert set(counted(report)) == {"two"}
     assert set(counted(fake.make_report(rows(fake, facets[:20])))) == {"id", "two"}
     assert counted(fake.make_report(rows(fake, [["a"], "b", 7, None]))) == {}
 
@@ -58,11 +65,14 @@ def test_categories_of_two_models_are_a_matrix(fake):
     made = []
     for number, model in enumerate(["a", "a", "a", "b", "b", "b"]):
         passed = number != 0
-        row = {**fake.graded_row(number, 0, model), "passed": passed}
-        made.append({**row, "facets": {"kind": "even" if number % 2 == 0 else "odd"}})
+        graded_row = fake.graded_row(number, 0, model)
+        row = {**graded_row, "passed": passed}
+        kind = "even" if number % 2 == 0 else "odd"
+        made.append({**row, "facets": {"kind": kind}})
     index = index_of(fake.make_report(made))
     (facet,) = facets_of(index, {"passed": "passed"})
-    assert (facet.block.rows, facet.block.columns) == (["even", "odd"], ["a", "b"])
+    assert facet.block.rows == ["even", "odd"]
+    assert facet.block.columns == ["a", "b"]
     assert facet.block.values == [[0.5, 1.0], [1.0, 1.0]]
     assert [figure.value for figure in facet.block.differences] == [0.5, 0.0]
     search = facet.block.search.format(row="even", column="b")

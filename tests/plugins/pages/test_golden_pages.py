@@ -28,7 +28,8 @@ def declare_figure(path, better, unit):
 
 
 def first_screen_row(task, run, passed, score):
-    grade = {"state": "graded" if score is not None else "failed", "score": score or 0.0}
+    state = "graded" if score is not None else "failed"
+    grade = {"state": state, "score": score or 0.0}
     reward = {**grade, "passed": passed}
     row = {"sample": {"id": task}, "run": run, "passed": passed, "state": grade["state"]}
     return {**row, "grade": grade, "grades": {"partial": grade, "reward": reward}}
@@ -36,9 +37,11 @@ def first_screen_row(task, run, passed, score):
 
 def first_screen_report(case):
     rows = [first_screen_row(*sample) for sample in case["samples"]]
-    components = [declare_figure(*figure) for figure in case.get("declared", ())]
+    declared = case.get("declared", ())
+    components = [declare_figure(*figure) for figure in declared]
     components.append({"kind": "grader", "key": "partial", "name": "tau_partial"})
-    summary = {"suite": "rail", "gates_passed": None, "metrics": {"total": len(rows)}}
+    metrics = {"total": len(rows)}
+    summary = {"suite": "rail", "gates_passed": None, "metrics": metrics}
     return report_of_rows(rows, summary | case["summary"], {"components": components})
 
 
@@ -47,10 +50,12 @@ def test_golden_page_of_a_whole_run(fake, tmp_path, kind):
     """Two models, every state, a gate that failed, what could not be read."""
     rows = fake.realistic_rows(tasks=9)
     for number, row in enumerate(rows):
-        row["facets"] = {"<b>kind": "v9<script>" if number % 3 else "v10"}
+        b_kind = "v9<script>" if number % 3 else "v10"
+        row["facets"] = {"<b>kind": b_kind}
     report = fake.make_report(rows, threshold=0.9)
     (path,) = kind(max_samples=12).write(report, tmp_path)
-    check_golden_file(f"whole{path.suffix}", path.read_text(encoding="utf-8"))
+    text = path.read_text(encoding="utf-8")
+    check_golden_file(f"whole{path.suffix}", text)
 
 
 def test_golden_page_of_first_screens(tmp_path):
@@ -58,7 +63,8 @@ def test_golden_page_of_first_screens(tmp_path):
     screens = []
     for name, case in SCREENS.items():
         (path,) = MarkdownReporter().write(first_screen_report(case), tmp_path)
-        first, _, _ = path.read_text(encoding="utf-8").partition("<details>")
+        text = path.read_text(encoding="utf-8")
+        first, _, _ = text.partition("<details>")
         screens.append(f"<!-- {name} -->\n{first}")
     check_golden_file("first_screens.md", "\n".join(screens))
 
@@ -68,17 +74,20 @@ def test_golden_page_of_a_first_screen(tmp_path, name):
     """Places on the axis, too."""
     (path,) = HtmlReporter().write(first_screen_report(SCREENS[name]), tmp_path)
     page = path.read_text(encoding="utf-8")
-    first = page[page.index('<section id="overview"') : page.index('data-view="failures"')]
+    index = page.index('<section id="overview"')
+    first = page[index : page.index('data-view="failures"')]
     check_golden_file(f"{name.replace(' ', '_')}.html", first)
 
 
 def test_tables_of_golden_pages_are_tables():
     """The rule below the headings of a Markdown table follows them, and rows follow the rule."""
     for page in GOLDEN_FOLDER.glob("*.md"):
-        lines = page.read_text(encoding="utf-8").splitlines()
+        text = page.read_text(encoding="utf-8")
+        lines = text.splitlines()
         for number, line in enumerate(lines):
             if line.startswith("| ---"):
-                heads, row = lines[number - 1], lines[number + 1]
+                heads = lines[number - 1]
+                row = lines[number + 1]
                 assert heads.startswith("|"), f"{page.name}, line {number + 1}"
                 assert row.startswith("|"), f"{page.name}, line {number + 1}"
                 assert heads.count(" |") == line.count(" |"), f"{page.name}, line {number + 1}"

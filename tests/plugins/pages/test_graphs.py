@@ -17,11 +17,13 @@ def nodes(graph):
 
 
 def sides_of(gold, made=None):
-    (drawn_graph,) = draw_block(blocks.Graph(nodes(gold), made=nodes(made)))
-    return [
+    graph = blocks.Graph(nodes(gold), made=nodes(made))
+    (drawn_graph,) = draw_block(graph)
+    names = [
         [[shown_node.name for shown_node in layer] for layer in side.layers]
         for side in drawn_graph.sides
-    ], drawn_graph.sides
+    ]
+    return names, drawn_graph.sides
 
 
 def test_both_sides_say_what_differs():
@@ -29,13 +31,15 @@ def test_both_sides_say_what_differs():
     made = {"w1": node(), "w2": node(steps=("b",)), "w4": node("w1")}
     names, (expected, actual) = sides_of(gold, made)
     assert names == [[["w1"], ["≠ w2", "✗ w3"]], [["w1", "≠ w2"], ["+ w4"]]]
+    shown_nodes = expected.layers[1]
     assert [
-        (shown_node.status, shown_node.after, shown_node.lines) for shown_node in expected.layers[1]
+        (shown_node.status, shown_node.after, shown_node.lines) for shown_node in shown_nodes
     ] == [
         ("differs", ["✗ w1"], ["b", "c"]),
         ("missing", ["✗ w1"], ["a"]),
     ]
-    assert [shown_node.after for layer in actual.layers for shown_node in layer] == [
+    afters = [shown_node.after for layer in actual.layers for shown_node in layer]
+    assert afters == [
         [],
         [],
         ["+ w1"],
@@ -43,7 +47,8 @@ def test_both_sides_say_what_differs():
 
 
 def test_nodes_stand_behind_what_they_depend_on():
-    names, _ = sides_of({"c": node("b", "a"), "b": node("a"), "a": node(), "d": node()})
+    gold = {"c": node("b", "a"), "b": node("a"), "a": node(), "d": node()}
+    names, _ = sides_of(gold)
     assert names == [[["a", "d"], ["b"], ["c"]]]
 
 
@@ -60,17 +65,28 @@ def test_nodes_stand_behind_what_they_depend_on():
 def test_any_graph_has_a_layout(gold):
     (names,), (sides,) = sides_of(gold)
     shown = [name for layer in names for name in layer]
-    assert len(set(shown)) + sides.left_out == len(gold)
+    shown_count = len(set(shown))
+    assert shown_count + sides.left_out == len(gold)
     assert len(shown) <= 30
 
 
 def test_a_graph_that_could_not_be_read_has_no_picture():
-    assert sides_of({"a": node()}, {})[0] == [[["✗ a"]], []]
-    assert sides_of({"a": node()})[0] == [[["a"]]]
+    gold = {"a": node()}
+    sides = sides_of(gold, {})
+    assert sides[0] == [[["✗ a"]], []]
+    first_side = sides_of({"a": node()})[0]
+    assert first_side == [[["a"]]]
 
 
 def test_names_are_cut_and_cleaned():
-    made_node = node(steps=["\u202ex", *(f"step {number}" for number in range(9))])
-    shown = sides_of({"n" * 90: made_node})[1][0].layers[0][0]
+    steps = ["\u202ex", *(f"step {number}" for number in range(9))]
+    made_node = node(steps=steps)
+    gold = {"n" * 90: made_node}
+    sides = sides_of(gold)
+    first_layer = sides[1][0].layers[0]
+    shown = first_layer[0]
     assert len(shown.name) <= 82
-    assert (shown.lines[0], shown.lines[-1], len(shown.lines)) == ("⟨U+202E⟩x", "… 5 more", 6)
+    assert shown.lines[0] == "⟨U+202E⟩x"
+    last_line = shown.lines[-1]
+    assert last_line == "… 5 more"
+    assert len(shown.lines) == 6

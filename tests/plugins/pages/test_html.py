@@ -30,13 +30,14 @@ def hostile(value, depth=0):
 
 
 def test_hostile_texts_stay_texts(fake, html):
-    report = fake.make_report(fake.realistic_rows(tasks=3, trials=2))
-    summary, header = hostile(report.summary), hostile(fake.HEADER)
+    realistic_rows = fake.realistic_rows(tasks=3, trials=2)
+    report = fake.make_report(realistic_rows)
+    summary = hostile(report.summary)
+    header = hostile(fake.HEADER)
     rows = [hostile(row) for row in report.rows()]
     lines = "".join(f"{json.dumps(row)}\n" for row in rows)
-    page = html(
-        attrs.evolve(report, summary=summary, header=header, row_buffer=io.BytesIO(lines.encode()))
-    )
+    bytes_io = io.BytesIO(lines.encode())
+    page = html(attrs.evolve(report, summary=summary, header=header, row_buffer=bytes_io))
     assert '<script>alert("x")</script>' in page.text
     assert "{{ 7*7 }}{% raw %}" in page.text
     assert not set(page.html) & set("\x00\x1b\u202e\u2066\u200b\u2028\ufffe\r")
@@ -45,13 +46,10 @@ def test_hostile_texts_stay_texts(fake, html):
 
 
 def test_the_policy_allows_exactly_the_inline_texts(fake, html):
-    page = html(fake.make_report(fake.realistic_rows(tasks=2, trials=1)))
-    policy = dict(
-        part.split(" ", 1)
-        for part in re.search(r'Policy" content="([^"]+)"', page.html)[1]
-        .replace("&#39;", "'")
-        .split("; ")
-    )
+    realistic_rows = fake.realistic_rows(tasks=2, trials=1)
+    page = html(fake.make_report(realistic_rows))
+    match = re.search(r'Policy" content="([^"]+)"', page.html)
+    policy = dict(part.split(" ", 1) for part in match[1].replace("&#39;", "'").split("; "))
 
     def hashes(tag):
         texts = re.findall(rf"<{tag}>(.*?)</{tag}>", page.html, re.DOTALL)
@@ -63,13 +61,17 @@ def test_the_policy_allows_exactly_the_inline_texts(fake, html):
     assert policy["default-src"] == "'none'"
     assert policy["script-src"].split() == hashes("script")
     assert policy["style-src"].split() == hashes("style")
-    assert len(hashes("script")) == 2
+    hash_count = len(hashes("script"))
+    assert hash_count == 2
 
 
 def test_nothing_points_outside_the_page(fake, html):
-    page = html(fake.make_report(fake.realistic_rows(tasks=3, trials=1)))
-    assert re.findall(r"(?:https?:)?//[a-z0-9.-]+\.[a-z]+", page.html) == []
-    assert {link for link in page.values("href") if not link.startswith("#")} == {"data:,"}
+    realistic_rows = fake.realistic_rows(tasks=3, trials=1)
+    page = html(fake.make_report(realistic_rows))
+    matches = re.findall(r"(?:https?:)?//[a-z0-9.-]+\.[a-z]+", page.html)
+    assert matches == []
+    links = page.values("href")
+    assert {link for link in links if not link.startswith("#")} == {"data:,"}
 
 
 @pytest.mark.parametrize("option", ["max_samples", "max_text", "max_bytes"])

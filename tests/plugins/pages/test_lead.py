@@ -44,14 +44,20 @@ SUMMARY = {
 
 
 def findings_of(index, outcome):
-    return [shown_texts(caveat.text) for caveat in caveats_of(SUMMARY, index, outcome, "reward")]
+    caveats = caveats_of(SUMMARY, index, outcome, "reward")
+    return [shown_texts(caveat.text) for caveat in caveats]
 
 
 def test_a_score_that_tells_nothing_is_said():
-    rows = [row(str(n % 10), n // 10, n % 2 == 0, [0.0, 0.5, 1.0][n % 3]) for n in range(60)]
+    rows = []
+    for n in range(60):
+        run = n // 10
+        partial = [0.0, 0.5, 1.0][n % 3]
+        rows.append(row(str(n % 10), run, n % 2 == 0, partial))
     for failed_row in rows[:10]:
         failed_row["expected"] = {"calls": []}
-    (caveat,) = caveats_of(SUMMARY, index_of(rows), success(30, 60), "reward")
+    index = index_of(rows)
+    (caveat,) = caveats_of(SUMMARY, index, success(30, 60), "reward")
     assert shown_texts(caveat.text) == (
         "Credit says nothing here: solved and not solved runs get the same (50% and 50%)."
     )
@@ -62,10 +68,16 @@ def test_a_score_that_tells_nothing_is_said():
 
 
 def test_a_score_that_tells_something_is_not_a_finding():
-    telling_rows = [row(str(n), 0, n % 2 == 0, 0.9 if n % 2 == 0 else 0.2) for n in range(60)]
+    telling_rows = []
+    for n in range(60):
+        partial = 0.9 if n % 2 == 0 else 0.2
+        telling_rows.append(row(str(n), 0, n % 2 == 0, partial))
     few = [row(str(n), 0, n % 2 == 0, 0.5) for n in range(18)]
-    assert findings_of(index_of(telling_rows), success(30, 60)) == []
-    assert findings_of(index_of(few), success(9, 18)) == []
+    findings = findings_of(index_of(telling_rows), success(30, 60))
+    assert findings == []
+    index = index_of(few)
+    outcome = success(9, 18)
+    assert findings_of(index, outcome) == []
 
 
 def call(tool, score, made, *pointers):
@@ -80,7 +92,10 @@ def numbers_of(section):
     (table,) = section.blocks
     shown = {}
     for name, cells in table.rows.items():
-        counts = [int(getattr(cell, "text", cell)) for cell in (*cells[:2], *cells[3:])]
+        counts = []
+        for cell in (*cells[:2], *cells[3:]):
+            number = int(getattr(cell, "text", cell))
+            counts.append(number)
         shown[name] = counts
     return list(shown.items())
 
@@ -93,42 +108,52 @@ def test_tools_are_ranked_by_calls_lost():
     rows = [{"sample": {"id": "a"}, "grade": grade, "grades": {"calls": grade}}]
     section = calls_section(index_of(rows))
     assert numbers_of(section) == [("book", [2, 0, 2, 0]), ("find", [10, 9, 0, 1])]
-    assert calls_section(index_of([])) is None
+    index = index_of([])
+    assert calls_section(index) is None
 
 
 def test_calls_that_nothing_was_expected_for_are_extra_ones(tmp_path):
     calls_made = [{"name": "find", "arguments": {}}, {"name": "book", "arguments": {"day": 1}}]
+    predicted = [*calls_made, calls_made[1], {"name": "pay", "arguments": {}}]
     record = {
         "id": "a",
         "expected": calls_made,
-        "predicted": [*calls_made, calls_made[1], {"name": "pay", "arguments": {}}],
+        "predicted": predicted,
     }
-    report = gradestack.grade([record], reports=["html"], output=str(tmp_path / "out"))
-    section = calls_section(index_of(report.rows()))
+    out_folder = tmp_path / "out"
+    report = gradestack.grade([record], reports=["html"], output=str(out_folder))
+    index = index_of(report.rows())
+    section = calls_section(index)
     assert numbers_of(section) == [
         ("book", [1, 1, 0, 0, 1]),
         ("pay", [0, 0, 0, 0, 1]),
         ("find", [1, 1, 0, 0, 0]),
     ]
-    page = (tmp_path / "out" / "report.html").read_text()
+    report_path = tmp_path / "out" / "report.html"
+    page = report_path.read_text()
     assert ">extra</th>" in page
-    gradestack.grade([record], "tau_partial", reports=["html"], output=str(tmp_path / "other"))
-    assert ">extra</th>" not in (tmp_path / "other" / "report.html").read_text()
+    other_folder = tmp_path / "other"
+    gradestack.grade([record], "tau_partial", reports=["html"], output=str(other_folder))
+    text = (tmp_path / "other" / "report.html").read_text()
+    assert ">extra</th>" not in text
 
 
 def test_scores_without_an_aggregator_are_counted_here(fake):
     rows = [fake.graded_row(3, run, "m") for run in range(6)]
     report = fake.make_report(rows)
     metrics = {**report.summary["metrics"], "aggregates": {}}
-    page = page_of(attrs.evolve(report, summary={**report.summary, "metrics": metrics}))
+    summary = {**report.summary, "metrics": metrics}
+    page = page_of(attrs.evolve(report, summary=summary))
     (scores,) = [section for section in page.first if section.id == "scores"]
     (counts,) = scores.blocks
     assert list(counts.counts)[-2:] == ["[0.8,\u00a01)", "1"]
-    assert sum(counts.counts.values()) == 6
+    total_counts = sum(counts.counts.values())
+    assert total_counts == 6
 
 
 def test_the_main_grader_is_the_gates(fake):
-    summary = fake.summary_of([fake.graded_row(1, 0, "m")])
+    rows = [fake.graded_row(1, 0, "m")]
+    summary = fake.summary_of(rows)
     graders = [
         {"kind": "reader", "key": "reader"},
         *({"kind": "grader", "key": key} for key in ("reward", "partial")),
@@ -138,7 +163,8 @@ def test_the_main_grader_is_the_gates(fake):
         == "partial"
     )
     assert main_key({**summary, "gates": []}, {"components": graders}) == "reward"
-    assert main_key({**summary, "gates": []}, {"components": graders[::-1]}) == "partial"
+    components = graders[::-1]
+    assert main_key({**summary, "gates": []}, {"components": components}) == "partial"
     assert main_key({**summary, "gates": []}, {}) == "partial"
     assert main_key({}, {}) is None
 
@@ -156,13 +182,14 @@ def test_a_gate_is_drawn_on_its_figure_in_percent():
         "gates": [{**gate, "passed": True, "outcome": "passed"}],
     }
     share, mean = results_of(summary, declared)
-    assert (share.figure.note, share.figure.gate) == ("9 of 18 graded runs", "")
-    assert (mean.figure.label, mean.figure.value, mean.figure.threshold) == (
-        "Quality (tools)",
-        0.625,
-        0.5,
-    )
+    assert share.figure.note == "9 of 18 graded runs"
+    assert share.figure.gate == ""
+    assert mean.figure.label == "Quality (tools)"
+    assert mean.figure.value == 0.625
+    assert mean.figure.threshold == 0.5
     assert mean.figure.gate == "gate: at least 50%"
     (line,) = gate_lines(summary, [share, mean])
-    assert (line.rule, line.value, line.unit) == ("tools >= 0.5", "62.5%", "share")
+    assert line.rule == "tools >= 0.5"
+    assert line.value == "62.5%"
+    assert line.unit == "share"
     assert line.note.startswith("at least 50% is asked")

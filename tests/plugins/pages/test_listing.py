@@ -19,14 +19,19 @@ def index_of(fake, rows):
 
 
 def read(text):
-    return json.loads(zlib.decompress(base64.b64decode(text), wbits=-15))
+    decompressed = zlib.decompress(base64.b64decode(text), wbits=-15)
+    return json.loads(decompressed)
 
 
 def test_hidden_characters_are_visible_in_the_list(fake):
     row = fake.graded_row(1, 0, "m\u202e")
     row["sample"]["id"] = "\x1bid"
-    read_list = read(listing(index_of(fake, [row]), words_of({}), {}, {}))
-    assert (read_list["ids"], read_list["models"]) == (["␛id"], ["m⟨U+202E⟩"])
+    index = index_of(fake, [row])
+    words = words_of({})
+    text = listing(index, words, {}, {})
+    read_list = read(text)
+    assert read_list["ids"] == ["␛id"]
+    assert read_list["models"] == ["m⟨U+202E⟩"]
 
 
 def test_clusters_are_no_ids_of_the_list(fake):
@@ -35,11 +40,13 @@ def test_clusters_are_no_ids_of_the_list(fake):
         listed_row["cluster"] = "all"
     lines = ((0, 0, dumps(listed_row).encode()) for listed_row in rows)
     index = RowIndex.of(lines, lambda _, line: loads(line), "partial", ["partial", "x"])
-    read_list = read(listing(index, words_of({}), {}, {}))
-    assert (read_list["ids"], read_list["i"]) == (
-        [str(rows[0]["sample"]["id"]), str(rows[1]["sample"]["id"])],
-        [0, 1, 0],
-    )
+    words = words_of({})
+    text = listing(index, words, {}, {})
+    read_list = read(text)
+    sample = rows[0]["sample"]
+    expected = [str(sample["id"]), str(rows[1]["sample"]["id"])]
+    assert read_list["ids"] == expected
+    assert read_list["i"] == [0, 1, 0]
 
 
 @pytest.mark.parametrize("text", ["plain", 'é "quoted"\n', "\ud800", "\x00\x7f/"])

@@ -18,16 +18,19 @@ def rows_of(fake, samples):
             dict(zip(("code", "subject", "pointer"), reason, strict=False)) for reason in reasons
         ]
         row_state = "graded" if passed is not None else state
-        named = dict(zip(("gold", "label"), labels, strict=False))
+        pairs = zip(("gold", "label"), labels, strict=False)
+        named = dict(pairs)
+        score = float(bool(passed))
         grade = {
             "state": row_state,
-            "score": float(bool(passed)),
+            "score": score,
             "passed": passed,
             "reasons": reason_records,
             **named,
         }
+        sample = {"id": f"t{number}"}
         row = {
-            "sample": {"id": f"t{number}"},
+            "sample": sample,
             "state": row_state,
             "passed": passed,
             "model_name": "north",
@@ -56,21 +59,25 @@ def passed_of(line):
 
 @pytest.mark.parametrize("case", DATA["causes"].values(), ids=DATA["causes"])
 def test_lost_samples_by_cause(fake, case):
-    index = index_of(fake.make_report(rows_of(fake, case["samples"])))
-    failures = failures_of(index, case.get("aside", ()))
+    rows = rows_of(fake, case["samples"])
+    index = index_of(fake.make_report(rows))
+    aside = case.get("aside", ())
+    failures = failures_of(index, aside)
     assert lines_by_cause(failures.lines) == case["causes"]
     assert failures.failed == case["failed"] == sum(line.samples for line in failures.lines)
-    assert [list(line) for line in failures.others] == case.get("others", [])
+    lines = [list(line) for line in failures.others]
+    others = case.get("others", [])
+    assert lines == others
 
 
 def test_every_level_sums_to_what_it_is_part_of(fake):
-    index = index_of(fake.make_report(fake.realistic_rows(tasks=14, trials=4)))
+    realistic_rows = fake.realistic_rows(tasks=14, trials=4)
+    index = index_of(fake.make_report(realistic_rows))
     failures = failures_of(index)
-    states = [
-        entry.state
-        for entry in index.entries
-        if entry.passed is False or entry.state in ("failed", "missing")
-    ]
+    states = []
+    for entry in index.entries:
+        if entry.passed is False or entry.state in ("failed", "missing"):
+            states.append(entry.state)
     assert (
         sum(cause_line.samples for cause_line in failures.lines)
         == failures.failed
@@ -85,11 +92,16 @@ def test_every_level_sums_to_what_it_is_part_of(fake):
 
 def test_what_a_run_took_is_never_zero_where_it_was_not_recorded(fake):
     rows = rows_of(fake, [("passed", []), ("lost", []), ("lost", [])])
-    assert amounts_of(index_of(fake.make_report(rows)), {}) == []
+    report = fake.make_report(rows)
+    amounts = amounts_of(index_of(report), {})
+    assert amounts == []
     for row, (cost, seconds) in zip(rows, ((0.01, 1.0), (0.03, None), (None, 3.0)), strict=True):
         row["usage"] = {"cost_usd": cost, "seconds": seconds, "input_tokens": 5}
-    (took,) = amounts_of(index_of(fake.make_report(rows)), {})
-    assert (took.cost, took.cost_passed, took.tokens) == ("$0.0200", "$0.0400", "")
+    index = index_of(fake.make_report(rows))
+    (took,) = amounts_of(index, {})
+    assert took.cost == "$0.0200"
+    assert took.cost_passed == "$0.0400"
+    assert took.tokens == ""
     assert (took.seconds, took.seconds_95) == ("2.00", "2.90")
 
 
@@ -105,11 +117,15 @@ def test_models_on_the_frontier_of_quality_and_cost_are_marked(fake):
         "alike": (5, 5, 0.01),
         "mute": (0, 0, 0.01),
     }
-    rows = rows_of(fake, [("passed", [])] * len(worth))
+    samples = [("passed", [])] * len(worth)
+    rows = rows_of(fake, samples)
     for row, (name, (_, _, cost)) in zip(rows, worth.items(), strict=True):
         row |= {"model_name": name, "usage": {"cost_usd": cost}}
-    lines = amounts_of(
-        index_of(fake.make_report(rows)), {name: counts[:2] for name, counts in worth.items()}
-    )
-    assert [line.model for line in lines if line.is_best] == ["best", "cheap", "alike"]
-    assert [line.share for line in lines] == ["90.0%", "50.0%", "50.0%", "50.0%", ""]
+    report = fake.make_report(rows)
+    index = index_of(report)
+    counts_by_name = {name: counts[:2] for name, counts in worth.items()}
+    lines = amounts_of(index, counts_by_name)
+    models = [line.model for line in lines if line.is_best]
+    assert models == ["best", "cheap", "alike"]
+    shares = [line.share for line in lines]
+    assert shares == ["90.0%", "50.0%", "50.0%", "50.0%", ""]

@@ -44,7 +44,9 @@ def test_hostile_texts_stay_texts(fake, markdown):
     assert "\x1b" not in page
     assert "\u202e" not in page
     for block in re.findall(r"(?:^\|.*\n)+", page, re.MULTILINE):
-        assert len({len(re.findall(r"(?<!\\)\|", line)) for line in block.splitlines()}) == 1, block
+        lines = block.splitlines()
+        match_counts = {len(re.findall(r"(?<!\\)\|", line)) for line in lines}
+        assert len(match_counts) == 1, block
 
 
 @pytest.mark.parametrize(
@@ -52,10 +54,12 @@ def test_hostile_texts_stay_texts(fake, markdown):
 )
 def test_code_spans_show_the_text_itself(text):
     html = rendered(f"| h |\n| --- |\n| {code(text)} |\n")
-    shown = re.search(r"<td><code>(.*?)</code></td>", html)[1]
+    match = re.search(r"<td><code>(.*?)</code></td>", html)
+    shown = match[1]
     for entity, char in (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&amp;", "&")):
         shown = shown.replace(entity, char)
-    assert shown == " ".join(text.split())
+    expected = " ".join(text.split())
+    assert shown == expected
     assert code("") == ""
 
 
@@ -63,7 +67,8 @@ def test_code_spans_show_the_text_itself(text):
 def test_prose_shows_the_text_itself(text):
     for template, cell in (("| h |\n| --- |\n| {} |\n", "td"), ("{}\n", "p"), ("a\n{}\n", "p")):
         html = rendered(template.format(prose(text)))
-        shown = re.sub("</?code>", "", re.search(f"<{cell}>(?:a\n)?(.*?)</{cell}>", html)[1])
+        match = re.search(f"<{cell}>(?:a\n)?(.*?)</{cell}>", html)
+        shown = re.sub("</?code>", "", match[1])
         for entity, char in (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&amp;", "&")):
             shown = shown.replace(entity, char)
         assert shown == text
@@ -78,8 +83,10 @@ LINKED = (
 
 
 def test_words_that_would_become_links_stand_as_code():
-    tokens = RENDER.parseInline(prose(f"to {LINKED} or"))[0].children
-    assert {token.type for token in tokens} == {"text", "code_inline"}
+    inline = RENDER.parseInline(prose(f"to {LINKED} or"))
+    tokens = inline[0].children
+    types = {token.type for token in tokens}
+    assert types == {"text", "code_inline"}
     text = "".join(token.content for token in tokens if token.type == "text")
     assert text.split() == ["to", "x||", "``", "or"]
     assert "".join(token.content for token in tokens) == f"to {LINKED} or"
@@ -98,18 +105,17 @@ def test_the_page_stays_a_comment(fake, markdown, most):
     for row in rows:
         row["sample"]["id"] += " x" * 150
     report = fake.make_report(rows)
+    warnings = [f"warning {number} {'y ' * 400}" for number in range(200)]
     summary = {
         **report.summary,
-        "warnings": [f"warning {number} {'y ' * 400}" for number in range(200)],
+        "warnings": warnings,
     }
     page = markdown(attrs.evolve(report, summary=summary), max_characters=most, max_samples=500)
     assert most / 3 < len(page) <= most
     html = rendered(page)
     assert html.count("<details>") == html.count("</details>") > 0
-    lines_shown = [
-        int(number)
-        for number in re.findall(r"^(\d+) more (?:tasks|runs|warnings) are in ", page, re.MULTILINE)
-    ]
+    matches = re.findall(r"^(\d+) more (?:tasks|runs|warnings) are in ", page, re.MULTILINE)
+    lines_shown = [int(number) for number in matches]
     tasks, failed_tasks = page.count("\n| journey-"), page.count("\n### `journey-")
     assert tasks == 100 or 100 - tasks in lines_shown
     assert any(count + failed_tasks >= 100 for count in lines_shown)
@@ -122,7 +128,8 @@ def test_room_left_by_one_section_goes_to_the_next():
     assert text.count("b" * 100) == 7
     assert "3 more lines are in y." in text
     assert len(text) <= 1000
-    assert folded([Fold("Big", "a" * 900, [], "", "", "")], [1.0], 1000) == "Big: in report.html.\n"
+    folds = [Fold("Big", "a" * 900, [], "", "", "")]
+    assert folded(folds, [1.0], 1000) == "Big: in report.html.\n"
 
 
 @pytest.mark.parametrize("option", ["max_samples", "max_tasks", "max_characters"])

@@ -27,41 +27,57 @@ def _one(block):
 
 
 def _marks():
-    estimates = _one(
-        blocks.Interval([blocks.Figure(HOSTILE, 0.5, (0.25, 0.75)), blocks.Figure("bare", 1)])
-    ).rows
+    interval = blocks.Interval(
+        [blocks.Figure(HOSTILE, 0.5, (0.25, 0.75)), blocks.Figure("bare", 1)]
+    )
+    estimates = _one(interval).rows
     scores = ScoreBins(counts=[4, 0, 1, 2, 3, 6], below=1, above=2)
-    opposed = _one(blocks.Distribution({HOSTILE: [0.1, 0.1, 0.5], "others": [1.0]}, "t")).chart
+    distribution = blocks.Distribution({HOSTILE: [0.1, 0.1, 0.5], "others": [1.0]}, "t")
+    opposed = _one(distribution).chart
     node = blocks.Node
-    pair = _one(
-        blocks.Graph(
-            [node(HOSTILE), node("b", [HOSTILE], ["x"])], made=[node("b"), node("c", ["b"])]
-        )
-    ).sides
-    models = [
-        Of(model=HOSTILE, value="0.5", at=at, low=low, high=90.0)
-        for at, low in ((50.0, 10.0), (None, None))
-    ]
+    graph = blocks.Graph(
+        [node(HOSTILE), node("b", [HOSTILE], ["x"])], made=[node("b"), node("c", ["b"])]
+    )
+    pair = _one(graph).sides
+    models = []
+    for at, low in ((50.0, 10.0), (None, None)):
+        models.append(Of(model=HOSTILE, value="0.5", at=at, low=low, high=90.0))
+    difference_line = blocks.DifferenceLine(
+        HOSTILE, "1% → 2%", "+1.0", "0.5 to 1.5 points", "", "", 0.01, (0.005, 0.015)
+    )
     lines = [
-        blocks.DifferenceLine(
-            HOSTILE, "1% → 2%", "+1.0", "0.5 to 1.5 points", "", "", 0.01, (0.005, 0.015)
-        ),
+        difference_line,
         blocks.DifferenceLine("none", "n/a", "n/a", "one task"),
     ]
     differences = _one(blocks.Differences(lines))
-    shares = {k: blocks.Figure("", 1 / k, (0.5 / k, 1.0), unit="share") for k in (1, 2, 4)}
-    curve = _one(blocks.Curve({HOSTILE: shares, "none": {1: blocks.Figure("", None)}}, HOSTILE))
-    sides = (blocks.Figure("a", 0.42), blocks.Figure(HOSTILE, 0.51))
-    paired = _one(blocks.PairedDifference(HOSTILE, *sides, 0.09, (0.04, 0.14), "better", 0.0006))
+    shares = {}
+    for k in (1, 2, 4):
+        shares[k] = blocks.Figure("", 1 / k, (0.5 / k, 1.0), unit="share")
+    block = blocks.Curve({HOSTILE: shares, "none": {1: blocks.Figure("", None)}}, HOSTILE)
+    curve = _one(block)
+    figure = blocks.Figure("a", 0.42)
+    sides = (figure, blocks.Figure(HOSTILE, 0.51))
+    paired_difference = blocks.PairedDifference(
+        HOSTILE, *sides, 0.09, (0.04, 0.14), "better", 0.0006
+    )
+    paired = _one(paired_difference)
     change = blocks.TaskChange(HOSTILE, HOSTILE, 3, 2, 4)
-    bells = _one(blocks.Dumbbells([blocks.TaskGroup("1 got worse", [change], "bad")], "a", "b"))
+    task_group = blocks.TaskGroup("1 got worse", [change], "bad")
+    dumbbells = blocks.Dumbbells([task_group], "a", "b")
+    bells = _one(dumbbells)
+    labelled = scores.labelled()
+    counts = blocks.Counts(labelled, HOSTILE)
+    histogram = [(_one(counts),)]
+    first_group = bells.groups[0]
+    bell = [(first_group.tasks[0],)]
+    dot = [(estimates[0],), (estimates[1],)]
     return {
         "paired": [(paired,)],
-        "bell": [(bells.groups[0].tasks[0],)],
+        "bell": bell,
         "curve": [(curve,)],
         "scale": [(50.0, 25.0, 110.0, 80.0, HOSTILE), (None,)],
-        "dot": [(estimates[0],), (estimates[1],)],
-        "histogram": [(_one(blocks.Counts(scores.labelled(), HOSTILE)),)],
+        "dot": dot,
+        "histogram": histogram,
         "together": [(Of(title="F1", rows=models),)],
         "estimate": [(estimates[0],), (estimates[1],)],
         "opposed": [(opposed,), (opposed, True)],
@@ -83,9 +99,8 @@ def _marks():
 
 def _picture(env, name):
     marks = env.get_template("_marks.html").module
-    drawings = "\n".join(
-        f"<div>\n{getattr(marks, name)(*arguments)}\n</div>" for arguments in _marks()[name]
-    )
+    mark = _marks()[name]
+    drawings = "\n".join(f"<div>\n{getattr(marks, name)(*arguments)}\n</div>" for arguments in mark)
     return (
         '<!doctype html>\n<meta charset="utf-8">\n<link rel="stylesheet" '
         f'href="{STYLE}">\n{drawings}\n'
@@ -98,15 +113,19 @@ STYLE = "../../../../templates/gradestack_templates/report.css"
 @pytest.mark.parametrize("name", _marks())
 def test_a_mark_looks_as_its_golden_picture(name):
     text = _picture(environment(), name)
-    assert text == (GOLDEN / f"{name}.html").read_text(encoding="utf-8")
+    expected = (GOLDEN / f"{name}.html").read_text(encoding="utf-8")
+    assert text == expected
     assert HOSTILE not in text
 
 
 def test_every_mark_has_a_picture():
     text = str(asset(environment(), "_marks.html"))
-    names = set(re.findall(r"{% macro (\w+)\(", text))
-    assert names == set(_marks()) == {path.stem for path in GOLDEN.iterdir()}
-    assert names == set(re.findall(r"^    (\w+)\(", text, re.MULTILINE))
+    matches = re.findall(r"{% macro (\w+)\(", text)
+    names = set(matches)
+    marks = set(_marks())
+    assert names == marks == {path.stem for path in GOLDEN.iterdir()}
+    expected = set(re.findall(r"^    (\w+)\(", text, re.MULTILINE))
+    assert names == expected
 
 
 if __name__ == "__main__":

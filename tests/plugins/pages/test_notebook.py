@@ -19,15 +19,21 @@ NOTEBOOK = Path("docs/notebook.ipynb")
 def test_a_report_is_one_line_and_a_cell(tmp_path, monkeypatch):
     """Names that came from data are escaped; the link leads from here to the page."""
     monkeypatch.chdir(tmp_path)
-    samples = [{"id": f"{at}", "predicted": "x" if at else "y", "expected": "y"} for at in range(9)]
-    report = gradestack.grade(samples, name="<b>it</b>", output=tmp_path / "out", reports=["html"])
+    samples = []
+    for at in range(9):
+        predicted = "x" if at else "y"
+        samples.append({"id": f"{at}", "predicted": predicted, "expected": "y"})
+    output = tmp_path / "out"
+    report = gradestack.grade(samples, name="<b>it</b>", output=output, reports=["html"])
     assert repr(report) == f"Report('<b>it</b>', 9 samples, {tmp_path / 'out'})"
     cell = report._repr_html_()
-    assert "<b>it</b>" not in cell.replace("<b>&lt;b&gt;it&lt;/b&gt;</b>", "")
+    expected = cell.replace("<b>&lt;b&gt;it&lt;/b&gt;</b>", "")
+    assert "<b>it</b>" not in expected
     assert "Exact match: 1 of 9 runs" in cell
     assert "<td>other text</td><td>8</td>" in cell
     assert 'href="out/report.html"' in cell
-    assert report.samples.failed()["id"] == [f"{at}" for at in range(1, 9)]
+    failed = report.samples.failed()
+    assert failed["id"] == [f"{at}" for at in range(1, 9)]
 
 
 def test_progress_is_a_line_that_changes(monkeypatch):
@@ -37,7 +43,8 @@ def test_progress_is_a_line_that_changes(monkeypatch):
     monkeypatch.setitem(sys.modules, "IPython.display", display)
     show = progress()
     for share in (0.25, 0.5, 1.0):
-        show(Progress(samples=int(1000 * share), share=share))
+        samples = int(1000 * share)
+        show(Progress(samples=samples, share=share))
     assert shown == ["250 samples, 25% of the input", "1,000 samples"]
 
 
@@ -47,14 +54,16 @@ def test_the_notebook_shows_what_running_it_shows(tmp_path):
     nbformat = pytest.importorskip("nbformat")
     pytest.importorskip("ipykernel", reason="ipykernel is not installed")
     notebook = nbformat.read(NOTEBOOK, 4)
-    (tmp_path / "results.json").write_bytes(Path("examples/airline/results.json").read_bytes())
-    nbclient.NotebookClient(
-        notebook, resources={"metadata": {"path": str(tmp_path)}}, kernel_name="python3"
-    ).execute()
-    written = json.loads(NOTEBOOK.read_text(encoding="utf-8"))
-    for was, now in zip(
-        written["cells"], json.loads(nbformat.writes(notebook))["cells"], strict=True
-    ):
-        assert [output.get("data") for output in now.get("outputs", ())] == [
-            output.get("data") for output in was.get("outputs", ())
-        ]
+    results_path = tmp_path / "results.json"
+    results_path.write_bytes(Path("examples/airline/results.json").read_bytes())
+    metadata = {"path": str(tmp_path)}
+    resources = {"metadata": metadata}
+    nbclient.NotebookClient(notebook, resources=resources, kernel_name="python3").execute()
+    text = NOTEBOOK.read_text(encoding="utf-8")
+    written = json.loads(text)
+    document = json.loads(nbformat.writes(notebook))
+    cells = document["cells"]
+    for was, now in zip(written["cells"], cells, strict=True):
+        outputs = was.get("outputs", ())
+        expected = [output.get("data") for output in outputs]
+        assert [output.get("data") for output in now.get("outputs", ())] == expected

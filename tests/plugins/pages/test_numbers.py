@@ -23,21 +23,25 @@ pytestmark = [
 
 def first_screen(report):
     """Return the text of the first screen, and the rows of the run."""
-    html = (report.path / "report.html").read_text(encoding="utf-8")
-    start, end = html.index('<div class="view now"'), html.index('<div class="view" ')
-    text = "".join(Page(html[start:end]).words)
+    report_path = report.path / "report.html"
+    html = report_path.read_text(encoding="utf-8")
+    start = html.index('<div class="view now"')
+    end = html.index('<div class="view" ')
+    page = Page(html[start:end])
+    text = "".join(page.words)
     return re.sub(r"\s+", " ", text), list(report.rows())
 
 
 def shares_of(report):
     """Return the figures of the results by label and model: percent with one decimal."""
-    (section,) = [panel for panel in page_of(report).first if panel.id == "estimates"]
-    return {
-        (figure.label, figure.model): f"{100 * figure.value:.1f}%"
-        for block in section.blocks
-        for figure in block.figures
-        if figure.unit == "share" and figure.value is not None
-    }
+    panels = page_of(report).first
+    (section,) = [panel for panel in panels if panel.id == "estimates"]
+    shares = {}
+    for block in section.blocks:
+        for figure in block.figures:
+            if figure.unit == "share" and figure.value is not None:
+                shares[(figure.label, figure.model)] = f"{100 * figure.value:.1f}%"
+    return shares
 
 
 def percent(part, whole):
@@ -45,8 +49,10 @@ def percent(part, whole):
 
 
 def test_numbers_of_tau(tmp_path):
-    source = Path(DATA) / "tau-bench" / "gpt-4o-airline.json"
-    report = gradestack.grade_files(source, output=tmp_path / "out")
+    tau_bench_folder = Path(DATA) / "tau-bench"
+    source = tau_bench_folder / "gpt-4o-airline.json"
+    output = tmp_path / "out"
+    report = gradestack.grade_files(source, output=output)
     text, rows = first_screen(report)
     trials = json.loads(source.read_text(encoding="utf-8"))
     solved = Counter(trial["task_id"] for trial in trials if trial["reward"] > 0.99)
@@ -61,25 +67,32 @@ def test_numbers_of_tau(tmp_path):
     some = len(tasks) - every - none
     assert f"{every} pass in every trial, {some} in some, {none} in none" in text
     shares = shares_of(report)
-    assert shares["Solved", ""] == percent(solved.total(), runs)
-    assert shares[f"Solved in all {k} trials", ""] == percent(every, len(tasks))
+    expected = percent(solved.total(), runs)
+    assert shares["Solved", ""] == expected
+    share = shares[f"Solved in all {k} trials", ""]
+    assert share == percent(every, len(tasks))
     assert shares[f"Solved in at least one of {k}", ""] == percent(len(tasks) - none, len(tasks))
     partial = math.fsum(row["grades"]["partial"]["score"] for row in rows)
     assert shares["Partial credit", ""] == percent(partial, runs)
     rows_without_calls = [row for row in rows if row["expected"]["calls"] == []]
     called = [row for row in rows_without_calls if row["grades"]["partial"]["score"] == 0]
-    quiet_tasks = len({row["sample"]["id"] for row in rows_without_calls})
+    ids = {row["sample"]["id"] for row in rows_without_calls}
+    quiet_tasks = len(ids)
     runs_without_calls = f"{quiet_tasks} tasks ({len(rows_without_calls)} runs)"
     assert f"In {runs_without_calls} nothing should be called. {len(called)}" in text
     assert f"yet {sum(row['passed'] for row in called)} of them are solved" in text
     failed = [row for row in rows if not row["passed"]]
-    assert sum(line.samples for line in page_of(report).failures.lines) == len(failed)
+    page = page_of(report)
+    assert sum(line.samples for line in page.failures.lines) == len(failed)
     means = [
         math.fsum(row["grades"]["partial"]["score"] for row in rows if row["passed"] is passed)
         for passed in (True, False)
     ]
-    counts = (solved.total(), runs - solved.total())
-    shown = [f"{100 * mean / count:.0f}%" for mean, count in zip(means, counts, strict=True)]
+    total = solved.total()
+    counts = (total, runs - solved.total())
+    shown = []
+    for mean, count in zip(means, counts, strict=True):
+        shown.append(f"{100 * mean / count:.0f}%")
     assert f"runs get the same ({shown[0]} and {shown[1]})" in text
     (curve,) = [
         panel for panel in page_of(report).panels.panels if panel.title == "With more trials"
@@ -102,7 +115,8 @@ def _share_of(passed, of, k, *, every):
 
 
 def questions_of(category):
-    lines = (Path(DATA) / "bfcl" / f"BFCL_v4_{category}.json").read_text(encoding="utf-8")
+    bfcl_folder = Path(DATA) / "bfcl"
+    lines = (bfcl_folder / f"BFCL_v4_{category}.json").read_text(encoding="utf-8")
     return [json.loads(line) for line in lines.splitlines() if line.strip()]
 
 
@@ -120,8 +134,11 @@ def written_answers(folder):
             calls = number % (5 - 2 * model_number) == 0
             right[model, question["id"]] = not calls
             tool = question["function"][0]["name"]
-            results.append({"id": question["id"], "result": [{tool: "{}"}] if calls else "None."})
-        path = folder / "result" / model / "non_live" / f"BFCL_v4_{category}_result.json"
+            result = [{tool: "{}"}] if calls else "None."
+            results.append({"id": question["id"], "result": result})
+        result_folder = folder / "result"
+        non_live_folder = result_folder / model / "non_live"
+        path = non_live_folder / f"BFCL_v4_{category}_result.json"
         path.parent.mkdir(parents=True)
         path.write_text("\n".join(map(json.dumps, results)), encoding="utf-8")
     return right
@@ -129,7 +146,8 @@ def written_answers(folder):
 
 def test_numbers_of_bfcl(tmp_path):
     right = written_answers(tmp_path)
-    report = gradestack.grade_files(tmp_path, output=tmp_path / "out")
+    output = tmp_path / "out"
+    report = gradestack.grade_files(tmp_path, output=output)
     text, rows = first_screen(report)
     assert len(rows) == len(right)
     for row in rows:
@@ -146,11 +164,14 @@ def test_numbers_of_bfcl(tmp_path):
     points = 100 * (passed["south-FC"] - passed["north-FC"]) / half
     assert f"by {abs(points):.1f} points" in text
     (line,) = page_of(report).failures.block_of_two(6).lines
-    assert (line.samples, line.samples_b) == (half - passed["north-FC"], half - passed["south-FC"])
+    expected = half - passed["north-FC"]
+    assert line.samples == expected
+    assert line.samples_b == half - passed["south-FC"]
 
 
 def test_numbers_of_when2call(tmp_path):
-    gold = Path(DATA) / "when2call" / "when2call_test_llm_judge.jsonl"
+    when2call_folder = Path(DATA) / "when2call"
+    gold = when2call_folder / "when2call_test_llm_judge.jsonl"
     items = [json.loads(line) for line in gold.read_text(encoding="utf-8").splitlines()]
     labels, labels_given = ("tool_call", "request_for_info", "cannot_answer"), {}
     lines = []
@@ -162,22 +183,25 @@ def test_numbers_of_when2call(tmp_path):
         else:
             chosen = labels[number % 9 // 3]
         labels_given[item["uuid"]] = (item["correct_answer"], chosen)
-        parsed = {"judge_raw": json.dumps({"classification": chosen}), "target_model": "m"}
+        judge_raw = json.dumps({"classification": chosen})
+        parsed = {"judge_raw": judge_raw, "target_model": "m"}
         flags = ("parse_failed_first", "parse_failed_second", "used_retry")
         parsed |= {f"judge_{flag}": False for flag in flags}
         parsed |= {"judge_fallback_to_cannot_answer": False, "judge_model": "j"}
         lines.append(json.dumps({"uuid": item["uuid"], "predicted_label": chosen, **parsed}))
-    (tmp_path / "judged.jsonl").write_text("\n".join(lines), encoding="utf-8")
-    report = gradestack.grade_files(
-        tmp_path / "judged.jsonl", dataset=gold, output=tmp_path / "out"
-    )
+    judged_path = tmp_path / "judged.jsonl"
+    judged_path.write_text("\n".join(lines), encoding="utf-8")
+    paths = tmp_path / "judged.jsonl"
+    output = tmp_path / "out"
+    report = gradestack.grade_files(paths, dataset=gold, output=output)
     text, _ = first_screen(report)
     counts = Counter(labels_given.values())
     right = sum(count for (expected, chosen), count in counts.items() if expected == chosen)
     assert f"Right label in {percent(right, len(labels_given))}" in text
     graded = len(labels_given)
     assert f"{len(items)} runs; {graded} graded, {len(items) - graded} not recorded" in text
-    assert shares_of(report)["Correct", ""] == percent(right, len(labels_given))
+    share = shares_of(report)["Correct", ""]
+    assert share == percent(right, len(labels_given))
     wrong = {pair: count for pair, count in counts.items() if pair[0] != pair[1]}
     assert f"({max(wrong.values())} runs)" in text
     panels = page_of(report).panels.panels

@@ -20,7 +20,8 @@ def grade(score, **more):
 
 
 def failed_grade(score, *codes):
-    return grade(score, reasons=[{"code": code} for code in codes])
+    reasons = [{"code": code} for code in codes]
+    return grade(score, reasons=reasons)
 
 
 MISSING = {"state": "failed", "score": 0.0, "fault": {"code": "no_calls", "type": ""}}
@@ -63,18 +64,23 @@ def report_of(rows=ROWS, presets=PRESETS, outcome="own", **more):
     for number, grades in enumerate(rows):
         own_grader = grades["own"]
         passed = own_grader["score"] == 1
+        sample = {"id": f"s{number}"}
         row = {
-            "sample": {"id": f"s{number}"},
+            "sample": sample,
             "passed": passed,
             "state": "graded",
             "grade": own_grader,
             "grades": grades,
         }
-        lines.append(json.dumps(row).encode() + b"\n")
+        text = json.dumps(row)
+        lines.append(text.encode() + b"\n")
     buffer = io.BytesIO(b"".join(lines))
     panel = Placed("other_tools", "tool_calls", other_tools)
+    report = Report(
+        path=None, header={"components": components}, summary=summary, row_buffer=buffer
+    )
     return with_panels(
-        Report(path=None, header={"components": components}, summary=summary, row_buffer=buffer),
+        report,
         panel,
     )
 
@@ -102,16 +108,22 @@ def test_golden_page_of_other_tools(markdown):
 def test_one_preset_is_not_compared(html, markdown):
     report = report_of(presets={"own": "own@1"})
     assert other_tools(report) is None
-    assert "Verdicts of other tools' rules" not in html(report).text + markdown(report)
+    expected = html(report).text + markdown(report)
+    assert "Verdicts of other tools' rules" not in expected
 
 
 def test_a_run_without_rows_has_no_such_section():
     report = report_of()
-    assert other_tools(attrs.evolve(report, header={**report.header, "rows": False})) is None
+    header = {**report.header, "rows": False}
+    about = attrs.evolve(report, header=header)
+    assert other_tools(about) is None
 
 
 def test_reasons_of_presets_that_are_only_compared_are_no_causes(html):
     page = html(report_of())
     links = [attributes.get("href", "") for tag, attributes in page.tags if tag == "a"]
-    causes = [unquote_plus(link).partition("cause:")[2] for link in links if "cause" in link]
+    causes = []
+    for link in links:
+        if "cause" in link:
+            causes.append(unquote_plus(link).partition("cause:")[2])
     assert set(filter(None, causes)) == {'"extra_call"', '"no_reason"'}

@@ -32,12 +32,15 @@ NODE = blocks.Node
 
 def every_kind(report):
     figure = blocks.Figure(MARKUP, 0.25, (0.125, 0.5), MARKUP)
+    figures = blocks.Figures(
+        [figure, blocks.Figure("none", None), blocks.Figure("word", MARKUP)], MARKUP
+    )
+    interval = blocks.Interval([figure, blocks.Figure("off", 7.0)], MARKUP)
+    matrix = blocks.Matrix([MARKUP, "b"], ["x", MARKUP], [[3, 1], [None, 4]], MARKUP, MARKUP)
     return [
-        blocks.Figures(
-            [figure, blocks.Figure("none", None), blocks.Figure("word", MARKUP)], MARKUP
-        ),
-        blocks.Interval([figure, blocks.Figure("off", 7.0)], MARKUP),
-        blocks.Matrix([MARKUP, "b"], ["x", MARKUP], [[3, 1], [None, 4]], MARKUP, MARKUP),
+        figures,
+        interval,
+        matrix,
         blocks.Graph([NODE(MARKUP), NODE("after", [MARKUP, "gone"], [MARKUP])], title=MARKUP),
         blocks.Graph([NODE("a")], made=[NODE("a"), NODE(MARKUP, ["a"])]),
         blocks.Distribution({MARKUP: [0, 0.5, 1, 2, float("nan")], "b": [-1]}, MARKUP),
@@ -52,16 +55,19 @@ def every_kind(report):
 
 
 def cells(report):
+    figure = blocks.Figure("f", 0.25, (0.125, 0.5))
     row = [
-        blocks.Figure("f", 0.25, (0.125, 0.5)),
+        figure,
         blocks.Figure("off", 7.0, (6.0, 8.0)),
         blocks.Link(MARKUP, position=2),
     ]
     table = blocks.Table(["share", "off", "sample"], {"row": [*row]}, "Cells")
+    words = blocks.Words("bare")
+    section = blocks.Section(MARKUP, [blocks.Words("inside")], folded=True)
     return [
-        blocks.Words("bare"),
+        words,
         table,
-        blocks.Section(MARKUP, [blocks.Words("inside")], folded=True),
+        section,
     ]
 
 
@@ -134,8 +140,9 @@ def test_golden_page_of_panels(report, panel, tmp_path, kind):
 
     A panel that raises costs only itself, and the page says so.
     """
+    panels = [panel(name) for name in ("every_kind", "cells", "nothing", "broken")]
     made = report(
-        *[panel(name) for name in ("every_kind", "cells", "nothing", "broken")],
+        *panels,
         *[panel(name, "sample") for name in ("of_sample", "odd")],
         *[panel(name, "page", name=f"page_{name}") for name in ("every_kind", "broken")],
     )
@@ -151,8 +158,10 @@ def test_golden_page_of_a_comparison(report, panel, tmp_path):
     made = report(*panels, panel("every_kind", "page"))
     comparison = copy.deepcopy(DATA["comparison"])
     (path,) = HtmlReporter().write_comparison(comparison, made, tmp_path)
-    check_golden_file("comparison.html", path.read_text(encoding="utf-8"))
-    check_golden_file("comparison.md", markdown_page(comparison, made.shared["panels"]))
+    text = path.read_text(encoding="utf-8")
+    check_golden_file("comparison.html", text)
+    page = markdown_page(comparison, made.shared["panels"])
+    check_golden_file("comparison.md", page)
 
 
 def test_a_panel_that_cannot_be_loaded_costs_only_itself(report, html):
@@ -183,8 +192,10 @@ def test_parts_that_do_not_fit_are_refused(block):
 
 @pytest.mark.parametrize("place", ["overview", "page", "sample"])
 def test_a_panel_that_raises_no_exception_costs_only_itself(report, panel, html, place):
-    made = report(panel("bare", place), panel("every_kind"))
-    assert "panel-mine-every_kind" in html(made).values("id")
+    fake = panel("bare", place)
+    made = report(fake, panel("every_kind"))
+    expected = html(made).values("id")
+    assert "panel-mine-every_kind" in expected
     assert len(made.warnings) == 1
     assert made.warnings[0].startswith("panel 'bare' of plugin mine is left out")
     assert "Bare: mine alone (placed.py:" in made.warnings[0]
@@ -196,7 +207,8 @@ def test_a_panel_cannot_change_the_run(report, panel, html):
     made = report(panel("meddling"))
     before = dumps([made.summary, made.header])
     page = html(made)
-    assert dumps([made.summary, made.header]) == before
+    text = dumps([made.summary, made.header])
+    assert text == before
     assert made.warnings == []
     assert f"index {id(index_of(made))}" in page.text
 
@@ -207,19 +219,23 @@ def test_a_panel_cannot_change_a_comparison(report, panel, tmp_path):
         data, report(panel("meddling_comparison", "compare")), tmp_path
     )
     assert data == DATA["comparison"]
-    assert ">changed" not in path.read_text(encoding="utf-8")
+    text = path.read_text(encoding="utf-8")
+    assert ">changed" not in text
 
 
 def test_pages_written_again_say_the_same(report, panel, tmp_path):
     pages = []
-    made = report(panel("broken"), panel("odd", "sample"))
+    fake = panel("broken")
+    made = report(fake, panel("odd", "sample"))
     for _ in range(2):
         HtmlReporter().write(made, tmp_path)
         MarkdownReporter().write(made, tmp_path)
-        pages.append([(tmp_path / name).read_bytes() for name in ("report.html", "report.md")])
+        contents = [(tmp_path / name).read_bytes() for name in ("report.html", "report.md")]
+        pages.append(contents)
+        warnings = made.summary["warnings"]
         summary = {
             **made.summary,
-            "warnings": [*made.summary["warnings"], *dict.fromkeys(made.warnings)],
+            "warnings": [*warnings, *dict.fromkeys(made.warnings)],
         }
         made = attrs.evolve(made, summary=summary, warnings=[])
     assert pages[0] == pages[1]
@@ -263,7 +279,8 @@ def test_blocks_of_the_page_are_replaced_by_a_folder(report, tmp_path, html, mar
     folder.mkdir()
     base = "{% extends 'gradestack/report.html' %}"
     names = DATA["blocks_of_the_page"]
-    (folder / "report.html").write_text(
+    report_path = folder / "report.html"
+    report_path.write_text(
         base
         + "".join(
             f"{{% block {name} %}}{{{{ super() }}}}<!--{name}-->{{% endblock %}}" for name in names
@@ -271,7 +288,8 @@ def test_blocks_of_the_page_are_replaced_by_a_folder(report, tmp_path, html, mar
     )
     (folder / "style.css").write_text(".card { border: 0 }")
     (folder / "report.md").write_text("{% macro head() %}# Mine {{ view.name|md }}{% endmacro %}")
-    page, before = html(report(), templates=folder), html(report())
+    page = html(report(), templates=folder)
+    before = html(report())
     assert [name for name in names if f"<!--{name}-->" not in page.html] == []
     assert ".card { border: 0 }" in page.html
     assert before.text in page.text
@@ -288,7 +306,8 @@ def test_templates_of_a_suite_run_no_code(report, tmp_path, template):
     (folder / "report.html").write_text(template)
     with pytest.raises(ConfigError, match=r"templates: .*report\.html"):
         list(HtmlReporter(templates=folder).write(report(), tmp_path))
-    assert not (tmp_path / "report.html").exists()
+    report_path = tmp_path / "report.html"
+    assert not report_path.exists()
 
 
 @pytest.mark.parametrize(("file", "template", "message"), DATA["wrong_templates_of_a_suite"])
@@ -308,19 +327,22 @@ def test_a_folder_cannot_begin_the_page_in_another_way(report, tmp_path):
     (tmp_path / "_begin.html").write_text("<!doctype html>\n<html lang='en'>\n<head>\n")
     with pytest.raises(ConfigError, match="put nothing before that"):
         list(HtmlReporter(templates=tmp_path).write(report(), tmp_path))
-    assert not (tmp_path / "report.html").exists()
+    report_path = tmp_path / "report.html"
+    assert not report_path.exists()
 
 
 def test_links_in_a_folder_lead_nowhere(report, tmp_path):
     folder = tmp_path / "house"
     folder.mkdir()
     (tmp_path / "secret.html").write_text("secret")
-    (folder / "link.html").symlink_to(tmp_path / "secret.html")
+    link_path = folder / "link.html"
+    link_path.symlink_to(tmp_path / "secret.html")
     (folder / "_banner.html").write_text("{% include 'link.html' %}")
     with pytest.raises(ConfigError, match=r"link\.html"):
         list(HtmlReporter(templates=folder).write(report(), tmp_path))
     (folder / "_banner.html").unlink()
-    (folder / "style.css").symlink_to(tmp_path / "secret.html")
+    style_path = folder / "style.css"
+    style_path.symlink_to(tmp_path / "secret.html")
     with pytest.raises(ValueError, match="leads out of its folder"):
         list(HtmlReporter(templates=folder).write(report(), tmp_path))
 
@@ -352,7 +374,8 @@ CALLS = []
 
 def counting(_):
     CALLS.append(1)
-    return [blocks.Words(str(len(CALLS)))]
+    call_count = str(len(CALLS))
+    return [blocks.Words(call_count)]
 
 
 def changing(report):
@@ -375,5 +398,7 @@ def test_a_panel_of_an_earlier_contract_is_refused_with_todays_words():
 
 @pytest.mark.parametrize(("strict", "broken"), [(True, {"panels": "left out"}), (False, None)])
 def test_a_panel_that_is_left_out_breaks_a_strict_run(strict, broken):
-    checked = with_broken_pages({"warnings": []}, Pages(warnings=["left out"]), strict=strict)
-    assert (checked.get("broken"), checked["warnings"]) == (broken, ["left out"])
+    pages = Pages(warnings=["left out"])
+    checked = with_broken_pages({"warnings": []}, pages, strict=strict)
+    assert checked.get("broken") == broken
+    assert checked["warnings"] == ["left out"]

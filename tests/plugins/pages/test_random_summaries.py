@@ -56,7 +56,8 @@ class Mutation:
         """Return a changed copy; of some summaries a metric failed, of some nothing was graded."""
         changed = self.of(copy.deepcopy(summary))
         changed["metrics"]["total"] = summary["metrics"]["total"]  # else the rows are another run's
-        for metrics in changed["metrics"]["aggregates"].values():
+        aggregates = changed["metrics"]["aggregates"]
+        for metrics in aggregates.values():
             for name in metrics:
                 if self.random.random() < self.often / 4:
                     metrics[name] = {"error": "ValueError: nothing to compute"}
@@ -66,8 +67,10 @@ class Mutation:
 def assert_pages(report, folder):
     """Both pages are written, and nothing is left out of them."""
     messages = []
-    pages = rewrite_pages(report, gradestack.discover(limit=""), PAGES, folder, messages.append)
-    assert {page.name for page in pages} >= {"report.html", "report.md"}
+    registry = gradestack.discover(limit="")
+    pages = rewrite_pages(report, registry, PAGES, folder, messages.append)
+    names = {page.name for page in pages}
+    assert names >= {"report.html", "report.md"}
     assert messages == []
 
 
@@ -76,26 +79,30 @@ def runs(tmp_path_factory):
     suites = suites_in(tmp_path_factory.mktemp("suites"))
     suites["letta"] = EXAMPLES / "letta/suite.yaml"
     folder = tmp_path_factory.mktemp("runs")
-    return {
-        family: gradestack.run(suite, output=folder / family, overrides=["reports=[]"])
-        for family, suite in suites.items()
-    }
+    processes_by_family = {}
+    for family, suite in suites.items():
+        output = folder / family
+        processes_by_family[family] = gradestack.run(suite, output=output, overrides=["reports=[]"])
+    return processes_by_family
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_pages_are_made_where_every_metric_failed(runs, family, tmp_path):
     changed = copy.deepcopy(runs[family].summary)
-    for metrics in changed["metrics"]["aggregates"].values():
+    aggregates = changed["metrics"]["aggregates"]
+    for metrics in aggregates.values():
         for name in metrics:
             metrics[name] = {"error": "ValueError: nothing to compute"}
-    assert_pages(attrs.evolve(runs[family], summary=changed, shared={}, warnings=[]), tmp_path)
+    report = attrs.evolve(runs[family], summary=changed, shared={}, warnings=[])
+    assert_pages(report, tmp_path)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_pages_are_made_of_any_summary(runs, family, seed, tmp_path):
     report = runs[family]
-    summary = Mutation(f"{family} {seed}").of_summary(report.summary)
+    mutation = Mutation(f"{family} {seed}")
+    summary = mutation.of_summary(report.summary)
     if seed % 3 == 1:
         header = {**report.header, "rows": False}
     else:

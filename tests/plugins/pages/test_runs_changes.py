@@ -16,13 +16,15 @@ def runs(tmp_path):
     """Return a function that grades models with so many right answers of twelve, a minute later."""
 
     def grade(name, suite="s", **right):
-        samples = [
-            {"id": f"t{task}", "model": model, "expected": "x"}
-            | {"predicted": "x" if task < count else "y"}
-            for model, count in right.items()
-            for task in range(12)
-        ]
-        out = tmp_path / "runs" / name
+        samples = []
+        for model, count in right.items():
+            for task in range(12):
+                predicted = "x" if task < count else "y"
+                samples.append(
+                    {"id": f"t{task}", "model": model, "expected": "x"} | {"predicted": predicted}
+                )
+        runs_folder = tmp_path / "runs"
+        out = runs_folder / name
         gate = {"metric_key": "g", "op": "gte", "value": 0.5}
         gradestack.grade(samples, graders={"g": "exact_match"}, output=out, name=suite, gate=gate)
         header = read_json(out / "header.json")
@@ -33,11 +35,14 @@ def runs(tmp_path):
 
 
 def changes_of(folder):
-    return {
-        (run.path, line.model): line.change and (line.change.text, line.change.verdict)
-        for run in folder.runs
-        for line in run.lines
-    }
+    changes = {}
+    for run in folder.runs:
+        for line in run.lines:
+            changes[(run.path, line.model)] = line.change and (
+                line.change.text,
+                line.change.verdict,
+            )
+    return changes
 
 
 def test_each_run_is_compared_with_the_one_before_of_its_suite(runs, tmp_path):
@@ -64,8 +69,10 @@ def test_models_are_compared_with_the_same_model_before(runs, tmp_path):
     runs("b", m=11, n=6)
     folder = folder_of(tmp_path / "runs")
     add_changes(folder, tmp_path / "runs")
-    assert changes_of(folder)["b", "m"] == ("+75.0 points", "better")
-    assert changes_of(folder)["b", "n"] == ("0.0 points", "same")
+    change = changes_of(folder)["b", "m"]
+    assert change == ("+75.0 points", "better")
+    changes = changes_of(folder)
+    assert changes["b", "n"] == ("0.0 points", "same")
 
 
 def test_runs_that_cannot_be_compared_have_no_difference(runs, tmp_path):
@@ -74,16 +81,19 @@ def test_runs_that_cannot_be_compared_have_no_difference(runs, tmp_path):
     (tmp_path / "runs/a/results.jsonl").unlink()
     folder = folder_of(tmp_path / "runs")
     add_changes(folder, tmp_path / "runs")
-    assert changes_of(folder)["b", ""] is None
+    change = changes_of(folder)["b", ""]
+    assert change is None
     assert "Against the run before" not in runs_page(folder)
 
 
 def test_a_trend_names_the_run_and_value_of_every_point_and_draws_the_threshold(runs, tmp_path):
     runs("a", m=3)
     runs("b", m=9)
-    page = runs_page(folder_of(tmp_path / "runs"))
+    runs_folder = tmp_path / "runs"
+    page = runs_page(folder_of(runs_folder))
     names = re.findall(r'<g class="pt" tabindex="0" role="img" aria-label="([^"]+)"', page)
     assert [name.partition(" (")[0] for name in names[:2]] == ["a: 25.0%", "b: 75.0%"]
-    (line,) = set(re.findall(r'<line class="asked" x1="0%" x2="100%" y1="([\d.]+)%"', page))
+    matches = re.findall(r'<line class="asked" x1="0%" x2="100%" y1="([\d.]+)%"', page)
+    (line,) = set(matches)
     assert 0 <= float(line) <= 100
     assert "dashed: gate: at least 50%" in page or "dashed: gate: ≥ 50%" in page

@@ -23,7 +23,8 @@ def report_of(*rows):
 def text_of(row, max_text=1000):
     report = report_of(row)
     (entry,) = index_of(report).entries
-    return next(sample_texts(report, [(entry, row)], Style(80, False, max_text)))
+    style = Style(80, False, max_text)
+    return next(sample_texts(report, [(entry, row)], style))
 
 
 def shown_rows():
@@ -39,25 +40,35 @@ def shown_rows():
 @pytest.mark.slow
 def test_golden_page_of_samples_on_a_terminal():
     """Conversations, pairs of calls, states, reasons, and whatever else may stand in a row."""
-    check_golden_file("samples.txt", "\n".join(map(text_of, shown_rows())))
+    texts = map(text_of, shown_rows())
+    page = "\n".join(texts)
+    check_golden_file("samples.txt", page)
 
 
 def test_golden_page_of_samples_in_markdown(tmp_path):
     rows = [{"passed": False, "state": "graded", **row} for row in shown_rows()]
-    (path,) = MarkdownReporter(max_samples=100).write(report_of(*rows), tmp_path)
-    check_golden_file("samples.md", path.read_text(encoding="utf-8"))
+    markdown_reporter = MarkdownReporter(max_samples=100)
+    report = report_of(*rows)
+    (path,) = markdown_reporter.write(report, tmp_path)
+    text = path.read_text(encoding="utf-8")
+    check_golden_file("samples.md", text)
 
 
 def test_long_conversations_are_cut_and_counted():
     message = {"role": "user", "content": "a"}
-    sample_text = text_of({"trajectory": [[message] * 150, [message] * 150]})
-    assert (sample_text.count("user\n"), "100 more messages" in sample_text) == (200, True)
+    trajectory = [[message] * 150, [message] * 150]
+    row = {"trajectory": trajectory}
+    sample_text = text_of(row)
+    assert sample_text.count("user\n") == 200
+    assert "100 more messages" in sample_text
     long = {"role": "user", "content": "x" * 5000}
     assert "… 4,000 more characters" in text_of({"trajectory": [[long]]})
 
 
 def test_many_calls_are_cut_and_counted():
-    calls = {"expected": {"calls": [{"name": "a"}] * 70}, "predicted": {"calls": [None] * 65}}
+    expected = {"calls": [{"name": "a"}] * 70}
+    predicted = {"calls": [None] * 65}
+    calls = {"expected": expected, "predicted": predicted}
     text = " ".join(text_of(calls).split())
     assert "✗ a not called other calls made:" in text
     assert "60 (no name) 15 more calls" in text

@@ -24,19 +24,25 @@ def hostile(value):
         return {key: entry if key in fixed else hostile(entry) for key, entry in value.items()}
     if isinstance(value, list):
         return [hostile(entry) for entry in value]
-    return f"{value} {HOSTILE}" if isinstance(value, str) else value
+    if isinstance(value, str):
+        return f"{value} {HOSTILE}"
+    return value
 
 
 def only_sample(fake, row, width=80, colour=False):
     report = fake.make_report([row])
-    ((entry,), (row_found,)) = index_of(report).entries, rows_at(report, [0])
-    return next(sample_texts(report, [(entry, row_found)], Style(width, colour, 1000)))
+    index = index_of(report)
+    rows = rows_at(report, [0])
+    ((entry,), (row_found,)) = index.entries, rows
+    style = Style(width, colour, 1000)
+    return next(sample_texts(report, [(entry, row_found)], style))
 
 
 @pytest.mark.parametrize("width", [20, 33, 80])
 def test_every_line_does_nothing(fake, width):
+    graded_row = fake.graded_row(3, 1, "m")
     for row in (
-        hostile(fake.graded_row(3, 1, "m")),
+        hostile(graded_row),
         hostile(fake.ungraded_row(2, 1, "m", "failed")),
     ):
         text = only_sample(fake, row, width=width)
@@ -46,4 +52,5 @@ def test_every_line_does_nothing(fake, width):
         loud = only_sample(fake, row, width=width, colour=True)
         assert COLOUR.search(loud)
         assert COLOUR.sub("", loud) == text
-    assert "[bold]b[/bold]" in only_sample(fake, row, width=200)
+    sample = only_sample(fake, row, width=200)
+    assert "[bold]b[/bold]" in sample

@@ -26,7 +26,8 @@ def read_all(tmp_path):
                 texts = [line if isinstance(line, str) else json.dumps(line) for line in lines]
                 path.write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
             inputs_given.append(Input(path=path, name=path.stem, shown=path.name))
-        reader, inputs = JsonLines(), Inputs(data=tuple(inputs_given))
+        reader = JsonLines()
+        inputs = Inputs(data=tuple(inputs_given))
         index = reader.index(inputs)
         shards = list(reader.plan(inputs, index))
         return shards, [list(reader.read(shard, index)) for shard in shards]

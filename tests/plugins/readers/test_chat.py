@@ -48,12 +48,14 @@ def test_arguments(raw, expected):
 @pytest.mark.parametrize(("raw", "expected"), DATA["calls"])
 def test_calls(raw, expected):
     """OpenAI's form, the flat one, and what is left of broken ones."""
-    assert chat.tool_call(raw) == msgspec.convert(expected, ToolCall)
+    tool_call = chat.tool_call(raw)
+    assert tool_call == msgspec.convert(expected, ToolCall)
 
 
 def test_the_requestor_can_be_told():
     """Where a format says who calls by place."""
-    assert chat.tool_call({"name": "f"}, default_requestor="user").requestor == "user"
+    tool_call = chat.tool_call({"name": "f"}, default_requestor="user")
+    assert tool_call.requestor == "user"
 
 
 @pytest.mark.parametrize("odd", ODD)
@@ -73,13 +75,16 @@ def test_odd_values_never_raise(odd):
 def test_messages():
     """Entries that are no objects are left out; content is kept as it is."""
     messages_read = chat.messages(DATA["messages"])
+    message = Message(role="user", content="hi")
+    tool_call = ToolCall(name="f")
     assert messages_read == (
-        Message(role="user", content="hi"),
-        Message(role="assistant", tool_calls=(ToolCall(name="f"),)),
+        message,
+        Message(role="assistant", tool_calls=(tool_call,)),
         Message(role="tool", content=[{"type": "text"}], tool_call_id="c", name="f"),
         Message(role=""),
     )
-    assert chat.made_calls(messages_read) == (ToolCall(name="f"),)
+    made_calls = chat.made_calls(messages_read)
+    assert made_calls == (ToolCall(name="f"),)
 
 
 @pytest.mark.parametrize(("content", "text"), DATA["content_as_text"])
@@ -95,9 +100,9 @@ def test_tools():
     """
     schema = {"type": "object"}
     inner = {"name": "f", "description": "d", "parameters": schema}
-    assert chat.tool_spec({"type": "function", "function": inner}) == ToolSpec(
-        name="f", description="d", parameters=schema
-    )
+    tool_spec = chat.tool_spec({"type": "function", "function": inner})
+    expected = ToolSpec(name="f", description="d", parameters=schema)
+    assert tool_spec == expected
     assert chat.tool_spec(inner) == chat.tool_spec({"function": inner})
     assert chat.tool_spec({"name": "f", "description": None}) == ToolSpec(name="f")
     assert chat.tool_spec({"name": "f", "parameters": "x"}).parameters == {"properties": "x"}
@@ -117,7 +122,9 @@ def test_tools_with_a_list_of_parameters():
         "properties": {"x": {"type": "integer", "description": ""}},
         "required": ["x"],
     }
-    assert chat.tool_spec(inner) == ToolSpec(name="f", description="d", parameters=schema)
+    tool_spec = chat.tool_spec(inner)
+    expected = ToolSpec(name="f", description="d", parameters=schema)
+    assert tool_spec == expected
     assert chat.tool_spec({"function": inner}) == chat.tool_spec(inner)
     empty = chat.tool_spec({"name": "f", "parameters": []})
     assert empty.parameters == {"type": "object", "properties": {}, "required": []}
@@ -126,7 +133,9 @@ def test_tools_with_a_list_of_parameters():
 def _kept_from_change(value):
     if isinstance(value, dict):
         return MappingProxyType({key: _kept_from_change(item) for key, item in value.items()})
-    return list(map(_kept_from_change, value)) if isinstance(value, list) else value
+    if isinstance(value, list):
+        return list(map(_kept_from_change, value))
+    return value
 
 
 def test_objects_need_not_be_dicts():
@@ -136,12 +145,19 @@ def test_objects_need_not_be_dicts():
         {"role": "assistant", "content": [{"text": "a"}], "tool_calls": [call]},
         {"role": "user", "content": "b"},
     ]
-    (made, _), messages_read = chat.messages(spoken), chat.messages(_kept_from_change(spoken))
-    assert [message.tool_calls for message in messages_read] == [made.tool_calls, ()]
-    assert (chat.text_of(messages_read[0].content), messages_read[1].content) == ("a", "b")
+    messages = chat.messages(spoken)
+    kept_from_change = _kept_from_change(spoken)
+    (made, _), messages_read = messages, chat.messages(kept_from_change)
+    tool_calls = [message.tool_calls for message in messages_read]
+    assert tool_calls == [made.tool_calls, ()]
+    text = chat.text_of(messages_read[0].content)
+    assert text == "a"
+    assert messages_read[1].content == "b"
     tool = {"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}
-    assert chat.tool_spec(_kept_from_change(tool)) == chat.tool_spec(tool)
-    assert chat.parse_arguments(_kept_from_change({"a": 1})) == ({"a": 1}, None)
+    tool_spec = chat.tool_spec(_kept_from_change(tool))
+    assert tool_spec == chat.tool_spec(tool)
+    arguments = chat.parse_arguments(_kept_from_change({"a": 1}))
+    assert arguments == ({"a": 1}, None)
 
 
 @pytest.mark.parametrize("is_absolute", [False, True])

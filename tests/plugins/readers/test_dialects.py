@@ -30,12 +30,15 @@ EXPECTED = [
 def test_every_dialect_gives_the_same(tmp_path, name, form):
     talk = DIALECTS[name]
     record = {"id": "a", "messages": talk}
+    one_a_line = "\n".join(map(json.dumps, talk))
+    jsonl = json.dumps({**record, "expected": EXPECTED})
+    expected_calls = json.dumps([{**record, "expected_calls": EXPECTED}])
     text = {
-        "jsonl": json.dumps({**record, "expected": EXPECTED}),
-        "expected_calls": json.dumps([{**record, "expected_calls": EXPECTED}]),
+        "jsonl": jsonl,
+        "expected_calls": expected_calls,
         "list of lists": json.dumps([talk]),
         "one list": json.dumps(talk, indent=1),
-        "one a line": "\n".join(map(json.dumps, talk)),
+        "one a line": one_a_line,
     }[form]
     (tmp_path / "runs.jsonl").write_text(text)
     with pytest.raises(SystemExit):
@@ -49,16 +52,18 @@ def test_every_dialect_gives_the_same(tmp_path, name, form):
                 "reports=[]",
             ]
         )
-    (row,) = [
-        json.loads(line) for line in (tmp_path / "out/results.jsonl").read_text().splitlines()
-    ]
+    results_path = tmp_path / "out/results.jsonl"
+    lines = results_path.read_text().splitlines()
+    (row,) = [json.loads(line) for line in lines]
     calls = row["predicted"]["calls"]
     assert [(call["name"], call["arguments"], call["turn"], call["step"]) for call in calls] == [
         ("find", {"ref": "A1"}, 0, 0),
         ("move", {"ref": "A1", "to": 2}, 0, 1),
     ]
-    assert [call["status"] for call in calls] == ["ok", "error"]
-    assert "taken" in calls[1]["error"]
+    status = [call["status"] for call in calls]
+    assert status == ["ok", "error"]
+    error = calls[1]["error"]
+    assert "taken" in error
     assert row["sample"]["input"] == "Move A1."
     assert row["passed"] is (form in {"jsonl", "expected_calls"})
 
@@ -85,12 +90,17 @@ def test_every_reader_gives_the_same(tmp_path, name):
         id(message): USED[name]({"input_tokens": 5, "output_tokens": number})
         for number, message in enumerate(described)
     }
+    messages = [dialect | used.get(id(dialect), {}) for dialect in DIALECTS[name]]
     record = {
         "id": "a",
-        "messages": [dialect | used.get(id(dialect), {}) for dialect in DIALECTS[name]],
+        "messages": messages,
     }
-    (tmp_path / "runs.jsonl").write_text(json.dumps(record))
-    log = AnthropicLogs() if name == "anthropic" else OpenAILogs()
+    runs_path = tmp_path / "runs.jsonl"
+    runs_path.write_text(json.dumps(record))
+    if name == "anthropic":
+        log = AnthropicLogs()
+    else:
+        log = OpenAILogs()
     samples = [
         message
         for reader in (JsonLines(), Records(), log)
@@ -99,20 +109,15 @@ def test_every_reader_gives_the_same(tmp_path, name):
     samples.append(JsonLines().record(record, file="runs.jsonl", ordinal=0))
     fields = ("id", "input", "turns", "calls", "text", "model", "usage", "agent_usage")
     field_values = [[getattr(sample, field) for field in fields] for sample in samples]
-    assert field_values == [field_values[0]] * 4
-    assert (
-        field_values[0][5],
-        field_values[0][6].requests,
-        field_values[0][6].input_tokens,
-        field_values[0][6].output_tokens,
-    ) == (
-        "m",
-        3,
-        15,
-        3,
-    )
+    expected = [field_values[0]] * 4
+    assert field_values == expected
+    assert field_values[0][5] == "m"
+    assert field_values[0][6].requests == 3
+    assert field_values[0][6].input_tokens == 15
+    assert field_values[0][6].output_tokens == 3
     (row,) = gradestack.grade([record], ["usage"]).rows()
-    assert (row["model_name"], row["agent_usage"]) == ("m", field_values[0][7])
+    assert row["model_name"] == "m"
+    assert row["agent_usage"] == field_values[0][7]
 
 
 @pytest.mark.parametrize("name", MISREAD)

@@ -42,10 +42,14 @@ def valid(record):
 @pytest.mark.slow
 def test_the_schema_allows_what_the_reader_takes(read):
     """Every record of the cases in tests/cases/jsonl."""
-    for case in data(Path(__file__).parents[2] / "cases/jsonl/file", "samples.yaml"):
+    file_path = Path(__file__)
+    file_folder = file_path.parents[2] / "cases/jsonl/file"
+    for case in data(file_folder, "samples.yaml"):
         records = [read(**record) for record in case["records"]]
-        assert sum(isinstance(read_record, BadRecord) for read_record in records) == len(
-            case.get("bad_records", ())
+        bad_records = case.get("bad_records", ())
+        bad_record_count = len(bad_records)
+        assert (
+            sum(isinstance(read_record, BadRecord) for read_record in records) == bad_record_count
         )
 
 
@@ -80,10 +84,9 @@ def test_the_schema_refuses_them_too(parse, record):
 @pytest.mark.parametrize("value", [None, 5, "x", [], [[]]])
 def test_a_record_that_is_no_object(value):
     outcome = JsonLines().record(value, file="f", ordinal=2)
-    assert (outcome.reason, outcome.source) == (
-        f"record: expected an object, got {json.dumps(value)}",
-        Source(file="f", ordinal=2),
-    )
+    assert outcome.reason == f"record: expected an object, got {json.dumps(value)}"
+    source = Source(file="f", ordinal=2)
+    assert outcome.source == source
 
 
 def test_a_record_too_deep_to_be_shown_is_a_bad_record(parse):
@@ -106,7 +109,9 @@ def test_lines_have_places(read_all):
         (True, 4, 3),
         (False, 5, 4),
     ]
-    assert (shards[0].first_line, shards[0].ordinal, shards[0].position) == (1, 0, 0)
+    assert shards[0].first_line == 1
+    assert shards[0].ordinal == 0
+    assert shards[0].position == 0
 
 
 @pytest.mark.parametrize(("text", "sure"), [*DATA["forms"], ("[" * 10_000, 0.0)])
@@ -123,16 +128,21 @@ def test_the_same_records_are_the_same_samples_in_lines_and_in_lists(tmp_path, l
         {"id": "a", "expected": [{"name": "f"}], "predicted": [{"name": "f"}]},
         {"id": "b", "expected": [{"name": "f"}], "predicted": [{"name": "g", "arguments": FLAT}]},
     ]
-    lines, listed = tmp_path / "runs.jsonl", tmp_path / "runs.json"
+    lines = tmp_path / "runs.jsonl"
+    listed = tmp_path / "runs.json"
     lines.write_text("".join(f"{json.dumps(record)}\n" for record in records))
     if layout == "list a line":
         listed.write_text("".join(f"{json.dumps([record])}\n" for record in records))
     else:
-        listed.write_text(json.dumps(records, indent=2 if layout == "indented" else None))
+        text = json.dumps(records, indent=2 if layout == "indented" else None)
+        listed.write_text(text)
     graded = {}
     for path in (lines, listed):
-        report = gradestack.grade_files([str(path)], output=tmp_path / path.suffix[1:])
-        graded[path.suffix] = [(row["sample"]["id"], row["grades"]) for row in report.rows()]
+        output = tmp_path / path.suffix[1:]
+        paths = [str(path)]
+        report = gradestack.grade_files(paths, output=output)
+        rows = report.rows()
+        graded[path.suffix] = [(row["sample"]["id"], row["grades"]) for row in rows]
     assert graded[".jsonl"] == graded[".json"]
     assert len(graded[".json"]) == 2
 
@@ -213,14 +223,18 @@ def test_files_that_expect_texts_alone_have_them_compared(tmp_path, expected):
     ]
     path = tmp_path / "runs.jsonl"
     path.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
-    report = gradestack.grade_files([path], output=tmp_path / "out", overrides=["reports=[]"])
+    output = tmp_path / "out"
+    report = gradestack.grade_files([path], output=output, overrides=["reports=[]"])
     assert list(report.aggregates) == ["text"]
-    assert report.summary["metrics"]["avg_score_attempted"] == 1.0
+    metrics = report.summary["metrics"]
+    assert metrics["avg_score_attempted"] == 1.0
     lines.append({"id": "c", "expected": [FLAT], "predicted": []})
     path.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
-    assert list(
-        gradestack.grade_files([path], output=tmp_path / "two", overrides=["reports=[]"]).aggregates
-    ) == ["calls"]
+    two_folder = tmp_path / "two"
+    aggregates = list(
+        gradestack.grade_files([path], output=two_folder, overrides=["reports=[]"]).aggregates
+    )
+    assert aggregates == ["calls"]
 
 
 CALLING = {"id": "a", "expected": [FLAT], "predicted": [FLAT]}
@@ -235,37 +249,45 @@ def test_records_from_python_are_graded_as_a_file_of_them(tmp_path, records):
     """Mappings, samples, and what gives each only once: what is expected is compared."""
     path = tmp_path / "runs.jsonl"
     path.write_text("".join(f"{json.dumps(record)}\n" for record in records), encoding="utf-8")
-    file = gradestack.grade_files([path], output=tmp_path / "out", overrides=["reports=[]"])
-    samples = [
-        JsonLines().record(record, file="memory", ordinal=at) for at, record in enumerate(records)
-    ]
+    output = tmp_path / "out"
+    file = gradestack.grade_files([path], output=output, overrides=["reports=[]"])
+    samples = []
+    for at, record in enumerate(records):
+        samples.append(JsonLines().record(record, file="memory", ordinal=at))
     for source in (records, samples, iter(records)):
         report = gradestack.grade(source)
         assert report.states == file.states
         assert report.aggregates == file.aggregates
-        assert report.summary["headline"] == file.summary["headline"]
-        assert report.summary["outcome"] == file.summary["outcome"]
+        headline = report.summary["headline"]
+        assert headline == file.summary["headline"]
+        outcome = report.summary["outcome"]
+        assert outcome == file.summary["outcome"]
 
 
 def test_records_that_expect_nothing_get_the_graders_that_compare_nothing():
     called_late = [*(NOTHING | {"id": str(at)} for at in range(1000)), CALLING]
+    sample = Sample(id="a", calls=(CALL,))
     for source in (
         [NOTHING],
         [NOTHING | {"expected": None}],
-        [Sample(id="a", calls=(CALL,))],
+        [sample],
         called_late,
     ):
         report = gradestack.grade(source)
         assert "tool_policy" in report.states
-        assert sum(report.states["tool_policy"].values()) == len(source)
+        tool_policy = report.states["tool_policy"]
+        total_tool_policy = sum(tool_policy.values())
+        assert total_tool_policy == len(source)
 
 
 def test_a_grader_without_any_grade_says_why(tmp_path):
     path = tmp_path / "runs.jsonl"
     path.write_text('{"id": "a", "expected": "x", "predicted": "x"}\n', encoding="utf-8")
-    report = gradestack.grade_files([path], graders=["tau_partial"], output=tmp_path / "out")
+    output = tmp_path / "out"
+    report = gradestack.grade_files([path], graders=["tau_partial"], output=output)
     reason = "graded no run (1 not applicable); the first: no expected calls"
-    assert any(reason in warning for warning in report.summary["warnings"])
+    warnings = report.summary["warnings"]
+    assert any(reason in warning for warning in warnings)
 
 
 VALID = jsonschema.Draft202012Validator(JsonLines.json_schema()).is_valid
@@ -286,7 +308,8 @@ def read_line(tmp_path):
 @pytest.fixture
 def read(read_line):
     def read(**record):
-        sample = read_line(json.dumps(record).encode())
+        text = json.dumps(record)
+        sample = read_line(text.encode())
         sample_again = JsonLines().sample(record, Source(file="f.jsonl", ordinal=0, line=1))
         assert sample == sample_again
         assert repr(sample) == repr(sample_again)
@@ -354,8 +377,11 @@ def test_the_second_version_is_that_of_the_schema():
 
 def test_the_form_has_every_detail_of_a_call():
     """Every detail that the model of a call holds can be written in the form."""
-    form = set(SCHEMA["$defs"]["made"]["anyOf"][0]["properties"])
-    assert set(ToolCall.__struct_fields__) - {"raw_arguments"} <= form
+    any_of = SCHEMA["$defs"]["made"]["anyOf"]
+    properties = any_of[0]["properties"]
+    form = set(properties)
+    struct_fields = set(ToolCall.__struct_fields__)
+    assert struct_fields - {"raw_arguments"} <= form
 
 
 DEEP = b"[" * 3000 + b"]" * 3000
@@ -387,11 +413,13 @@ def test_samples_read_equal_samples_made(read_line):
     """Whether it was decoded or made by hand: equal, the same text, and the same after pickling."""
     parameters = {"type": "object", "properties": {"x": {"type": "integer"}}}
     tools = [{"name": "f", "parameters": parameters}, {"function": {"name": "g"}}]
-    sample = read_line(json.dumps({"id": 7, "predicted": [FLAT], "tools": tools}).encode())
+    text = json.dumps({"id": 7, "predicted": [FLAT], "tools": tools})
+    sample = read_line(text.encode())
+    tool_spec = ToolSpec(name="f", parameters=parameters)
     made = Sample(
         id="7",
         calls=(CALL,),
-        tools=(ToolSpec(name="f", parameters=parameters), ToolSpec(name="g")),
+        tools=(tool_spec, ToolSpec(name="g")),
         source=Source(file="f.jsonl", line=1, id=7),
     )
     pickled = pickle.loads(pickle.dumps(sample))  # noqa: S301 - our own
@@ -403,7 +431,12 @@ def test_samples_read_equal_samples_made(read_line):
 
 def test_tools_are_shared_by_lines(read_all):
     """Equal ones are decoded once; others are others."""
-    lines = [{"id": n, "tools": [{"name": "f", "parameters": {"a": n // 2}}]} for n in range(3)]
+    lines = []
+    for n in range(3):
+        parameters = {"a": n // 2}
+        tools = [{"name": "f", "parameters": parameters}]
+        lines.append({"id": n, "tools": tools})
     _, [(one, two, three)] = read_all(map(json.dumps, lines))
-    assert one.tools[0] is two.tools[0]
+    first_tool = one.tools[0]
+    assert first_tool is two.tools[0]
     assert one.tools[0] != three.tools[0]

@@ -24,15 +24,17 @@ def grade(tmp_path):
     def graded(*records, **options):
         path = tmp_path / "log.jsonl"
         path.write_text("".join(json.dumps(record) + "\n" for record in records))
+        output = tmp_path / "out"
         return gradestack.grade_files(
-            [path], stack="trajectory", output=tmp_path / "out", overrides=["reports=[]"], **options
+            [path], stack="trajectory", output=output, overrides=["reports=[]"], **options
         )
 
     return graded
 
 
 def texts(report):
-    return sorted(str(row["predicted"]["text"]) for row in report.rows())
+    rows = report.rows()
+    return sorted(str(row["predicted"]["text"]) for row in rows)
 
 
 @pytest.mark.parametrize("name", ["thread_id", "session_id", "trace_id", "conversation_id"])
@@ -43,27 +45,37 @@ def test_the_states_of_a_conversation_are_one_run(grade, name, more_fields):
     records = [{name: "s", "messages": state, **more_fields} for state in [*states, OTHER]]
     report = grade(*records)
     assert texts(report) == ["Done.", "Stopped."]
-    assert [len(row["predicted"]["calls"]) for row in report.rows()].count(1) == 1
+    rows = report.rows()
+    call_counts = [len(row["predicted"]["calls"]) for row in rows]
+    assert call_counts.count(1) == 1
 
 
 def test_checkpoints_are_one_run_of_their_thread(grade):
     states = [{"values": {"messages": TALK[:number]}} for number in (4, 3, 2, 1, 0)]
     report = grade(*[{**state, "checkpoint": {"thread_id": "t7"}} for state in states])
-    assert [row["sample"]["id"] for row in report.rows()] == ["t7"]
+    rows = report.rows()
+    ids = [row["sample"]["id"] for row in rows]
+    assert ids == ["t7"]
     assert texts(report) == ["Done."]
 
 
 @pytest.mark.parametrize("names", [{}, {"id": "task"}, {"thread_id": "s"}, {"task_id": "task"}])
 def test_runs_with_names_of_their_own_stay_apart(grade, names):
     """Runs with names of their own stay apart, even where one begins like the other."""
-    report = grade({**names, "run": 1, "messages": TALK[:2]}, {**names, "run": 2, "messages": TALK})
-    assert len(list(report.rows())) == 2
+    messages = TALK[:2]
+    report = grade({**names, "run": 1, "messages": messages}, {**names, "run": 2, "messages": TALK})
+    rows = list(report.rows())
+    row_count = len(rows)
+    assert row_count == 2
 
 
 @pytest.mark.parametrize("names", [{}, {"id": "task"}, {"task_id": "task"}])
 def test_records_of_a_task_stay_apart(grade, names):
-    report = grade({**names, "messages": TALK[:2]}, {**names, "messages": TALK})
-    assert len(list(report.rows())) == 2
+    messages = TALK[:2]
+    report = grade({**names, "messages": messages}, {**names, "messages": TALK})
+    rows = list(report.rows())
+    row_count = len(rows)
+    assert row_count == 2
 
 
 @pytest.mark.parametrize("form", PARTS)

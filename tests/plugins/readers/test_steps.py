@@ -20,10 +20,11 @@ def messages(letters):
 @pytest.mark.parametrize("name", CASES)
 def test_steps_are_put_together(name):
     case = CASES[name]
-    steps = [
-        step(messages(history), messages(reply), group) for group, history, reply in case["steps"]
-    ]
-    assert [[list(run.steps), run.shared] for run in joined(steps)] == case["runs"]
+    steps = []
+    for group, history, reply in case["steps"]:
+        steps.append(step(messages(history), messages(reply), group))
+    runs = joined(steps)
+    assert [[list(run.steps), run.shared] for run in runs] == case["runs"]
 
 
 def calling(*calls, **more):
@@ -58,22 +59,27 @@ def test_what_makes_messages_equal(other, equal):
         step([request], [calling(CALL)]),
         step([request, other], [Message(role="assistant", content="done")]),
     ]
-    assert len(joined(steps)) == (1 if equal else 2)
+    joined_count = len(joined(steps))
+    assert joined_count == (1 if equal else 2)
 
 
 @pytest.mark.parametrize("case", data(__file__, "step_logs.yaml")["cases"])
 def test_logs_of_requests_are_graded_as_conversations(tmp_path, capfd, case):
-    (tmp_path / "log.jsonl").write_text(
-        "".join(json.dumps(record) + "\n" for record in case["records"])
-    )
-    graders = ["--grader", "usage", "--set", "reports=[]", *case.get("options", ())]
+    log_path = tmp_path / "log.jsonl"
+    log_path.write_text("".join(json.dumps(record) + "\n" for record in case["records"]))
+    options = case.get("options", ())
+    graders = ["--grader", "usage", "--set", "reports=[]", *options]
     with pytest.raises(SystemExit) as ended:
         main(["grade", str(tmp_path / "log.jsonl"), "--output", str(tmp_path / "out"), *graders])
     assert ended.value.code in {None, 0}
-    rows = [json.loads(line) for line in (tmp_path / "out/results.jsonl").read_text().splitlines()]
+    rows = []
+    results_path = tmp_path / "out/results.jsonl"
+    for line in results_path.read_text().splitlines():
+        rows.append(json.loads(line))
     output = "".join(capfd.readouterr())
     assert [[len(row["predicted"]["calls"]), tokens(row)] for row in rows] == case["runs"]
-    assert case.get("note", "") in output
+    note = case.get("note", "")
+    assert note in output
     assert ("note" in case) == ("put together" in output)
 
 

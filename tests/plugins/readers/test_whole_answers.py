@@ -15,7 +15,9 @@ TALKS = data(__file__, "whole_answers.yaml")
 
 def pieces(message):
     """Yield a line for each part of an answer, and for each of its calls; others as they are."""
-    parts, calls = message["content"], message.get("tool_calls") or []
+    parts = message["content"]
+    tool_calls = message.get("tool_calls")
+    calls = tool_calls or []
     if message["role"] != "assistant" or not isinstance(parts or [], list):
         yield message
         return
@@ -27,16 +29,16 @@ def pieces(message):
 
 def conversation_fields(messages):
     fields = conversation_of(messages).fields_beside(())
-    return {**fields, "turns": [[entry.role for entry in turn] for turn in fields["turns"]]}
+    turns = [[entry.role for entry in turn] for turn in fields["turns"]]
+    return {**fields, "turns": turns}
 
 
 @pytest.mark.parametrize("name", TALKS)
 def test_an_answer_in_pieces_is_one_answer(name):
     """Its usage counts once, its calls share a step, whatever results stand between the lines."""
     conversation = TALKS[name]
-    assert conversation_fields(
-        [piece for message in conversation for piece in pieces(message)]
-    ) == conversation_fields(conversation)
+    messages = [piece for message in conversation for piece in pieces(message)]
+    assert conversation_fields(messages) == conversation_fields(conversation)
 
 
 @pytest.mark.parametrize("name", TALKS)
@@ -72,6 +74,9 @@ def test_the_lines_of_a_file_are_pieces_too(tmp_path):
     reader = REGISTRY.load("reader", "anthropic")()
     inputs = Inputs(data=name_inputs([path]))
     (shard,) = reader.plan(inputs, None)
-    (sample,) = reader.read(shard, reader.index(inputs))
-    assert (sample.usage.requests, sample.usage.input_tokens) == (2, 215)
-    assert [call.step for call in sample.calls] == [0, 0]
+    index = reader.index(inputs)
+    (sample,) = reader.read(shard, index)
+    assert sample.usage.requests == 2
+    assert sample.usage.input_tokens == 215
+    steps = [call.step for call in sample.calls]
+    assert steps == [0, 0]

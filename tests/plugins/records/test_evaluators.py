@@ -13,8 +13,11 @@ CALL = {"id": "c", "function": {"name": "f", "arguments": '{"x": 1}'}}
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_their_columns_are_recognised(tmp_path, case):
-    (tmp_path / "log.jsonl").write_text(json.dumps(case["record"]) + "\n")
-    graders = {"usage": gradestack.discover().load("grader", "usage")()}
+    log_path = tmp_path / "log.jsonl"
+    text = json.dumps(case["record"])
+    log_path.write_text(text + "\n")
+    usage = gradestack.discover().load("grader", "usage")()
+    graders = {"usage": usage}
     ((sample, _),) = gradestack.stream(tmp_path / "log.jsonl", graders)
     calls = [[call.name, call.arguments, call.result] for call in sample.calls]
     if sample.tools is None:
@@ -28,11 +31,15 @@ def test_expectations_as_a_table_are_joined_by_id(tmp_path):
     """Ids are numbers here and texts there."""
     talk = [{"role": "user", "content": "q"}, {"role": "assistant", "tool_calls": [CALL]}]
     records = [{"id": name, "messages": talk} for name in ("1", 2)]
-    (tmp_path / "log.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+    log_path = tmp_path / "log.jsonl"
+    log_path.write_text("".join(json.dumps(record) + "\n" for record in records))
     right, wrong = (json.dumps([{"name": name}]).replace('"', '""') for name in "fg")
-    (tmp_path / "gold.csv").write_text(f'id,expected_calls\n1,"{right}"\n2,"{wrong}"\n')
+    gold_path = tmp_path / "gold.csv"
+    gold_path.write_text(f'id,expected_calls\n1,"{right}"\n2,"{wrong}"\n')
     out = tmp_path / "out"
-    report = gradestack.grade_files(
-        tmp_path / "log.jsonl", dataset=tmp_path / "gold.csv", output=out
-    )
-    assert [row["grade"]["score"] for row in report.rows()] == [1.0, 0.0]
+    paths = tmp_path / "log.jsonl"
+    dataset = tmp_path / "gold.csv"
+    report = gradestack.grade_files(paths, dataset=dataset, output=out)
+    rows = report.rows()
+    scores = [row["grade"]["score"] for row in rows]
+    assert scores == [1.0, 0.0]

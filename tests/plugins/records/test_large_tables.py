@@ -43,7 +43,8 @@ FILES = {
 
 def written(folder, column, **options):
     table = pa.table({"id": [str(n) for n in range(len(column))], "label": column})
-    parquet.write_table(table, folder / "runs.parquet", compression="zstd", **options)
+    runs_path = folder / "runs.parquet"
+    parquet.write_table(table, runs_path, compression="zstd", **options)
     return (folder / "runs.parquet").stat().st_size
 
 
@@ -54,7 +55,8 @@ def test_a_small_file_that_holds_gigabytes_is_refused(bounded, tmp_path, name):
 
     What stands there once is counted as often as it is meant.
     """
-    assert written(tmp_path, FILES[name]()) < 35_000
+    column = FILES[name]()
+    assert written(tmp_path, column) < 35_000
     done = bounded("grade", "runs.parquet", *READ)
     assert done.returncode == 3
     assert "unpack to more than 256 MiB and 1000 times its size" in done.stderr
@@ -63,7 +65,9 @@ def test_a_small_file_that_holds_gigabytes_is_refused(bounded, tmp_path, name):
 @pytest.mark.slow
 def test_a_page_that_unpacks_to_much_is_refused_by_what_the_file_says(bounded, tmp_path):
     """Compressed a thousand times, without a dictionary: nothing of it is read."""
-    written(tmp_path, pa.array(["x" * MB] * 300), use_dictionary=False, data_page_size=1 << 30)
+    column = pa.array(["x" * MB] * 300)
+    data_page_size = 1 << 30
+    written(tmp_path, column, use_dictionary=False, data_page_size=data_page_size)
     done = bounded("grade", "runs.parquet", *READ)
     assert done.returncode == 3
     assert "unpack to more than" in done.stderr
@@ -73,12 +77,18 @@ def test_a_page_that_unpacks_to_much_is_refused_by_what_the_file_says(bounded, t
 def test_a_row_of_many_megabytes_is_a_bad_record(bounded, tmp_path):
     """As in CSV: rows before and behind it are read."""
     text = os.urandom(MB // 2).hex()
-    written(tmp_path, pa.array(["first", text * 70, "last"]))
+    column = pa.array(["first", text * 70, "last"])
+    written(tmp_path, column)
     done = bounded("grade", "runs.parquet", *READ, "--allow-all-failed")
     assert done.returncode == 0, done.stderr
-    rows = [json.loads(line) for line in (tmp_path / "out/results.jsonl").read_text().splitlines()]
-    assert [row["sample"]["id"] for row in rows] == ["0", "2"]
-    assert "longer than 64 MiB" in (tmp_path / "out/summary.json").read_text()
+    rows = []
+    results_path = tmp_path / "out/results.jsonl"
+    for line in results_path.read_text().splitlines():
+        rows.append(json.loads(line))
+    ids = [row["sample"]["id"] for row in rows]
+    assert ids == ["0", "2"]
+    summary_path = tmp_path / "out/summary.json"
+    assert "longer than 64 MiB" in summary_path.read_text()
 
 
 @pytest.mark.slow
@@ -87,16 +97,24 @@ def test_a_text_that_stands_once_is_read_in_every_row(tmp_path, bounded):
     one.
     """
     calls = [{"name": "book", "arguments": {"seat": "1A"}}]
-    rows = [{"id": f"t{n}", "label": "yes" if n % 2 else None, "calls": calls} for n in range(200)]
+    rows = []
+    for n in range(200):
+        label = "yes" if n % 2 else None
+        rows.append({"id": f"t{n}", "label": label, "calls": calls})
     parquet.write_table(pa.Table.from_pylist(rows), tmp_path / "runs.parquet")
-    (tmp_path / "runs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    runs_path = tmp_path / "runs.jsonl"
+    runs_path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     for suffix in ("parquet", "jsonl"):
         done = bounded(
             "grade", f"runs.{suffix}", "--reader", "records", "--quiet", "--output", suffix
         )
         assert done.returncode == 0, done.stderr
     read = [(tmp_path / suffix / "results.jsonl").read_text() for suffix in ("parquet", "jsonl")]
-    samples = [[json.loads(line)["sample"] for line in text.splitlines()] for text in read]
-    assert [[sample.get(key) for key in ("id", "label", "calls")] for sample in samples[0]] == [
-        [sample.get(key) for key in ("id", "label", "calls")] for sample in samples[1]
-    ]
+    samples = []
+    for text in read:
+        lines = text.splitlines()
+        samples.append([json.loads(line)["sample"] for line in lines])
+    expected = [[sample.get(key) for key in ("id", "label", "calls")] for sample in samples[1]]
+    assert [
+        [sample.get(key) for key in ("id", "label", "calls")] for sample in samples[0]
+    ] == expected

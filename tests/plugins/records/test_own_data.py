@@ -46,10 +46,13 @@ def test_what_is_recognised(tmp_path, monkeypatch, capfd, name):
         else ""
     )
     (tmp_path / file).write_text(many + content)
-    code = ended("grade", file, *case.get("options", ()), "--output", "out")
+    options = case.get("options", ())
+    code = ended("grade", file, *options, "--output", "out")
     output = "".join(capfd.readouterr())
-    assert code == case.get("exit", 0), output
-    assert [text for text in case["says"] if text not in output] == [], output
+    expected = case.get("exit", 0)
+    assert code == expected, output
+    texts = [text for text in case["says"] if text not in output]
+    assert texts == [], output
     assert [text for text in case.get("never", ()) if text in output] == [], output
     advice = re.search(r"The same as: (.*)", output)
     if advice and code == 0:  # the command that is printed gives the same figures
@@ -63,25 +66,29 @@ def test_what_is_recognised(tmp_path, monkeypatch, capfd, name):
 @pytest.mark.parametrize("name", some_of(FILES, 2))
 def test_the_figure_of_a_published_file(tmp_path, monkeypatch, capfd, name):
     folder = reference("own_data")
-    wanted = json.loads((folder / "expected.json").read_text())[name]
+    expected_path = folder / "expected.json"
+    wanted = json.loads(expected_path.read_text())[name]
     monkeypatch.chdir(folder)
-    code = ended(*wanted["command"], "--output", str(tmp_path / "out"))
+    out_folder = tmp_path / "out"
+    code = ended(*wanted["command"], "--output", str(out_folder))
     output = "".join(capfd.readouterr())
     assert code in wanted["exit"], output
-    summary_found = json.loads((tmp_path / "out/summary.json").read_text())
+    summary_path = tmp_path / "out/summary.json"
+    summary_found = json.loads(summary_path.read_text())
     headline = wanted["headline"] or {"passed": 0, "of": 0}
     outcome = summary_found["outcome"]
-    assert (outcome["passed"], outcome["passed"] + outcome["failed"]) == (
-        headline["passed"],
-        headline["of"],
-    )
-    assert summary_found["metrics"]["total"] == wanted["runs"]
-    ids = [
-        json.loads(row)["sample"]["id"]
-        for row in (tmp_path / "out/results.jsonl").read_text().splitlines()
-    ]
+    assert outcome["passed"] == headline["passed"]
+    assert outcome["passed"] + outcome["failed"] == headline["of"]
+    total = summary_found["metrics"]["total"]
+    assert total == wanted["runs"]
+    ids = []
+    results_path = tmp_path / "out/results.jsonl"
+    for row in results_path.read_text().splitlines():
+        document = json.loads(row)
+        ids.append(document["sample"]["id"])
     assert wanted["ids"] in (None, sorted(ids))
-    assert not [text for text in wanted["must_not_say"] if text in output.lower()], output
+    texts = [text for text in wanted["must_not_say"] if text in output.lower()]
+    assert not texts, output
     assert not [text for text in wanted["should_say"] if text not in output.lower()], output
     if Path(name).suffix in {".csv", ".parquet"}:
         frames = pytest.importorskip("pandas")
@@ -89,12 +96,12 @@ def test_the_figure_of_a_published_file(tmp_path, monkeypatch, capfd, name):
             frame = frames.read_csv(name)
         else:
             frame = frames.read_parquet(name)
-        for ordered_frame in (frame, frame[frame.columns[::-1]]):
+        columns = frame.columns[::-1]
+        for ordered_frame in (frame, frame[columns]):
             outcome = gradestack.grade(ordered_frame).summary["outcome"]
-            assert (outcome["passed"], outcome["failed"]) == (
-                headline["passed"],
-                headline["of"] - headline["passed"],
-            )
+            assert outcome["passed"] == headline["passed"]
+            expected = headline["of"] - headline["passed"]
+            assert outcome["failed"] == expected
 
 
 @pytest.mark.slow
@@ -105,10 +112,11 @@ def test_expectations_that_no_grader_compares(tmp_path, monkeypatch, capfd, engi
     """
     monkeypatch.chdir(tmp_path)
     plain, due = {"predicted": [{"name": "f", "result": "ok"}]}, {"expected": [{"name": "f"}]}
-    rows = [
-        {"id": f"t{number}", **plain, **(due if number > 1000 else {})} for number in range(1100)
-    ]
-    (tmp_path / "log.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    rows = []
+    for number in range(1100):
+        rows.append({"id": f"t{number}", **plain, **(due if number > 1000 else {})})
+    log_path = tmp_path / "log.jsonl"
+    log_path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     assert ended("grade", "log.jsonl", "--output", "out", "--engine", engine) == 0
     output = "".join(capfd.readouterr())
     message = (
@@ -118,11 +126,13 @@ def test_expectations_that_no_grader_compares(tmp_path, monkeypatch, capfd, engi
     assert f"Warning: {message}" in output
     assert "No expectations in the 1,000 records looked at" in output
     main(["compare", "out", "log.jsonl"])
-    assert f"out: {message}" in "".join(capfd.readouterr())
+    expected = "".join(capfd.readouterr())
+    assert f"out: {message}" in expected
     frame = gradestack.grade(rows[1000:], graders=["repeats"])
+    warnings = frame.summary["warnings"]
     assert [
         warning
-        for warning in frame.summary["warnings"]
+        for warning in warnings
         if "in no figure; to compare: --grader tool_calls (99 times" in warning
     ]
 
@@ -140,24 +150,22 @@ def test_scores_that_no_run_has_are_counted(tmp_path):
     path = written(
         tmp_path, [row, *({**named, "traceId": trace, "value": value} for trace, value in scores)]
     )
-    report = gradestack.grade_files([path], stack="recorded", output=tmp_path / "out")
-    assert [
-        warning[21:]
-        for warning in report.summary["warnings"]
-        if warning.startswith("scores not recorded")
-    ] == [
+    output = tmp_path / "out"
+    report = gradestack.grade_files([path], stack="recorded", output=output)
+    warnings = report.summary["warnings"]
+    assert [warning[21:] for warning in warnings if warning.startswith("scores not recorded")] == [
         "2, of traces without a model call in the data",
         "1, whose trace has another value of the same name",
     ]
 
 
 def test_every_result_is_an_error_or_not_as_published():
-    lines = (reference("own_data") / "error_forms.jsonl").read_text().splitlines()
-    assert [
-        row["id"]
-        for row in map(json.loads, lines)
-        if bool(error_form(row["result"])) != row["error"]
-    ] == []
+    error_forms_path = reference("own_data") / "error_forms.jsonl"
+    text = error_forms_path.read_text()
+    lines = text.splitlines()
+    rows = map(json.loads, lines)
+    ids = [row["id"] for row in rows if bool(error_form(row["result"])) != row["error"]]
+    assert ids == []
 
 
 @pytest.mark.parametrize(("result", "rule"), data(__file__, "error_forms.yaml"))
@@ -173,7 +181,8 @@ def test_patterns_of_the_user_go_before_the_table(tmp_path, monkeypatch):
         {"name": "f", "result": text} for text in ("Error: a", "error: known", "no rooms", "fine")
     ]
     calls += [{"name": "f", "result": "error: known", "status": "error", "error": "marked"}]
-    (tmp_path / "a.jsonl").write_text(json.dumps({"id": "a", "predicted": calls}) + "\n")
+    a_path = tmp_path / "a.jsonl"
+    a_path.write_text(json.dumps({"id": "a", "predicted": calls}) + "\n")
     grader = "graders={t: {kind: tool_success, errors: [no rooms], not_errors: [known]}}"
     assert ended("grade", "a.jsonl", "--output", "out", "--set", grader) == 0
     (row,) = [

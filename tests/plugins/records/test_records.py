@@ -55,21 +55,23 @@ def test_references_in_cells_are_checked_like_those_of_the_form(read):
         'schema, regex, got "fuzzy"'
     )
     assert bad.reason == reason
-    assert [sample.expected.calls[0].arguments for sample in good] == [{"ticket": "T-3"}] * 2
+    arguments = [sample.expected.calls[0].arguments for sample in good]
+    assert arguments == [{"ticket": "T-3"}] * 2
 
 
 def test_the_published_table_gives_its_samples():
     """Every field of expected.json, by the mapping of the suite."""
     folder = reference("formats") / "records"
-    for content in json.loads((folder / "expected.json").read_text(encoding="utf-8")).values():
+    expected_path = folder / "expected.json"
+    text = expected_path.read_text(encoding="utf-8")
+    document = json.loads(text)
+    for content in document.values():
         suite = gradestack.load_suite(folder / content["suite"])
         reader = suite.reader.component
-        samples = [
-            record
-            for shard in reader.plan(suite.inputs, None)
-            for record in reader.read(shard, None)
-        ]
-        assert len(samples) == len(content["samples"])
+        shards = reader.plan(suite.inputs, None)
+        samples = [record for shard in shards for record in reader.read(shard, None)]
+        sample_count = len(content["samples"])
+        assert len(samples) == sample_count
         for sample, wanted in zip(samples, content["samples"], strict=True):
             description = {
                 **described_sample(sample),
@@ -78,12 +80,11 @@ def test_the_published_table_gives_its_samples():
                     "output_tokens": sample.usage.output_tokens,
                 },
             }
-            assert description == {key: wanted[key] for key in description}
-            assert (sample.id, [sample.model], sample.status) == (
-                wanted["id"],
-                wanted["model"],
-                wanted["status"],
-            )
+            expected = {key: wanted[key] for key in description}
+            assert description == expected
+            assert sample.id == wanted["id"]
+            assert [sample.model] == wanted["model"]
+            assert sample.status == wanted["status"]
             assert [
                 {"name": c.name, "arguments": c.arguments} for c in sample.expected.calls
             ] == wanted["expected_calls"]
@@ -97,7 +98,9 @@ def test_a_cell_that_its_field_cannot_hold_makes_a_bad_record(read, columns, cel
     bad, good = read(f"id,{columns}\n\na,{cells}\nb,\n")
     assert isinstance(bad, BadRecord)
     assert reason in bad.reason
-    assert (str(bad.source), good.id, str(good.source)) == ("table.csv:3", "b", "table.csv:4")
+    assert str(bad.source) == "table.csv:3"
+    assert good.id == "b"
+    assert str(good.source) == "table.csv:4"
 
 
 @pytest.mark.parametrize(
@@ -111,7 +114,8 @@ def test_a_long_cell_leaves_csv_as_it_was(read, content):
     usual_limit = csv.field_size_limit()
     long = "x" * (usual_limit + 1)
     if '"' in content:
-        assert "never closed" in refusal(read, content.format(long))
+        expected = refusal(read, content.format(long))
+        assert "never closed" in expected
     else:
         (sample,) = read(content.format(long))
         assert sample.label == long
@@ -138,10 +142,12 @@ def test_a_table_that_cannot_be_read_is_refused_with_its_place(read, content, me
 def test_a_mapping_that_finds_nothing_is_refused_with_the_columns_there_are(read, name):
     """With the one that was meant, where it is close."""
     row = {"task": "a", "what": "x"}
+    text = json.dumps(row)
+    list_json = json.dumps([row])
     content = {
         "table.csv": "task,what\na,x\n",
-        "log.jsonl": json.dumps(row),
-        "list.json": json.dumps([row]),
+        "log.jsonl": text,
+        "list.json": list_json,
     }[name]
     message = refusal(read, content, {"id": "tasks", "label": "what"}, name)
     assert message.startswith(name)
@@ -173,7 +179,8 @@ def test_a_path_that_is_not_ended_says_so(monkeypatch, path, problem):
 )
 def test_brackets_and_quotes_within_texts_are_no_mistakes(path):
     pytest.importorskip("jsonpath")
-    assert len(path_steps(path)) == 2
+    path_step_count = len(path_steps(path))
+    assert path_step_count == 2
 
 
 def test_wildcards_want_a_package(monkeypatch):
@@ -193,7 +200,8 @@ def test_a_path_that_finds_nothing_is_refused(read):
 
 def test_a_path_leads_through_json_in_a_cell():
     record = {"log": '{"messages": [[1, 2]]}', "n": 1}
-    assert path_value(record, path_steps("$.log.messages[0][-1]")) == 2
+    steps = path_steps("$.log.messages[0][-1]")
+    assert path_value(record, steps) == 2
     for nowhere in (
         "$.log.messages[1]",
         "$.log.messages.x",
@@ -220,12 +228,10 @@ def test_a_field_that_no_sample_has_is_refused(columns, message):
 
 def test_rows_over_several_lines_keep_their_first_line(read):
     first, second = read('id,text\n\na,"x\ny"\n\nb,z\n')
-    assert (first.text, first.source.line, second.source.line, second.source.ordinal) == (
-        "x\ny",
-        3,
-        6,
-        1,
-    )
+    assert first.text == "x\ny"
+    assert first.source.line == 3
+    assert second.source.line == 6
+    assert second.source.ordinal == 1
 
 
 def test_only_tables_with_columns_of_runs_are_recognised(tmp_path):
@@ -252,7 +258,8 @@ def test_only_tables_with_columns_of_runs_are_recognised(tmp_path):
 def test_a_path_into_cells_that_finds_nothing_is_refused(read):
     """In none of the first rows whose cell is not empty; one row that has it is enough."""
     columns = {"id": "id", "calls": "$.log.made", "label": "$.log.label"}
-    filled, empty = quoted({"made": []}), quoted({"x": 1})
+    filled = quoted({"made": []})
+    empty = quoted({"x": 1})
     message = refusal(read, f"id,log\na,\nb,{filled}\nc,{empty}\n", columns)
     assert (
         message
@@ -261,15 +268,18 @@ def test_a_path_into_cells_that_finds_nothing_is_refused(read):
     )
     columns.pop("label")
     first, second, third = read(f"id,log\na,\nb,{filled}\nc,{empty}\n", columns)
-    assert (first.calls, second.calls, third.calls) == (None, (), None)
-    assert [record.id for record in read("id,log\na,\nb,\n", columns)] == ["a", "b"]
+    assert first.calls is None
+    assert second.calls == ()
+    assert third.calls is None
+    records = read("id,log\na,\nb,\n", columns)
+    ids = [record.id for record in records]
+    assert ids == ["a", "b"]
 
 
 @pytest.mark.parametrize("footer", [b"\x0f" * 8, b"\x15\x04\x19\x4c", b"\x1c" * 40])
 def test_a_broken_footer_of_parquet_is_an_unusable_input(tmp_path, footer, capsys):
-    (tmp_path / "t.parquet").write_bytes(
-        b"PAR1" + footer + len(footer).to_bytes(4, "little") + b"PAR1"
-    )
+    t_path = tmp_path / "t.parquet"
+    t_path.write_bytes(b"PAR1" + footer + len(footer).to_bytes(4, "little") + b"PAR1")
     for options in ([], ["--map=text=a"]):
         with pytest.raises(SystemExit) as ended:
             commands.main(["grade", str(tmp_path / "t.parquet"), "--reader", "records", *options])
@@ -283,11 +293,12 @@ def test_keys_that_are_paths_beside_a_value_too_deep_for_them(tmp_path, depth):
         '{"runs": [{"context.trace_id": "t", "a.b": %s1%s}, {"id": "b", "expected": "w", '
         '"output": "w"}]}'
     )
-    (tmp_path / "spans.json").write_text(runs % ('{"a":' * depth, "}" * depth))
-    assert (
-        gradestack.grade_files(tmp_path / "spans.json", output=tmp_path / "out").metrics["total"]
-        == 2
-    )
+    spans_path = tmp_path / "spans.json"
+    spans_path.write_text(runs % ('{"a":' * depth, "}" * depth))
+    paths = tmp_path / "spans.json"
+    output = tmp_path / "out"
+    report = gradestack.grade_files(paths, output=output)
+    assert report.metrics["total"] == 2
 
 
 def test_what_is_not_understood_of_a_mapped_conversation_is_counted(tmp_path):
@@ -296,12 +307,13 @@ def test_what_is_not_understood_of_a_mapped_conversation_is_counted(tmp_path):
         [{"role": "user", "content": "hi"}, {"role": "assistant", "content": [{"type": "strange"}]}]
     ]
     path = tmp_path / "runs.jsonl"
-    path.write_text(
-        json.dumps({"k": "a", "conversation": turns, "other": 1}) + "\n", encoding="utf-8"
-    )
+    text = json.dumps({"k": "a", "conversation": turns, "other": 1})
+    path.write_text(text + "\n", encoding="utf-8")
     columns = {"id": "k", "turns": "conversation"}
     for more, left in (({}, {"column:other"}), ({"facets.other": "other"}, set())):
         report = gradestack.grade_files(
             path, columns=columns | more, graders=["usage"], overrides=["reports=[]"]
         )
-        assert report.summary["remarks"].keys() == {"part:strange"} | left
+        remarks = report.summary["remarks"]
+        keys = remarks.keys()
+        assert keys == {"part:strange"} | left

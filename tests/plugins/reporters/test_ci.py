@@ -25,16 +25,18 @@ HOSTILE = '::error::x\x1b[31m\ud800 </failure>]]> & "quoted" \u202e\nsecond ￾'
 
 
 def samples(number=4):
-    records = [
-        {
-            "id": f"t{task}",
-            "run": run,
-            "expected": "x",
-            "predicted": "x" if (task + run) % 2 else "y",
-        }
-        for task in range(number)
-        for run in (0, 1)
-    ]
+    records = []
+    for task in range(number):
+        for run in (0, 1):
+            predicted = "x" if (task + run) % 2 else "y"
+            records.append(
+                {
+                    "id": f"t{task}",
+                    "run": run,
+                    "expected": "x",
+                    "predicted": predicted,
+                }
+            )
     broken = {"id": "broken", "run": 0, "expected": "x", "error": HOSTILE}
     return [*records, broken, {"id": HOSTILE, "run": "a", "predicted": "z"}]
 
@@ -51,13 +53,21 @@ def graded():
 
 def test_every_score_and_average_names_its_grader(tmp_path, capsys):
     """In annotations, and over the averages by model on the console: of two graders they differ."""
-    lines = [
-        {"id": f"t{task}", "model": model, "expected": "x", "predicted": "xx" if task else "x"}
-        for task in range(3)
-        for model in ("a", "b")
-    ]
+    lines = []
+    for task in range(3):
+        for model in ("a", "b"):
+            predicted = "xx" if task else "x"
+            lines.append(
+                {
+                    "id": f"t{task}",
+                    "model": model,
+                    "expected": "x",
+                    "predicted": predicted,
+                }
+            )
     text = "".join(f"{json.dumps(line)}\n" for line in lines)
-    (tmp_path / "runs.jsonl").write_text(text, encoding="utf-8")
+    runs_path = tmp_path / "runs.jsonl"
+    runs_path.write_text(text, encoding="utf-8")
     suite = {
         "name": "s",
         "target": {"paths": ["runs.jsonl"]},
@@ -66,18 +76,22 @@ def test_every_score_and_average_names_its_grader(tmp_path, capsys):
         "outcome": "exact",
         "reports": ["github"],
     }
-    (tmp_path / "suite.yaml").write_text(json.dumps(suite), encoding="utf-8")
+    suite_path = tmp_path / "suite.yaml"
+    suite_path.write_text(json.dumps(suite), encoding="utf-8")
     out = tmp_path / "out"
     with pytest.raises(SystemExit, match="0"):
         main(["run", str(tmp_path / "suite.yaml"), "-o", str(out)])
-    assert "Results by model, avg of within:" in capsys.readouterr().out.splitlines()
-    annotations = (out / "annotations.txt").read_text(encoding="utf-8").splitlines()
+    expected = capsys.readouterr().out.splitlines()
+    assert "Results by model, avg of within:" in expected
+    annotations_path = out / "annotations.txt"
+    annotations = annotations_path.read_text(encoding="utf-8").splitlines()
     assert len(annotations) == 4
     assert all("::within score 1.0" in line for line in annotations)
 
 
 def parsed(report, tmp_path, **options):
-    (path,) = JunitReporter(**options).write(report, tmp_path)
+    junit_reporter = JunitReporter(**options)
+    (path,) = junit_reporter.write(report, tmp_path)
     return ET.parse(path).getroot()  # noqa: S314 - a file of our own
 
 
@@ -98,7 +112,8 @@ FORM = {
 
 def misfits(element):
     children, needed, allowed = FORM[element.tag]
-    if not needed <= set(element.keys()) <= needed | allowed:
+    keys = set(element.keys())
+    if not needed <= keys <= needed | allowed:
         yield element.tag, sorted(element.keys())
     for name in {"tests", "failures", "errors", "skipped", "time"} & set(element.keys()):
         if not element.get(name).isdecimal():
@@ -117,7 +132,8 @@ def test_junit_of_the_command_line_has_the_form_that_jenkins_checks(tmp_path):
 
     The same numbers stand in the summary.
     """
-    (tmp_path / "runs.jsonl").write_text(
+    runs_path = tmp_path / "runs.jsonl"
+    runs_path.write_text(
         "".join(json.dumps(property_) + "\n" for property_ in samples()), encoding="utf-8"
     )
     gate = "gate: {metric_key: g, op: gte, value: 0.9}"
@@ -131,12 +147,16 @@ def test_junit_of_the_command_line_has_the_form_that_jenkins_checks(tmp_path):
     assert ended.value.code == 1
     root = ET.parse(tmp_path / "out" / "junit.xml").getroot()  # noqa: S314 - a file of our own
     assert list(misfits(root)) == []
-    assert [property_.get("name") for property_ in root] == ["g", "gates"]
-    states = json.loads((tmp_path / "out" / "summary.json").read_text())["metrics"]["states"]["g"]
-    assert (int(root[0].get("errors")), int(root[0].get("skipped"))) == (
-        states["failed"],
-        states["skipped"],
-    )
+    names = [property_.get("name") for property_ in root]
+    assert names == ["g", "gates"]
+    out_folder = tmp_path / "out"
+    text = (out_folder / "summary.json").read_text()
+    document = json.loads(text)
+    states = document["metrics"]["states"]["g"]
+    errors = root[0].get("errors")
+    assert int(errors) == states["failed"]
+    skipped = root[0].get("skipped")
+    assert int(skipped) == states["skipped"]
 
 
 class Misses(Grader):
@@ -145,7 +165,8 @@ class Misses(Grader):
     better = "lower"
 
     def grade(self, sample):
-        return Grade(score=float(sample.text != "x"))
+        score = float(sample.text != "x")
+        return Grade(score=score)
 
 
 class Letters(Misses):
@@ -160,7 +181,8 @@ def test_junit_goes_by_what_a_grader_calls_better(tmp_path, grader, failures):
     gradestack.grade(records, ["exact_match", grader], reports=["junit"], output=str(tmp_path))
     root = ET.parse(tmp_path / "junit.xml").getroot()  # noqa: S314 - a file of our own
     failures_by_suite = {suite.get("name"): int(suite.get("failures")) for suite in root}
-    assert failures_by_suite == {"exact_match": 1, grader.__name__: failures}
+    expected = {"exact_match": 1, grader.__name__: failures}
+    assert failures_by_suite == expected
 
 
 def test_nothing_from_the_data_breaks_out_of_the_xml(graded, tmp_path):
@@ -168,9 +190,12 @@ def test_nothing_from_the_data_breaks_out_of_the_xml(graded, tmp_path):
     command.
     """
     text = "".join(parsed(graded, tmp_path).itertext())
-    raw = (tmp_path / "junit.xml").read_text(encoding="utf-8")
-    assert all(char.isprintable() or char == "\n" for char in raw + text)
-    assert not any(line.lstrip().startswith("::") for line in raw.splitlines())
+    junit_path = tmp_path / "junit.xml"
+    raw = junit_path.read_text(encoding="utf-8")
+    chars = raw + text
+    assert all(char.isprintable() or char == "\n" for char in chars)
+    lines = raw.splitlines()
+    assert not any(line.lstrip().startswith("::") for line in lines)
     names = [case.get("name") for case in ET.fromstring(raw).iter("testcase")]  # noqa: S314
     assert any("</failure>" in name and 'quoted" ' in name for name in names)
 
@@ -178,10 +203,13 @@ def test_nothing_from_the_data_breaks_out_of_the_xml(graded, tmp_path):
 def test_a_long_run_lists_only_what_did_not_pass(graded, tmp_path):
     """And how many did; the counts stay those of all."""
     exact = parsed(graded, tmp_path, max_cases=5)[0]
-    assert (int(exact.get("tests")), len(exact.findall("testcase"))) == (10, 6)
-    properties = {
-        property_.get("name"): property_.get("value") for property_ in exact.iter("property")
-    }
+    tests = exact.get("tests")
+    assert int(tests) == 10
+    matches = exact.findall("testcase")
+    assert len(matches) == 6
+    properties = {}
+    for property_ in exact.iter("property"):
+        properties[property_.get("name")] = property_.get("value")
     assert properties["passed cases left out"] == "4"
 
 
@@ -191,7 +219,8 @@ def test_annotations_are_the_failed_gates_and_the_worst_samples(graded, tmp_path
     The rest is a page.
     """
     annotations, summary = GithubReporter().write(graded, tmp_path)
-    lines = annotations.read_text(encoding="utf-8").splitlines()
+    text = annotations.read_text(encoding="utf-8")
+    lines = text.splitlines()
     assert (
         lines[0] == "::error title=gate failed::exact >= 0.9: failed, actual: 0.50; "
         '8 of 10 graded: 1 error, ::error::x␛[31m⟨U+D800⟩ </failure>]]> & "quoted" '
@@ -201,7 +230,8 @@ def test_annotations_are_the_failed_gates_and_the_worst_samples(graded, tmp_path
     assert all(line.startswith("::error title=") and line.isprintable() for line in lines)
     assert not any("::" in line.removeprefix("::error title=").partition("::")[0] for line in lines)
     assert summary.read_text(encoding="utf-8").startswith("#")
-    few, _ = GithubReporter(max_annotations=2).write(graded, tmp_path)
+    github_reporter = GithubReporter(max_annotations=2)
+    few, _ = github_reporter.write(graded, tmp_path)
     assert few.read_text(encoding="utf-8").splitlines() == lines[:2]
 
 
@@ -211,26 +241,38 @@ def test_the_documented_action_runs_as_a_script(tmp_path):
 
     Graded, shown, compared with the baseline, and commented by a stand-in for gh.
     """
-    page = (ROOT / "docs/tutorials/ci.md").read_text(encoding="utf-8")
+    ci_path = ROOT / "docs/tutorials/ci.md"
+    page = ci_path.read_text(encoding="utf-8")
     blocks = dict(block.split("\n", 1) for block in page.split("```yaml ")[1:])
-    steps = yaml.safe_load(blocks["agent.yml"].split("```")[0])["jobs"]["grade"]["steps"]
-    (tmp_path / "suite.yaml").write_text(blocks["suite.yaml"].split("```")[0])
-    shutil.copy(ROOT / "examples/airline/results.json", tmp_path / "results.json")
-    gradestack.run(tmp_path / "suite.yaml", output=tmp_path / "runs/first")
+    jobs = yaml.safe_load(blocks["agent.yml"].split("```")[0])["jobs"]
+    steps = jobs["grade"]["steps"]
+    suite_path = tmp_path / "suite.yaml"
+    suite_path.write_text(blocks["suite.yaml"].split("```")[0])
+    results_path = ROOT / "examples/airline/results.json"
+    shutil.copy(results_path, tmp_path / "results.json")
+    output = tmp_path / "runs/first"
+    gradestack.run(tmp_path / "suite.yaml", output=output)
     tools = tmp_path / "bin"
     tools.mkdir()
     gh = tools / "gh"
     gh.write_text('#!/bin/sh\necho "$@" > asked.txt\n')
     gh.chmod(0o755)
-    path = os.pathsep.join([str(tools), str(Path(sys.executable).parent), os.environ["PATH"]])
+    executable_path = Path(sys.executable)
+    parent = str(executable_path.parent)
+    path = os.pathsep.join([str(tools), parent, os.environ["PATH"]])
+    shown_path = tmp_path / "shown.md"
     environment = os.environ | {
         "PATH": path,
-        "GITHUB_STEP_SUMMARY": str(tmp_path / "shown.md"),
+        "GITHUB_STEP_SUMMARY": str(shown_path),
         "PULL_REQUEST": "7",
     }
-    scripts = {step["name"]: step["run"] for step in steps if "run" in step and "name" in step}
-    variables = {
-        name: subprocess.run(
+    scripts = {}
+    for step in steps:
+        if "run" in step and "name" in step:
+            scripts[step["name"]] = step["run"]
+    variables = {}
+    for name, script in scripts.items():
+        variables[name] = subprocess.run(
             ["/bin/bash", "-e", "-c", script],
             cwd=tmp_path,
             env=environment,
@@ -238,15 +280,21 @@ def test_the_documented_action_runs_as_a_script(tmp_path):
             text=True,
             check=True,
         ).stdout
-        for name, script in scripts.items()
-    }
     assert list(variables) == ["Grade", "Show", "Comment", "Keep"]
-    assert variables["Show"].splitlines()[0].startswith("::error title=")
-    assert (tmp_path / "shown.md").read_text(encoding="utf-8").startswith("#")
+    lines = variables["Show"].splitlines()
+    first_line = lines[0]
+    assert first_line.startswith("::error title=")
+    text = (tmp_path / "shown.md").read_text(encoding="utf-8")
+    assert text.startswith("#")
     assert "new and first are identical" in variables["Grade"]
-    arguments = (tmp_path / "asked.txt").read_text().split()
+    asked_path = tmp_path / "asked.txt"
+    arguments = asked_path.read_text().split()
     assert arguments[:3] == ["pr", "comment", "7"]
-    (newest,) = {path.name for path in (tmp_path / "runs").iterdir()} - {"first"}
-    moved = arguments[-1].replace("runs/new", f"runs/{newest}")
+    runs_folder = tmp_path / "runs"
+    paths = runs_folder.iterdir()
+    names = {path.name for path in paths}
+    (newest,) = names - {"first"}
+    last_argument = arguments[-1]
+    moved = last_argument.replace("runs/new", f"runs/{newest}")
     data = json.loads((tmp_path / moved).with_suffix(".json").read_text())
     assert data["baseline"] == "first"

@@ -50,10 +50,12 @@ def plain(markdown):
 
 def rows_of(page):
     """Return title, value and interval of the results without spaces."""
-    results = page[page.index('id="estimates"') :].partition("</section>")[0]
+    index = page.index('id="estimates"')
+    results = page[index:].partition("</section>")[0]
     rows = []
     for row in re.split('<li class="row[^"]*">', results)[1:]:
-        title = text_of(re.search(r"<b>(.*?)</b>", row)[1])
+        match = re.search(r"<b>(.*?)</b>", row)
+        title = text_of(match[1])
         values = re.findall(
             r'(?:"num[^"]*">|</code> <b>)(.*?)(?:</span>|</b></span>)', row, re.DOTALL
         )
@@ -71,9 +73,12 @@ def expected(summary, known):
     has_outcome = summary["outcome"] is not None
     word = ""
     if has_outcome:
-        word = summary["outcome"]["words"]["passed"].capitalize()
+        words = summary["outcome"]["words"]
+        passed = words["passed"]
+        word = passed.capitalize()
     for figure in summary["headline"]["figures"]:
-        for figure_of_model in figure.get("models", {"": figure}).values():
+        models = figure.get("models", {"": figure})
+        for figure_of_model in models.values():
             label = figure["label"]
             value = figure_of_model["value"]
             interval = figure_of_model.get("interval") or {}
@@ -197,8 +202,10 @@ def test_nothing_graded_is_no_result_in_the_first_line_of_all_media(tmp_path, ru
 
     A policy of one's own has no label of the stack's policy.
     """
-    lines = [json.dumps({"question": "?", "tool_calls": [{"name": "f", "arguments": {}}]})] * 3
-    (tmp_path / "log.jsonl").write_text("\n".join(lines))
+    text = json.dumps({"question": "?", "tool_calls": [{"name": "f", "arguments": {}}]})
+    lines = [text] * 3
+    log_path = tmp_path / "log.jsonl"
+    log_path.write_text("\n".join(lines))
     policy = (
         "--stack",
         "trajectory",
@@ -207,11 +214,13 @@ def test_nothing_graded_is_no_result_in_the_first_line_of_all_media(tmp_path, ru
         "--set",
         "reports=[html, markdown]",
     )
-    console = run("grade", tmp_path / "log.jsonl", *policy, "-o", tmp_path / "out")
+    out_folder = tmp_path / "out"
+    console = run("grade", tmp_path / "log.jsonl", *policy, "-o", out_folder)
     page, markdown = (
         (tmp_path / "out" / f"report.{ending}").read_text() for ending in ("html", "md")
     )
-    first = text_of(page[page.index('<section id="overview"') :].partition("</section>")[0])
+    index = page.index('<section id="overview"')
+    first = text_of(page[index:].partition("</section>")[0])
     assert "Without failed calls: no result\n" in console
     assert "No result : none of 3 runs graded by tool_success" in first
     assert markdown.startswith("# log: no result\n")
@@ -249,10 +258,13 @@ def test_all_media_of_a_comparison_agree(tmp_path, run):
     out = folder / "compared"
     console = run("compare", *(folder / name for name in "abc"), "-o", out)
     run("index", folder)
-    data = json.loads((out / "comparison.json").read_text())
+    comparison_path = out / "comparison.json"
+    data = json.loads(comparison_path.read_text())
     page = (out / "comparison.html").read_text()
-    markdown = plain((out / "comparison.md").read_text())
-    index = text_of((folder / "index.html").read_text())
+    text = (out / "comparison.md").read_text()
+    markdown = plain(text)
+    index_path = folder / "index.html"
+    index = text_of(index_path.read_text())
     assert all(data["sentence"] in medium for medium in (console, index))
     assert markdown.startswith(f"### ⚪ {plain(claim_of(data))}")
     answers = text_of(page[page.index("Ship?") :].partition("</section>")[0])
@@ -262,7 +274,8 @@ def test_all_media_of_a_comparison_agree(tmp_path, run):
     words = set()
     for pair in data["pairs"]:
         block = console[console.index(f"{pair['a']} -> {pair['b']}, ") :].partition("\n\n")[0]
-        place = "differences" if pair is data["pairs"][0] else "pairs"
+        first_pair = data["pairs"][0]
+        place = "differences" if pair is first_pair else "pairs"
         section = text_of(page[page.index(f'<section id="{place}"') :].partition("</section>")[0])
         if place == "pairs":
             section = section[section.index(f"{pair['b']} against {pair['a']}") :]
@@ -270,12 +283,14 @@ def test_all_media_of_a_comparison_agree(tmp_path, run):
             words.add(row["verdict"])
             label, verdict = re.escape(row["label"]), verdict_text(row)
             line = rf"^  {label} .*?(\S+) -> (\S+)  (\S+) points .*  {verdict}  "
-            before, after, change = re.search(line, block, re.MULTILINE).groups()
+            match = re.search(line, block, re.MULTILINE)
+            before, after, change = match.groups()
             assert f"{before} → {after} {change} {verdict}" in section
     assert {"worse", "no evidence"} <= words
     letters = {group_data["name"]: group_data["groups"] for group_data in data["groups"]}
     for pair in data["pairs"]:  # those that differ share no letter
-        same = set(letters[pair["a"]]) & set(letters[pair["b"]])
+        letter = set(letters[pair["a"]])
+        same = letter & set(letters[pair["b"]])
         assert bool(same) is (pair["outcome"]["verdict"] not in ("better", "worse"))
     for name, group in letters.items():
         assert re.search(rf"^  {name} .*  {group}$", console, re.MULTILINE)

@@ -20,19 +20,21 @@ def evaluate(read):
 
     def _evaluate(records, dataset=None, **options):
         samples = [record for record in read(records, dataset) if not isinstance(record, BadRecord)]
-        graded = [
-            (
-                Key(
-                    id=sample.id,
-                    model=sample.model,
-                    run=sample.run,
-                    ordinal=n,
-                    facets=sample.facets,
-                ),
-                StabilityLabel().grade(sample),
+        graded = []
+        for n, sample in enumerate(samples):
+            key = Key(
+                id=sample.id,
+                model=sample.model,
+                run=sample.run,
+                ordinal=n,
+                facets=sample.facets,
             )
-            for n, sample in enumerate(samples)
-        ]
+            graded.append(
+                (
+                    key,
+                    StabilityLabel().grade(sample),
+                )
+            )
         return stability(graded, **options)
 
     return _evaluate

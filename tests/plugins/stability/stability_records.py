@@ -16,8 +16,7 @@ def item(uuid, gold=T):
 
 def stability(graded, **options):
     names = {"task": "id", "run": "run", "model": "model", "facets": "facets"}
-    rows = [
-        {name: getattr(key, of) for name, of in names.items()} | {"grade": grade}
-        for key, grade in graded
-    ]
+    rows = []
+    for key, grade in graded:
+        rows.append({name: getattr(key, of) for name, of in names.items()} | {"grade": grade})
     return figures({"stability": options}, rows)["stability"]

@@ -32,14 +32,17 @@ def test_without_any_task_there_is_nothing(evaluate):
     rates = evaluate([])
     for name in ("coverage", *MEANS):
         assert rates[name] is None
-        assert rates[f"{name}_interval"]["reason"].startswith("no task")
+        rate = rates[f"{name}_interval"]
+        reason = rate["reason"]
+        assert reason.startswith("no task")
 
 
 def run(identifier, label, gold=T, ordinal=0, **more):
-    key = Key(
-        id=identifier, model=more.pop("model", None), ordinal=ordinal, facets=more.pop("facets", {})
-    )
-    return key, Grade(score=float(label == gold), label=label, gold=gold, **more)
+    model = more.pop("model", None)
+    facets = more.pop("facets", {})
+    key = Key(id=identifier, model=model, ordinal=ordinal, facets=facets)
+    score = float(label == gold)
+    return key, Grade(score=score, label=label, gold=gold, **more)
 
 
 @pytest.mark.parametrize("case", DATA["graded"], ids=lambda case: case["name"])
@@ -47,22 +50,26 @@ def test_grades_by_hand(case):
     """Runs are graded by their label against ``gold``, or as they say themselves."""
     graded = []
     for ordinal, given_run in enumerate(case["runs"]):
-        fields = {"gold": T if "label" in given_run else None, "outcome": "graded", **given_run}
+        gold = T if "label" in given_run else None
+        fields = {"gold": gold, "outcome": "graded", **given_run}
         key = Key(
             ordinal=ordinal,
             **{name: fields.pop(name) for name in ("id", "model", "facets") if name in fields},
         )
         if "label" in fields:
             fields["score"] = float(fields["label"] == fields["gold"])
-        graded.append((key, Grade(**{**fields, "outcome": Outcome(fields["outcome"])})))
-    rates = stability(graded, **case.get("options", {}))
+        outcome = Outcome(fields["outcome"])
+        graded.append((key, Grade(**{**fields, "outcome": outcome})))
+    options = case.get("options", {})
+    rates = stability(graded, **options)
     for name, value in case["is"].items():
         assert rates[name] == (pytest.approx(value) if isinstance(value, float) else value), name
 
 
 def test_sweeps_that_name_themselves_stay_apart(evaluate):
     records = [record("a", [T] * 3, ckpt_name="cold"), record("b", [T] * 3, ckpt_name="hot")]
-    assert evaluate(records)["n_items_total"] == 2
+    n_items_total = evaluate(records)["n_items_total"]
+    assert n_items_total == 2
 
 
 @pytest.mark.parametrize(("options", "message"), DATA["bad_options_are_refused_with_a_message"])
@@ -96,7 +103,8 @@ def graded_of(sweeps):
 @given(sweeps)
 def test_every_rate_lies_between_zero_and_one(given_sweeps):
     """Whatever the runs; and the parts of a whole add up."""
-    rates = stability(graded_of(given_sweeps), labels=LABELS)
+    graded = graded_of(given_sweeps)
+    rates = stability(graded, labels=LABELS)
     for name in MEANS:
         if name != "mean_entropy":
             assert rates[name] is None or 0 <= rates[name] <= 1
@@ -104,9 +112,8 @@ def test_every_rate_lies_between_zero_and_one(given_sweeps):
         both = rates["stable_and_correct_rate"] + rates["stable_but_wrong_rate"]
         assert rates["stability_at_k"] == pytest.approx(both)
         assert rates["stability_at_k"] <= rates["mean_consistency_at_k"]
-        assert rates["n_runs_expected"] == sum(
-            len(labels) + lost_runs for labels, _, lost_runs in given_sweeps
-        )
+        expected = sum(len(labels) + lost_runs for labels, _, lost_runs in given_sweeps)
+        assert rates["n_runs_expected"] == expected
 
 
 @given(sweeps, st.randoms(use_true_random=False))
@@ -117,7 +124,8 @@ def test_the_order_of_tasks_does_not_matter(given_sweeps, shuffler):
         stability(graded_of(sweeps_in_order), labels=LABELS)
         for sweeps_in_order in (given_sweeps, shuffled)
     )
-    assert json.dumps(one) == json.dumps(two)
+    text = json.dumps(one)
+    assert text == json.dumps(two)
 
 
 def measures_of(runs, k, labels):
@@ -131,11 +139,14 @@ def measures_of(runs, k, labels):
 )
 def test_on_a_tie_the_label_seen_first_in_the_runs_is_the_mode(runs, mode_is_a):
     """Not the alphabetically first, and not the last."""
-    assert measures_of(runs, 0, "abcd")["mode_correct_rate"] == mode_is_a
+    measures = measures_of(runs, 0, "abcd")
+    mode_correct_rate = measures["mode_correct_rate"]
+    assert mode_correct_rate == mode_is_a
 
 
 @pytest.mark.parametrize("case", DATA["measures"], ids=lambda case: case["name"])
 def test_measures_by_hand(case):
-    rates = measures_of(case["runs"], case["k"], case.get("labels", "abcd"))
+    labels = case.get("labels", "abcd")
+    rates = measures_of(case["runs"], case["k"], labels)
     for name, value in case["is"].items():
         assert rates[name] == (pytest.approx(value) if isinstance(value, float) else value), name

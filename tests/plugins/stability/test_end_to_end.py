@@ -20,18 +20,22 @@ LABELS = ("direct", "tool_call", "request_for_info", "cannot_answer")
 
 @pytest.fixture
 def example(tmp_path):
+    runs_path = EXAMPLE / "runs.jsonl"
+    dataset = EXAMPLE / "dataset.jsonl"
     grade_files(
-        [EXAMPLE / "runs.jsonl"],
-        dataset=EXAMPLE / "dataset.jsonl",
+        [runs_path],
+        dataset=dataset,
         output=tmp_path,
         overrides=["reports=[]"],
     )
-    return (tmp_path / "native" / "stability.json").read_text()
+    native_folder = tmp_path / "native"
+    return (native_folder / "stability.json").read_text()
 
 
 def test_the_docs_page_shows_these_very_figures(example):
     """Every figure of the worked example stands in the page, ours and the program's."""
-    page = (ROOT / "docs" / "stability.md").read_text()
+    docs_folder = ROOT / "docs"
+    page = (docs_folder / "stability.md").read_text()
     values = [
         [json.loads(line) for line in (EXAMPLE / name).read_text().splitlines()]
         for name in ("runs.jsonl", "dataset.jsonl")
@@ -47,11 +51,15 @@ def test_the_native_file_has_the_suites_keys_in_its_order(example):
     document = json.loads(example)
     assert list(document) == ["exp_name", "n_runs", "temperature", "metrics", "gradestack"]
     assert document["exp_name"] == "mcq_stability_k=5_T=0.7"
-    assert (document["n_runs"], document["temperature"]) == (5, 0.7)
+    assert document["n_runs"] == 5
+    assert document["temperature"] == 0.7
     counts = ["n_items_total", "n_items_processed", "coverage"]
     per_gold = [f"{name}_gold_{label}" for label in LABELS for name in METRICS_PER_GOLD]
-    assert list(document["metrics"]) == [*counts, *MEANS, *per_gold]
-    assert example == json.dumps(document, indent=2)
+    expected = [*counts, *MEANS, *per_gold]
+    metrics = list(document["metrics"])
+    assert metrics == expected
+    text = json.dumps(document, indent=2)
+    assert example == text
 
 
 def test_any_graders_outcomes_have_a_stability():
@@ -65,23 +73,22 @@ def test_any_graders_outcomes_have_a_stability():
         for n, label in enumerate(labels)
     ]
     metrics = {"stability": {"kind": "stability", "of": "When2Call"}}
-    report = gradestack.grade(samples, graders=[When2Call()], metrics=metrics)
-    stability = report.metrics["aggregates"]["When2Call"]["stability"]
-    assert (
-        stability["stability_at_k"],
-        stability["mode_correct_rate"],
-        stability["mean_flip_rate"],
-    ) == (
-        0.5,
-        0.5,
-        0.5,
-    )
+    graders = [When2Call()]
+    report = gradestack.grade(samples, graders=graders, metrics=metrics)
+    aggregates = report.metrics["aggregates"]
+    stability = aggregates["When2Call"]["stability"]
+    assert stability["stability_at_k"] == 0.5
+    assert stability["mode_correct_rate"] == 0.5
+    assert stability["mean_flip_rate"] == 0.5
     assert stability["labels"] == list(LABELS)
     report.close()
 
 
 def test_samples_without_gold_or_label_say_what_they_need():
     """A clear message instead of a zero."""
-    report = gradestack.grade([Sample(id="a")], graders=["stability_label"])
-    assert report.metrics["states"]["stability_label"]["skipped"] == 1
+    sample = Sample(id="a")
+    report = gradestack.grade([sample], graders=["stability_label"])
+    states = report.metrics["states"]
+    skipped = states["stability_label"]["skipped"]
+    assert skipped == 1
     report.close()

@@ -22,9 +22,9 @@ NAMED = {"ids": lambda case: case["name"]}
 
 
 def run_program(runs, dataset=None, **options):
-    inputs = [
-        path and Input(path=path, name=path.stem, shown=path.name) for path in (runs, dataset)
-    ]
+    inputs = []
+    for path in (runs, dataset):
+        inputs.append(path and Input(path=path, name=path.stem, shown=path.name))
     return StabilityProgram().run(
         ProgramInput(input=inputs[0], reader=StabilityReader(), dataset=inputs[1], **options)
     )
@@ -32,16 +32,21 @@ def run_program(runs, dataset=None, **options):
 
 @pytest.mark.parametrize("case", DATA["sweeps"], **NAMED)
 def test_metrics_of_a_sweep(case):
-    document = stability_document(case["records"], case.get("dataset"), "", case.get("limit"))
+    dataset = case.get("dataset")
+    limit = case.get("limit")
+    document = stability_document(case["records"], dataset, "", limit)
     metrics = document["metrics"]
-    assert {name: metrics[name] for name in case["is"]} == pytest.approx(case["is"])
+    metrics_by_name = {name: metrics[name] for name in case["is"]}
+    assert metrics_by_name == pytest.approx(case["is"])
     assert {type(value) for value in metrics.values()} <= {float}
-    assert document["exp_name"] == case.get("exp_name", "")
+    exp_name = case.get("exp_name", "")
+    assert document["exp_name"] == exp_name
 
 
 @pytest.mark.parametrize("case", DATA["fields"], **NAMED)
 def test_derived_fields_of_a_record(case):
-    derived = derive_fields({"gold_label": "tool_call", **case["record"]})
+    record = {"gold_label": "tool_call", **case["record"]}
+    derived = derive_fields(record)
     assert {name: derived[name] for name in case["is"]} == pytest.approx(case["is"])
 
 
@@ -53,7 +58,8 @@ def test_a_record_that_is_skipped(case):
         stability_document([{**record, "gold_label": gold}], [{"uuid": "a"}])["metrics"]
         for gold in ("tool_call", "weird")
     ]
-    assert [count["n_items_processed"] for count in counts] == [0.0, 0.0 if case["always"] else 1.0]
+    expected = [0.0, 0.0 if case["always"] else 1.0]
+    assert [count["n_items_processed"] for count in counts] == expected
 
 
 @pytest.mark.parametrize(("record", "expected"), DATA["heads"])
@@ -64,16 +70,22 @@ def test_the_head_follows_the_kind_of_sweep(record, expected):
 
 
 def test_its_file_and_figures_beside_ours():
-    run = run_program(
-        EXAMPLE / "runs.jsonl", EXAMPLE / "dataset.jsonl", graders={"label": StabilityLabel()}
-    )
-    document = json.loads(run.files["stability.json"])
+    runs = EXAMPLE / "runs.jsonl"
+    dataset = EXAMPLE / "dataset.jsonl"
+    graders = {"label": StabilityLabel()}
+    run = run_program(runs, dataset, graders=graders)
+    text = run.files["stability.json"]
+    document = json.loads(text)
     assert list(document) == ["exp_name", "n_runs", "temperature", "metrics"]
-    assert len(document["metrics"]) == 40
-    assert run.files["stability.json"] == json.dumps(document, indent=2)
+    metric_count = len(document["metrics"])
+    assert metric_count == 40
+    stability_json = run.files["stability.json"]
+    expected = json.dumps(document, indent=2)
+    assert stability_json == expected
     by_name = {figure.label: figure for figure in run.figures}
     stable = by_name["stability_at_k"]
-    assert stable.value == document["metrics"]["stability_at_k"]
+    stability_at_k = document["metrics"]["stability_at_k"]
+    assert stable.value == stability_at_k
     assert stable.figure == "label.stability.stability_at_k"
     assert stable.why
     assert (run.console, run.exit_code) == ("", None)
@@ -83,6 +95,10 @@ def test_a_broken_line_is_skipped(tmp_path):
     runs = tmp_path / "sweep.jsonl"
     runs.write_text('{"uuid": "a", "gold_label": "direct", "run_labels": ["direct"]}\n{oops\n[1]\n')
     run = run_program(runs)
-    document = json.loads(run.files["stability.json"])
-    assert (document["exp_name"], document["metrics"]["n_items_total"]) == ("sweep", 1.0)
-    assert {figure.figure for figure in run.figures} == {""}
+    text = run.files["stability.json"]
+    document = json.loads(text)
+    assert document["exp_name"] == "sweep"
+    n_items_total = document["metrics"]["n_items_total"]
+    assert n_items_total == 1.0
+    figures = {figure.figure for figure in run.figures}
+    assert figures == {""}

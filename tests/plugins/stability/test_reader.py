@@ -24,26 +24,33 @@ def item(uuid, gold="tool_call"):
 
 
 def test_a_label_that_is_no_text_is_invalid(read):
-    assert [sample.label for sample in read([record("a", [3, True, ["x"]])])] == ["invalid"] * 3
+    samples = read([record("a", [3, True, ["x"]])])
+    labels = [sample.label for sample in samples]
+    assert labels == ["invalid"] * 3
 
 
 def test_n_runs_must_be_a_number(read):
     """Anything else means that the record does not say."""
     values = [4, 4.0, "4", None, True, 10**20]
-    samples = read([record(str(n), ["direct"], n_runs=value) for n, value in enumerate(values)])
-    assert [sample.native.n_runs for sample in samples] == [4, 4, 0, 0, 0, 0]
+    records = [record(str(n), ["direct"], n_runs=value) for n, value in enumerate(values)]
+    samples = read(records)
+    n_runs = [sample.native.n_runs for sample in samples]
+    assert n_runs == [4, 4, 0, 0, 0, 0]
 
 
 def test_dataset_rows_are_counted_and_records_outside_are_marked(read):
     """A uuid that occurs twice counts twice; one that does not occur counts as none."""
     samples = read([record("a", ["direct"]), record("x", ["direct"])], [item("a"), item("a")])
-    assert [sample.native.counts["dataset_rows"] for sample in samples] == [2, 0]
+    dataset_rows = [sample.native.counts["dataset_rows"] for sample in samples]
+    assert dataset_rows == [2, 0]
 
 
 def test_sweeps_are_recognised(tmp_path):
     """By run_labels and uuid; When2Call predictions and others are not claimed."""
-    sweep = json.dumps(record("a", ["direct"])).encode()
-    assert StabilityReader.sniff(tmp_path / "x", sweep) > 0.5
+    text = json.dumps(record("a", ["direct"]))
+    sweep = text.encode()
+    x_folder = tmp_path / "x"
+    assert StabilityReader.sniff(x_folder, sweep) > 0.5
     assert StabilityReader.sniff(tmp_path / "x", b"[\n  " + sweep + b"]") > 0.5
     assert StabilityReader.sniff(tmp_path / "x", sweep[:-5]) > 0.5
     for other in (

@@ -23,7 +23,8 @@ def test_an_unusable_record_leaves_its_row_without_runs(evaluate, read):
     samples = read(records, dataset)
     assert reported(samples) == [("runs.jsonl", 2)]
     last = [sample for sample in samples if isinstance(sample, Sample)][-1]
-    assert (last.id, last.status) == ("b", Status.MISSING)
+    assert last.id == "b"
+    assert last.status == Status.MISSING
     metrics = evaluate(records, dataset)
     names = ("n_items_total", "n_items_processed", "coverage", "stability_at_k")
     assert [metrics[name] for name in names] == [2, 1, 0.5, 1.0]
@@ -51,35 +52,40 @@ def sweeps(tmp_path, **files):
     paths = []
     for name, records in files.items():
         paths.append(tmp_path / f"{name}.jsonl")
-        paths[-1].write_text("".join(json.dumps(record) + "\n" for record in records))
+        last_path = paths[-1]
+        last_path.write_text("".join(json.dumps(record) + "\n" for record in records))
     return paths, dataset
 
 
 def test_each_of_several_files_is_a_sweep_of_its_own(tmp_path):
     """Files that do not name their sweep are kept apart by their names."""
+    cold = [record("a", [T, T])]
+    warm = [record("a", [T, D]), record("b", [C, C], gold=C)]
     paths, dataset = sweeps(
         tmp_path,
-        cold=[record("a", [T, T])],
-        warm=[record("a", [T, D]), record("b", [C, C], gold=C)],
+        cold=cold,
+        warm=warm,
     )
     out = tmp_path / "out"
     grade_files(paths, dataset=dataset, output=out, overrides=["reports=[]"])
-    summary = json.loads((out / "summary.json").read_text())
-    stability = summary["metrics"]["aggregates"]["label"]["stability"]
-    assert (
-        stability["n_items_total"],
-        stability["n_items_processed"],
-        stability["tasks_by_k"],
-    ) == (
-        4,
-        3,
-        {"2": 3},
-    )
+    summary_path = out / "summary.json"
+    summary = json.loads(summary_path.read_text())
+    aggregates = summary["metrics"]["aggregates"]
+    label = aggregates["label"]
+    stability = label["stability"]
+    assert stability["n_items_total"] == 4
+    assert stability["n_items_processed"] == 3
+    assert stability["tasks_by_k"] == {"2": 3}
     assert stability["mean_consistency_at_k"] == 2.5 / 3
-    assert summary["bad_records"]["count"] == 1  # the dataset's, once for both files
-    rows = [json.loads(line) for line in (out / "results.jsonl").read_text().splitlines()]
+    count = summary["bad_records"]["count"]
+    assert count == 1  # the dataset's, once for both files
+    rows = []
+    results_path = out / "results.jsonl"
+    for line in results_path.read_text().splitlines():
+        rows.append(json.loads(line))
     names = [row["facets"]["experiment"] for row in rows]
-    assert names == ["cold"] * 3 + ["warm"] * 4
+    expected = ["cold"] * 3 + ["warm"] * 4
+    assert names == expected
 
 
 def test_a_sweep_named_by_its_records_stays_one(tmp_path):
@@ -89,9 +95,15 @@ def test_a_sweep_named_by_its_records_stays_one(tmp_path):
     )
     out = tmp_path / "out"
     grade_files(paths, output=out, overrides=["reports=[]"])
-    rows = [json.loads(line) for line in (out / "results.jsonl").read_text().splitlines()]
-    assert [row["facets"] for row in rows] == [{"experiment": "s"}] * 2
+    rows = []
+    results_path = out / "results.jsonl"
+    for line in results_path.read_text().splitlines():
+        rows.append(json.loads(line))
+    facets = [row["facets"] for row in rows]
+    assert facets == [{"experiment": "s"}] * 2
     paths, dataset = sweeps(tmp_path, one=[record("a", [T])])
     grade_files(paths, dataset=dataset, output=out, overrides=["reports=[]"])
-    rows = [json.loads(line) for line in (out / "results.jsonl").read_text().splitlines()]
+    text = (out / "results.jsonl").read_text()
+    lines = text.splitlines()
+    rows = [json.loads(line) for line in lines]
     assert [row["facets"] for row in rows] == [{}] * 2

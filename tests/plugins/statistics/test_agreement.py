@@ -16,10 +16,11 @@ RULES, JUDGE = "1111111101", "1111111011"
 
 
 def rated(first, second):
-    return [
-        (f"t{task}", None, None, Grade(score=1.0, gold=a, label=b))
-        for task, (a, b) in enumerate(zip(first, second, strict=True))
-    ]
+    rated_rows = []
+    pairs = zip(first, second, strict=True)
+    for task, (a, b) in enumerate(pairs):
+        rated_rows.append((f"t{task}", None, None, Grade(score=1.0, gold=a, label=b)))
+    return rated_rows
 
 
 def agreement_of(first, second, **options):
@@ -29,10 +30,12 @@ def agreement_of(first, second, **options):
 def test_the_worked_example_of_rules_and_a_judge():
     """Agreement .80, with chance nearly as often: kappa and alpha below 0, AC1 not."""
     got = agreement_of(RULES, JUDGE)
-    assert (got["n"], got["percent_agreement"]) == (10, 0.8)
+    assert got["n"] == 10
+    assert got["percent_agreement"] == 0.8
     interval = got["percent_agreement_interval"]
     assert [round(interval[end], 3) for end in ("low", "high")] == [0.378, 0.963]
-    assert [round(got[name], 3) for name in ("kappa", "alpha", "ac1")] == [-0.111, -0.056, 0.756]
+    expected = [-0.111, -0.056, 0.756]
+    assert [round(got[name], 3) for name in ("kappa", "alpha", "ac1")] == expected
     assert got["table"] == {"0": {"0": 0, "1": 1}, "1": {"0": 1, "1": 8}}
 
 
@@ -58,16 +61,19 @@ def test_alpha_of_several_raters_with_missing_values():
 
 
 def graded(tmp_path, labels=None, **metrics):
-    samples = [
-        {
-            "id": f"t{task}",
-            "expected": "x",
-            "predicted": "x" if task % 3 else "xx" if task % 2 else "y",
-        }
-        for task in range(12)
-    ]
+    samples = []
+    for task in range(12):
+        predicted = "x" if task % 3 else "xx" if task % 2 else "y"
+        samples.append(
+            {
+                "id": f"t{task}",
+                "expected": "x",
+                "predicted": predicted,
+            }
+        )
     graders = {"rules": {"kind": "exact_match"}, "judge": {"kind": "contains"}}
-    return gradestack.grade(samples, graders=graders, metrics=metrics, output=tmp_path / "out")
+    output = tmp_path / "out"
+    return gradestack.grade(samples, graders=graders, metrics=metrics, output=output)
 
 
 def test_graders_of_one_run_are_compared_with_each_other(tmp_path):
@@ -78,8 +84,10 @@ def test_graders_of_one_run_are_compared_with_each_other(tmp_path):
     report = graded(tmp_path, agreement={"of": "rules", "raters": ["judge"]})
     got = report.aggregates["rules"]["agreement"]
     assert got["table"] == {"fail": {"fail": 2, "pass": 2}, "pass": {"fail": 0, "pass": 8}}
-    assert (got["false_pass_rate"], got["false_fail_rate"]) == (0.5, 0.0)
-    assert got["false_pass_rate_interval"]["clusters"] == 4
+    assert got["false_pass_rate"] == 0.5
+    assert got["false_fail_rate"] == 0.0
+    clusters = got["false_pass_rate_interval"]["clusters"]
+    assert clusters == 4
     assert got["raters"] == {"judge": 12, "rules": 12}
     assert (
         "Agreement" in (report.path / "report.md").read_text(encoding="utf-8")
@@ -90,25 +98,30 @@ def test_graders_of_one_run_are_compared_with_each_other(tmp_path):
 
 @pytest.mark.parametrize("suffix", ["jsonl", "csv"])
 def test_labels_of_people_join_by_id(tmp_path, suffix):
-    people = {f"t{task}": "pass" if task % 3 else "fail" for task in range(6)}
+    people = {}
+    for task in range(6):
+        people[f"t{task}"] = "pass" if task % 3 else "fail"
     file = tmp_path / f"people.{suffix}"
     if suffix == "jsonl":
         lines = [json.dumps({"id": key, "label": label}) for key, label in people.items()]
     else:
         lines = ["id,label", *(f"{key},{label}" for key, label in people.items())]
     file.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    report = graded(tmp_path, agreement={"of": "judge", "labels": str(file)})
+    agreement = {"of": "judge", "labels": str(file)}
+    report = graded(tmp_path, agreement=agreement)
     got = report.aggregates["judge"]["agreement"]
-    assert (got["n"], got["table"]["fail"]["pass"], got["false_pass_rate"]) == (6, 1, 0.5)
+    assert got["n"] == 6
+    fail = got["table"]["fail"]
+    assert fail["pass"] == 1
+    assert got["false_pass_rate"] == 0.5
 
 
 def test_flaky_tasks_and_what_runs_are_worth():
     """By hand: passes 0, 1, 2 and 4 of four runs."""
-    rows = [
-        (f"t{task}", run, None, float(run < passes))
-        for task, passes in enumerate((0, 1, 2, 4))
-        for run in range(4)
-    ]
+    rows = []
+    for task, passes in enumerate((0, 1, 2, 4)):
+        for run in range(4):
+            rows.append((f"t{task}", run, None, float(run < passes)))
     got = figures({"flakiness": {}}, rows)["flakiness"]
     assert got["within_variance"] == pytest.approx((3 / 12 + 4 / 12) / 4)
     mean = 7 / 16
@@ -117,57 +130,51 @@ def test_flaky_tasks_and_what_runs_are_worth():
     assert mean < 1
     icc = (between - within) / (between + 3 * within)
     assert got["icc"] == pytest.approx(icc)
-    assert (got["design_effect"], got["worth"]) == (
-        pytest.approx(1 + 3 * icc),
-        pytest.approx(16 / (1 + 3 * icc)),
-    )
+    assert got["design_effect"] == pytest.approx(1 + 3 * icc)
+    assert got["worth"] == pytest.approx(16 / (1 + 3 * icc))
 
 
 def test_a_judge_asked_again_has_a_noise_floor(tmp_path):
     """The share of verdicts that stay the same; the second asking is no rater of its own."""
-    samples = [
-        {
-            "id": f"t{task // 2}",
-            "run": task % 2,
-            "expected": "x",
-            "predicted": "x" if task % 3 else "xx",
-        }
-        for task in range(12)
-    ]
+    samples = []
+    for task in range(12):
+        predicted = "x" if task % 3 else "xx"
+        run = task % 2
+        samples.append(
+            {
+                "id": f"t{task // 2}",
+                "run": run,
+                "expected": "x",
+                "predicted": predicted,
+            }
+        )
     graders = {
         "judge": {"kind": "contains"},
         "rules": {"kind": "exact_match"},
         "twice": {"kind": "exact_match"},
     }
     options = {"of": "judge", "raters": ["rules", "twice"]}
-    with gradestack.grade(
-        samples, graders=graders, metrics={"agreement": options | {"again": ["twice"]}}
-    ) as report:
+    agreement = options | {"again": ["twice"]}
+    with gradestack.grade(samples, graders=graders, metrics={"agreement": agreement}) as report:
         got = report.aggregates["judge"]["agreement"]
-    assert (
-        got["noise_floor"],
-        got["noise_floor_interval"]["n"],
-        got["noise_floor_interval"]["clusters"],
-    ) == (
-        8 / 12,
-        12,
-        6,
-    )
+    assert got["noise_floor"] == 8 / 12
+    assert got["noise_floor_interval"]["n"] == 12
+    clusters = got["noise_floor_interval"]["clusters"]
+    assert clusters == 6
     assert got["raters"] == {"judge": 12, "rules": 12}
-    assert (got["percent_agreement"], got["n"]) == (8 / 12, 12)
+    assert got["percent_agreement"] == 8 / 12
+    assert got["n"] == 12
     with gradestack.grade(samples, graders=graders, metrics={"agreement": options}) as report:
         plain = report.aggregates["judge"]["agreement"]
     assert "noise_floor" not in plain
-    assert list(plain["pairs"]) == ["judge, rules", "judge, twice", "rules, twice"]
+    pairs = list(plain["pairs"])
+    assert pairs == ["judge, rules", "judge, twice", "rules, twice"]
     unlabelled = [{"id": "t", "predicted": "x"}]
-    with gradestack.grade(
-        unlabelled, graders=graders, metrics={"agreement": options | {"again": ["twice"]}}
-    ) as report:
+    metrics = {"agreement": options | {"again": ["twice"]}}
+    with gradestack.grade(unlabelled, graders=graders, metrics=metrics) as report:
         got = report.aggregates["judge"]["agreement"]
-    assert (got["noise_floor"], got["noise_floor_interval"]) == (
-        None,
-        {"reason": "nothing judged again"},
-    )
+    assert got["noise_floor"] is None
+    assert got["noise_floor_interval"] == {"reason": "nothing judged again"}
     with pytest.raises(ConfigError, match="again names graders that are not in raters: b"):
         figures({"agreement": {"again": ["b"]}}, [])
 
@@ -202,5 +209,8 @@ def test_labels_that_can_agree_with_nothing_are_warned_of(tmp_path, line, text):
     """Ids of other tasks, or other words: a figure of 0 or none would look like a finding."""
     path = tmp_path / "a.jsonl"
     path.write_text(json.dumps(line), encoding="utf-8")
-    report = graded(tmp_path, agreement={"of": "judge", "labels": str(path)})
-    assert report.summary["warnings"] == [f"grader 'judge': {text}"]
+    agreement = {"of": "judge", "labels": str(path)}
+    report = graded(tmp_path, agreement=agreement)
+    warnings = report.summary["warnings"]
+    expected = [f"grader 'judge': {text}"]
+    assert warnings == expected

@@ -16,7 +16,8 @@ LABELS = ("a", "b", "c")
 
 
 def graded(gold, label, **more):
-    return Grade(score=float(gold == label), gold=gold, label=label, **more)
+    score = float(gold == label)
+    return Grade(score=score, gold=gold, label=label, **more)
 
 
 def metrics(grades, **options):
@@ -29,7 +30,9 @@ def scored(kind, given_fields):
     outcome = Outcome(given_fields.get("outcome", "graded"))
     score = None
     if outcome is Outcome.GRADED:
-        score = float(given_fields.get("gold") == given_fields.get("label"))
+        gold = given_fields.get("gold")
+        label = given_fields.get("label")
+        score = float(gold == label)
     if "items" in given_fields:
         more = {"items": tuple(scored(Item, item) for item in given_fields["items"])}
     else:
@@ -41,33 +44,37 @@ def scored(kind, given_fields):
 def without_intervals(metrics):
     if not isinstance(metrics, dict):
         return metrics
-    return {
-        name: without_intervals(value)
-        for name, value in metrics.items()
-        if not name.endswith("_interval")
-    }
+    without_intervals_by_name = {}
+    for name, value in metrics.items():
+        if not name.endswith("_interval"):
+            without_intervals_by_name[name] = without_intervals(value)
+    return without_intervals_by_name
 
 
 @pytest.mark.parametrize("case", data(__file__, "classification.yaml"))
 def test_figures(case):
-    grades = [
-        scored(Grade, grade_fields)
-        for fields in case["grades"]
-        for grade_fields in [fields] * fields.get("times", 1)
-    ]
-    figures = without_intervals(metrics(grades, **case.get("options", {})))
+    grades = []
+    for fields in case["grades"]:
+        times = fields.get("times", 1)
+        for grade_fields in [fields] * times:
+            grades.append(scored(Grade, grade_fields))
+    options = case.get("options", {})
+    figures = without_intervals(metrics(grades, **options))
     assert {path: at(figures, path) for path in case["is"]} == case["is"]
-    assert not figures.keys() & set(case.get("absent", ()))
+    absent = set(case.get("absent", ()))
+    keys = figures.keys()
+    assert not keys & absent
 
 
 def slow(grades, labels):
     """Metrics of a label set as exact fractions, straight from the definitions."""
     wanted = [grade for grade in grades if grade.gold in labels]
-    figures = {
-        "accuracy": Fraction(sum(counted.gold == counted.label for counted in wanted), len(wanted))
+    accuracy = (
+        Fraction(sum(counted.gold == counted.label for counted in wanted), len(wanted))
         if wanted
         else None
-    }
+    )
+    figures = {"accuracy": accuracy}
     scores = {}
     for label in labels:
         hits = sum(counted.gold == counted.label == label for counted in wanted)
@@ -80,9 +87,10 @@ def slow(grades, labels):
             f1 = Fraction(2 * hits, predicted + support)
         scores[label] = (precision, recall, f1)
     figures["scores"] = scores
-    figures["macro_f1"] = sum(
-        (f1 or Fraction(0) for _, _, f1 in scores.values()), Fraction(0)
-    ) / len(labels)
+    fraction = Fraction(0)
+    figures["macro_f1"] = sum((f1 or Fraction(0) for _, _, f1 in scores.values()), fraction) / len(
+        labels
+    )
     return figures
 
 
@@ -98,12 +106,15 @@ grades_of = st.lists(
 def test_matrix_totals_equal_n_and_metrics_equal_the_slow_calculation(grades):
     figures = metrics(grades, labels=LABELS)
     matrix = figures["confusion_matrix"]
-    assert sum(map(sum, (row.values() for row in matrix.values()))) == figures["n"]
+    rows = matrix.values()
+    sums = map(sum, (row.values() for row in rows))
+    assert sum(sums) == figures["n"]
     assert figures["n"] + figures["n_unknown_gold"] == len(grades)
     expected = slow(grades, LABELS)
     assert (figures["accuracy"] is None) == (expected["accuracy"] is None)
     assert figures["accuracy"] is None or abs(figures["accuracy"] - expected["accuracy"]) < 1e-12
-    assert abs(figures["macro_f1"] - expected["macro_f1"]) < 1e-12
+    size = abs(figures["macro_f1"] - expected["macro_f1"])
+    assert size < 1e-12
     for label, scores in expected["scores"].items():
         figures_of_label = figures["per_class"][label]
         assert figures_of_label["support"] == sum(matrix[label].values())
@@ -118,6 +129,6 @@ def test_matrix_totals_equal_n_and_metrics_equal_the_slow_calculation(grades):
 def test_the_order_of_samples_does_not_matter(grades, random):
     shuffled = list(grades)
     random.shuffle(shuffled)
-    assert json.dumps(metrics(grades, labels=LABELS)) == json.dumps(
-        metrics(shuffled, labels=LABELS)
-    )
+    text = json.dumps(metrics(grades, labels=LABELS))
+    expected = json.dumps(metrics(shuffled, labels=LABELS))
+    assert text == expected

@@ -18,14 +18,19 @@ LABELS = {"labels": ["a", "b", "c", "rare"]}
 def ends_of(all_figures, without, *, share):
     """Return both ends of the interval of a figure, of its values without each task in turn."""
     count = len(without)
-    pseudo = [count * all_figures - (count - 1) * value for value in without]
+    pseudo = []
+    for value in without:
+        pseudo.append(count * all_figures - (count - 1) * value)
     stderr = statistics.stdev(pseudo) / math.sqrt(count)
-    q = t_quantile((1 + CONFIDENCE) / 2, count - 1)
+    probability = (1 + CONFIDENCE) / 2
+    q = t_quantile(probability, count - 1)
     if not share:
         return all_figures - q * stderr, all_figures + q * stderr
     middle = all_figures + q * q / (2 * count)
     half = q * math.sqrt(all_figures * (1 - all_figures) / count + q * q / (4 * count**2))
-    sides = [(middle + side * half) / (1 + q * q / count) for side in (-1, 1)]
+    sides = []
+    for side in (-1, 1):
+        sides.append((middle + side * half) / (1 + q * q / count))
     wilson = [min(1.0, max(0.0, side)) for side in sides]
     if not 0 < all_figures < 1 or stderr <= 1e-12:
         return wilson
@@ -64,9 +69,12 @@ def figure_at(metrics, path):
 
 def check_intervals(metrics, rows, *, least):
     """Check every interval, but for those of rates of a mean that are bounded on one side only."""
-    all_figures, checked = figures(metrics, rows), 0
+    all_figures = figures(metrics, rows)
+    checked = 0
     tasks = dict.fromkeys(row[0] for row in rows)
-    without = [figures(metrics, [row for row in rows if row[0] != task]) for task in tasks]
+    without = []
+    for task in tasks:
+        without.append(figures(metrics, [row for row in rows if row[0] != task]))
     for path, value, interval in intervals_in(all_figures):
         left = [figure_at(metrics, path) for metrics in without]
         values = [value for value, n in left if n != interval["n"]]
@@ -78,7 +86,8 @@ def check_intervals(metrics, rows, *, least):
         if path[-1].startswith("macro_f1"):  # no narrower than its classes, which may be of few
             ends = min(ends[0], interval_ends[0]), max(ends[1], interval_ends[1])
         assert interval_ends == pytest.approx(ends, abs=1e-9), path
-        assert (interval["clusters"], interval["confidence"]) == (len(values), CONFIDENCE)
+        assert interval["clusters"] == len(values)
+        assert interval["confidence"] == CONFIDENCE
         checked += 1
     assert checked >= least
     return all_figures
@@ -116,9 +125,12 @@ def hall(values):
     g = skewness / math.sqrt(n)
     spread = max(1.5 * skewness**2, kurtosis)
     degrees_of_freedom = int(2 / (2 / (n - 1) + spread / n) + 1e-9)
-    quantile = t_quantile((1 + CONFIDENCE) / 2, degrees_of_freedom)
+    probability = (1 + CONFIDENCE) / 2
+    quantile = t_quantile(probability, degrees_of_freedom)
     scale = sd / math.sqrt(n) * 3 / g
-    roots = [math.cbrt(1 + g * (end - g / 6)) for end in (quantile, -quantile)]
+    roots = []
+    for end in (quantile, -quantile):
+        roots.append(math.cbrt(1 + g * (end - g / 6)))
     return [mean - scale * (root - 1) for root in roots]
 
 
@@ -162,7 +174,8 @@ def stability_rows():
     rng = random.Random(8)  # noqa: S311 - test data
     for task in range(12):
         for run in "123":
-            yield f"t{task}", run, None, labelled("a", "a" if rng.random() < 0.7 else "b")
+            label = "a" if rng.random() < 0.7 else "b"
+            yield f"t{task}", run, None, labelled("a", label)
 
 
 def call_rows():
@@ -200,13 +213,15 @@ def test_entropy_ends_at_zero_and_has_no_interval_without_a_task():
     """It is no share, and has plain t, cut at 0."""
     rows = [row for row in stability_rows() if row[0] in {"t0", "t3"}]
     figures_found = figures({"stability": {"labels": ["a", "b"]}}, rows)["stability"]
-    assert figures_found["mean_entropy_interval"]["low"] == 0.0 < figures_found["mean_entropy"]
+    low = figures_found["mean_entropy_interval"]["low"]
+    assert low == 0.0 < figures_found["mean_entropy"]
     assert figures_found["mean_entropy_gold_b_interval"] == {"reason": "no task"}
 
 
 def test_what_runs_took_has_a_skewed_interval():
     rows = [*call_rows()]
-    steps = figures({"usage_totals": {}}, rows)["usage_totals"]["steps"]
+    usage_totals = figures({"usage_totals": {}}, rows)["usage_totals"]
+    steps = usage_totals["steps"]
     assert steps["max_interval"] == {"reason": "quantile"}
     interval_found = steps["mean_interval"]
     ends = hall([grade.parts["steps"] for *_, grade in rows])
@@ -226,15 +241,18 @@ def test_the_mean_f1_of_classes_of_few_tasks_is_as_unsure_as_theirs_together():
         + [("b", "a")] * 25
         + [("c", "c")] * 2
     )
-    rows = [(f"t{number}", None, None, labelled(*pair)) for number, pair in enumerate(pairs)]
+    rows = []
+    for number, pair in enumerate(pairs):
+        rows.append((f"t{number}", None, None, labelled(*pair)))
     figures_found = figures({"classification": {"labels": ["a", "b", "c"]}}, rows)["classification"]
     classes = [figures_found["per_class"][name] for name in "abc"]
     above = math.hypot(*[class_["f1_interval"]["high"] - class_["f1"] for class_ in classes]) / 3
     below = math.hypot(*[class_["f1"] - class_["f1_interval"]["low"] for class_ in classes]) / 3
-    assert figures_found["macro_f1_interval"]["low"] == pytest.approx(
-        figures_found["macro_f1"] - below
-    )
-    assert figures_found["macro_f1_interval"]["high"] >= figures_found["macro_f1"] + above
+    low = figures_found["macro_f1_interval"]["low"]
+    assert low == pytest.approx(figures_found["macro_f1"] - below)
+    expected = figures_found["macro_f1"] + above
+    high = figures_found["macro_f1_interval"]["high"]
+    assert high >= expected
     absent = figures({"classification": {"labels": ["a", "b", "c", "d"], "exclude": ["d"]}}, rows)[
         "classification"
     ]
@@ -246,22 +264,28 @@ def test_what_is_undefined_says_why_in_place_of_an_interval():
     figures_found = figures(
         {"classification": {"labels": ["a", "b"]}}, [("t", 0, None, labelled("a", "a"))]
     )["classification"]
-    assert figures_found["per_class"]["b"]["precision_interval"] == {"reason": "never predicted"}
+    precision_interval = figures_found["per_class"]["b"]["precision_interval"]
+    assert precision_interval == {"reason": "never predicted"}
     assert figures_found["accuracy_interval"] == {"reason": "one task"}
     nothing = figures({"classification": {}, "hallucination": {}, "deepfabric": {}}, [])
-    assert nothing["classification"]["macro_f1_interval"] == {"reason": "no labels"}
+    macro_f1_interval = nothing["classification"]["macro_f1_interval"]
+    assert macro_f1_interval == {"reason": "no labels"}
     assert nothing["hallucination"]["answer_hallucination_rate_interval"] == {
         "reason": "nothing was graded"
     }
-    assert nothing["deepfabric"]["overall_score_interval"] == {
-        "reason": "no sample has a reply to judge"
-    }
+    overall_score_interval = nothing["deepfabric"]["overall_score_interval"]
+    assert overall_score_interval == {"reason": "no sample has a reply to judge"}
 
 
 def same(interval, figure, tasks):
     """Check an interval by a function of grades by task."""
-    parts = [{name: task for name, task in tasks.items() if name != left} for left in tasks]
-    ends = ends_of(figure(tasks), [figure(part) for part in parts], share=True)
+    parts = []
+    for left in tasks:
+        tasks_by_name = {name: task for name, task in tasks.items() if name != left}
+        parts.append(tasks_by_name)
+    all_figures = figure(tasks)
+    without = [figure(part) for part in parts]
+    ends = ends_of(all_figures, without, share=True)
     assert (interval["low"], interval["high"]) == pytest.approx(ends, abs=1e-9)
     assert interval["clusters"] == len(tasks)
 
@@ -272,15 +296,17 @@ def orchestration_rows(tasks=9):
     for task in range(tasks):
         for run in range(2):
             tp, fp, fn, tn = (rng.randrange(3) for _ in range(4))
+            pairs = zip(_CELLS, (tp, fp, fn, tn), strict=True)
             counts = {
-                **{f"{cell}_reject": n for cell, n in zip(_CELLS, (tp, fp, fn, tn), strict=True)},
+                **{f"{cell}_reject": n for cell, n in pairs},
                 **{f"{cell}_fc": n for cell, n in zip(_CELLS, (tn, fn, fp, tp), strict=True)},
                 "plans": 1,
                 "plans_parsed": 1,
             }
             parts = {name: rng.randrange(1, 100) / 99 for name in ("name", "key", "value")}
+            plan_scores = [rng.random()]
             made = Grade(
-                score=1.0, counts=counts, parts=parts, metadata={"plan_scores": [rng.random()]}
+                score=1.0, counts=counts, parts=parts, metadata={"plan_scores": plan_scores}
             )
             rows.append((f"t{task}", run, None, made))
     return rows
@@ -294,10 +320,8 @@ def test_orchestrationbenchs_key_metrics_leave_out_a_scenario_before_anything_is
     these.
     """
     rows = orchestration_rows()
-    figures_found, tasks = (
-        figures({"orchestrationbench": {}}, rows)["orchestrationbench"],
-        by_task(rows),
-    )
+    figures_found = figures({"orchestrationbench": {}}, rows)["orchestrationbench"]
+    tasks = by_task(rows)
 
     def score(grades_left, view):
         tp, fp, fn, _ = (
@@ -340,9 +364,17 @@ class Seconds(Grader):
 
 
 def test_bounds_of_a_grader_decide_that_an_average_is_no_share():
-    samples = [{"id": str(number), "predicted": str(number / 10)} for number in range(4)]
-    with grade(samples, graders={"seconds": Seconds()}) as report:
+    samples = []
+    for number in range(4):
+        predicted = str(number / 10)
+        samples.append({"id": str(number), "predicted": predicted})
+    graders = {"seconds": Seconds()}
+    with grade(samples, graders=graders) as report:
         figures_found = report.aggregates["seconds"]
-    assert figures_found["mean"]["mean_interval"]["method"] == "skewed_t"
-    assert figures_found["binary"]["average_interval"]["method"] == "t"
-    assert figures_found["binary"]["success_rate_interval"]["method"] == "wilson"
+    mean_interval = figures_found["mean"]["mean_interval"]
+    method = mean_interval["method"]
+    assert method == "skewed_t"
+    average_interval = figures_found["binary"]["average_interval"]
+    assert average_interval["method"] == "t"
+    success_rate_interval = figures_found["binary"]["success_rate_interval"]
+    assert success_rate_interval["method"] == "wilson"

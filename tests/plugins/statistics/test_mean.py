@@ -20,7 +20,8 @@ def finished(*pairs, **options):
 
 
 def ends(mean_found):
-    return [mean_found["mean_interval"]["low"], mean_found["mean_interval"]["high"]]
+    low = mean_found["mean_interval"]["low"]
+    return [low, mean_found["mean_interval"]["high"]]
 
 
 def scores(*values):
@@ -31,7 +32,9 @@ def test_many_degrees_are_the_normal_distribution():
     """1.96 at 95 %, and no jump where the formula changes."""
     assert t_quantile(0.975, 10**9) == pytest.approx(1.95996398454, rel=1e-8)
     assert t_quantile(0.975, 5000) == pytest.approx(1.9604385517, rel=1e-10)
-    steps = [t_quantile(0.975, df) - t_quantile(0.975, df + 1) for df in (998, 999, 1000)]
+    steps = []
+    for df in (998, 999, 1000):
+        steps.append(t_quantile(0.975, df) - t_quantile(0.975, df + 1))
     assert steps == pytest.approx([steps[0]] * 3, rel=1e-2)
     assert t_quantile(0.025, 7) == -t_quantile(0.975, 7)
 
@@ -47,22 +50,23 @@ def test_runs_of_a_task_depend_on_each_other():
         ("a", Grade(score=1.0)),
         ("b", Grade(score=0.0)),
     )
-    assert (mean_found["mean"], mean_found["stderr"], mean_found["clusters"], mean_found["n"]) == (
-        0.5,
-        0.5,
-        2,
-        4,
-    )
+    assert mean_found["mean"] == 0.5
+    assert mean_found["stderr"] == 0.5
+    assert mean_found["clusters"] == 2
+    assert mean_found["n"] == 4
     half = 12.7062047364 * 0.5 / 0.25
     assert ends(mean_found) == pytest.approx(
         [1 / (1 + math.exp(half)), 1 / (1 + math.exp(-half))], rel=1e-10
     )
-    assert (mean_found["mean_interval"]["n"], mean_found["mean_interval"]["clusters"]) == (4, 2)
+    assert mean_found["mean_interval"]["n"] == 4
+    clusters = mean_found["mean_interval"]["clusters"]
+    assert clusters == 2
 
 
 def test_a_score_beyond_the_unit_interval_is_no_share():
     mean_found = finished(*scores(0.0, 1.0, 1.5))
-    assert mean_found["mean_interval"]["method"] == "t"
+    method = mean_found["mean_interval"]["method"]
+    assert method == "t"
     half = 4.30265272991 * mean_found["stderr"]
     assert ends(mean_found) == pytest.approx([mean_found["mean"] - half, mean_found["mean"] + half])
 
@@ -70,14 +74,15 @@ def test_a_score_beyond_the_unit_interval_is_no_share():
 def by_fractions(groups):
     """Return mean and standard error, every step but the last exact."""
     sums = [sum(map(Fraction, group), Fraction(0)) for group in groups]
-    n, count = sum(map(len, groups)), len(groups)
-    middle = sum(sums, Fraction(0)) / n
+    n = sum(map(len, groups))
+    count = len(groups)
+    total_sums = sum(sums, Fraction(0))
+    middle = total_sums / n
+    pairs = zip(groups, sums, strict=True)
+    fraction = Fraction(0)
     squares = sum(
-        (
-            (task_sum - len(group) * middle) ** 2
-            for group, task_sum in zip(groups, sums, strict=True)
-        ),
-        Fraction(0),
+        ((task_sum - len(group) * middle) ** 2 for group, task_sum in pairs),
+        fraction,
     )
     return float(middle), math.sqrt(float(squares * count / (count - 1))) / n
 
@@ -87,14 +92,18 @@ def test_figures_are_rounded_once(seed):
     """Scores of all magnitudes, one to five of a task: the mean and its error to the last bit."""
     rng = random.Random(seed)  # noqa: S311 - test data
     odd = [0.1, 1.0, -0.0, 5e-324, 1e-300, 1e100, -1e100, 1 / 3, 0.7]
-    groups = [
-        [
-            rng.choice([rng.random(), rng.choice(odd[: 3 + seed])])
-            for _ in range(rng.randrange(1, 6))
-        ]
-        for _ in range(40)
-    ]
-    pairs = [(f"t{at}", Grade(score=score)) for at, group in enumerate(groups) for score in group]
+    groups = []
+    for _ in range(40):
+        groups.append(
+            [
+                rng.choice([rng.random(), rng.choice(odd[: 3 + seed])])
+                for _ in range(rng.randrange(1, 6))
+            ]
+        )
+    pairs = []
+    for at, group in enumerate(groups):
+        for score in group:
+            pairs.append((f"t{at}", Grade(score=score)))
     rng.shuffle(pairs)
     mean_found = finished(*pairs)
     assert (mean_found["mean"], mean_found["stderr"]) == by_fractions(groups)

@@ -31,7 +31,8 @@ def random_recording(seed):
 
 def random_grade(choose, skill):
     if choose.random() < 0.1:
-        return Grade(outcome=choose.choice([Outcome.FAILED, Outcome.SKIPPED]))
+        outcome = choose.choice([Outcome.FAILED, Outcome.SKIPPED])
+        return Grade(outcome=outcome)
     passed = choose.random() < skill
     return Grade(score=float(passed), passed=passed)
 
@@ -48,25 +49,32 @@ def trials_by_task(rows):
     grades = [grade for trials in tasks.values() for grade in trials.values()]
     if all(grade.outcome is not Outcome.GRADED for grade in grades):
         return []
-    counted = [
-        [bool(grade.passed) for grade in trials.values() if grade.outcome is not Outcome.SKIPPED]
-        for trials in tasks.values()
-    ]
+    counted = []
+    for trials in tasks.values():
+        counted.append(
+            [
+                bool(grade.passed)
+                for grade in trials.values()
+                if grade.outcome is not Outcome.SKIPPED
+            ]
+        )
     return [trials for trials in counted if trials]
 
 
 def renamed(rows):
     """Return the same rows under other names of runs and tasks."""
     names = {}
-    return [
-        (
-            f"other {task}",
-            None if name is None else names.setdefault((task, name), f"run {len(names)}"),
-            model,
-            grade,
+    renamed_rows = []
+    for task, name, model, grade in rows:
+        renamed_rows.append(
+            (
+                f"other {task}",
+                None if name is None else names.setdefault((task, name), f"run {len(names)}"),
+                model,
+                grade,
+            )
         )
-        for task, name, model, grade in rows
-    ]
+    return renamed_rows
 
 
 def check_laws(rows):
@@ -76,7 +84,8 @@ def check_laws(rows):
         assert figures_found["hat"]["pass_hat_k"] is None
         return
     least = min(map(len, tasks))
-    hat, at = figures_found["hat"]["pass_hat_k"], figures_found["at"]["pass_at_k"]
+    hat = figures_found["hat"]["pass_hat_k"]
+    at = figures_found["at"]["pass_at_k"]
     assert list(hat) == list(at) == [str(k) for k in range(1, least + 1)]
     for k in range(1, least + 1):
         shares = [(sum(task), len(task)) for task in tasks]
@@ -87,22 +96,30 @@ def check_laws(rows):
     assert hat["1"] == at["1"]
     values = list(hat.values())
     assert all(0 <= later <= earlier <= 1 for earlier, later in itertools.pairwise(values))
-    assert list(at.values()) == sorted(at.values())
-    check_ends(figures_found["hat"]["pass_hat_k_interval"], falling=True)
-    check_ends(figures_found["at"]["pass_at_k_interval"], falling=False)
+    expected = sorted(at.values())
+    assert list(at.values()) == expected
+    intervals = figures_found["hat"]["pass_hat_k_interval"]
+    check_ends(intervals, falling=True)
+    pass_at_k_interval = figures_found["at"]["pass_at_k_interval"]
+    check_ends(pass_at_k_interval, falling=False)
     uneven = sum(len(task) > least for task in tasks)
     warning = f"{uneven} of {len(tasks)} tasks have more trials; k ends at {least}"
-    assert (warning in figures_found["hat"].get("warnings", [])) == (uneven > 0)
+    warnings = figures_found["hat"].get("warnings", [])
+    assert (warning in warnings) == (uneven > 0)
     other = gradestack.figures(METRICS, renamed(rows))
-    assert other["hat"]["pass_hat_k"] == hat
-    assert other["hat"]["pass_hat_k_interval"] == figures_found["hat"]["pass_hat_k_interval"]
-    assert other["at"]["pass_at_k"] == at
+    pass_hat_k = other["hat"]["pass_hat_k"]
+    assert pass_hat_k == hat
+    pass_hat_k_interval = other["hat"]["pass_hat_k_interval"]
+    assert pass_hat_k_interval == figures_found["hat"]["pass_hat_k_interval"]
+    pass_at_k = other["at"]["pass_at_k"]
+    assert pass_at_k == at
 
 
 def check_ends(intervals, *, falling):
     for end in ("low", "high"):
         ends = [interval[end] for interval in intervals.values() if end in interval]
-        assert ends == sorted(ends, reverse=falling)
+        expected = sorted(ends, reverse=falling)
+        assert ends == expected
         assert all(0 <= number <= 1 for number in ends)
 
 
@@ -148,20 +165,27 @@ def test_earlier_copies_are_in_no_figure_and_no_row(tmp_path, seed, engine):
     reports = []
     for name, content in (("all", records), ("once", once)):
         (tmp_path / name).mkdir()
-        (tmp_path / name / "results.json").write_text(json.dumps(content))
+        text = json.dumps(content)
+        results_path = tmp_path / name / "results.json"
+        results_path.write_text(text)
+        paths = tmp_path / name / "results.json"
+        output = tmp_path / name / "out"
         report = gradestack.grade_files(
-            tmp_path / name / "results.json",
-            output=tmp_path / name / "out",
+            paths,
+            output=output,
             overrides=(f"engine={engine}", "reports=[]"),
         )
-        rows = [(row["sample"]["id"], row["run"], row["grades"]) for row in report.rows()]
-        reports.append((rows, report.summary["metrics"], report.summary["outcome"]))
+        rows = []
+        for row in report.rows():
+            rows.append((row["sample"]["id"], row["run"], row["grades"]))
+        metrics = report.summary["metrics"]
+        outcome = report.summary["outcome"]
+        reports.append((rows, metrics, outcome))
         copies = len(content) - len(once)
         warning = f"{copies} record(s) repeat an (id, model, run), the first at "
+        warning_texts = report.summary["warnings"]
         warnings = [
-            warning_text
-            for warning_text in report.summary["warnings"]
-            if warning_text.startswith(warning)
+            warning_text for warning_text in warning_texts if warning_text.startswith(warning)
         ]
         assert len(warnings) == (copies > 0)
         assert all(warning_text.endswith("the last is kept") for warning_text in warnings)
@@ -176,13 +200,21 @@ PROGRAM = [(RESUMED, {"1": 1.5, "2": 3.5}), (SHARDED, {"1": 0.5, "2": 1 / 3})]
 @pytest.mark.parametrize(("trials", "program"), PROGRAM, ids=["resumed", "sharded"])
 def test_the_program_keeps_its_rule_and_figures_are_ours(tmp_path, trials, program):
     path = tmp_path / "results.json"
-    path.write_text(json.dumps([tau_record(task, trial, 1.0) for task, trial in trials]))
+    tau_records = [tau_record(task, trial, 1.0) for task, trial in trials]
+    path.write_text(json.dumps(tau_records))
+    output = tmp_path / "o"
     report = gradestack.grade_files(
-        path, output=tmp_path / "o", profile="upstream", overrides=["reports=[]"]
+        path, output=output, profile="upstream", overrides=["reports=[]"]
     )
-    assert report.aggregates["reward"]["pass_hat_k"]["pass_hat_k"]["1"] == 1.0
-    native = json.loads((tmp_path / "o" / "native" / "tau_metrics.json").read_text())
-    assert {k: native["pass_hat_ks"][k] for k in program} == program
+    reward = report.aggregates["reward"]
+    pass_hat_k = reward["pass_hat_k"]["pass_hat_k"]
+    assert pass_hat_k["1"] == 1.0
+    o_folder = tmp_path / "o"
+    native_folder = o_folder / "native"
+    tau_metrics_path = native_folder / "tau_metrics.json"
+    native = json.loads(tau_metrics_path.read_text())
+    pass_hat_ks_by_k = {k: native["pass_hat_ks"][k] for k in program}
+    assert pass_hat_ks_by_k == program
     (entry,) = report.summary["programs"]
     assert f"  k=1: {program['1']}\n" in entry["console"]
     pass_1 = next(figure for figure in entry["figures"] if figure["label"] == "Pass^1")
@@ -196,18 +228,27 @@ def test_files_of_one_trial_each_are_models_and_the_warning_says_how_they_are_tr
     paths = []
     for name in "abc":
         paths.append(tmp_path / f"{name}.json")
-        content = [tau_record(task, trial, 1.0) for task in range(3) for trial in range(trials)]
-        paths[-1].write_text(json.dumps(content))
+        content = []
+        for task in range(3):
+            for trial in range(trials):
+                content.append(tau_record(task, trial, 1.0))
+        text = json.dumps(content)
+        last_path = paths[-1]
+        last_path.write_text(text)
     report = gradestack.grade_files(paths, overrides=("reports=[]",))
-    assert list(report.aggregates["reward"]["pass_hat_k"]["models"]) == ["a", "b", "c"]
+    reward = report.aggregates["reward"]
+    models = list(reward["pass_hat_k"]["models"])
+    assert models == ["a", "b", "c"]
     warning = (
         "3 files with one run each of the same 3 tasks are 3 models, by the files' names; if they "
         "are trials of one agent: --id task_id --set reader.model=NAME"
     )
-    assert (warning in report.summary["warnings"]) == (trials == 1)
+    warnings = report.summary["warnings"]
+    assert (warning in warnings) == (trials == 1)
     second_report = gradestack.grade_files(
         paths, ids="task_id", overrides=("reports=[]", "reader.model=m")
     )
     hat = second_report.aggregates["reward"]["pass_hat_k"]
-    assert (hat["trials"], hat["tasks"]) == (3 * trials, 3)
+    assert hat["trials"] == 3 * trials
+    assert hat["tasks"] == 3
     assert warning not in second_report.summary["warnings"]

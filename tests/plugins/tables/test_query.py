@@ -70,22 +70,21 @@ def test_an_interruption_ends_a_query_that_would_not_end(run, delay):
 @pytest.mark.slow
 def test_figures_are_those_of_the_report(run):
     report = gradestack.load_report(run)
-    means = {
-        grader: value["avg_score_attempted"]
-        for grader, value in report.metrics["by_metric"].items()
-    }
+    by_metric = report.metrics["by_metric"]
+    means = {grader: value["avg_score_attempted"] for grader, value in by_metric.items()}
     sql = (
         "select grader, avg(score) as mean, count(*) as n from grades group by grader order by "
         "grader"
     )
     output = run_query(run, sql, "--format", "json").stdout.splitlines()
-    assert output == [
+    expected = [
         f'{{"grader":"{grader}","mean":{mean:.16g},"n":52}}'
         for grader, mean in sorted(means.items())
     ]
-    assert report.table("grades").to_pandas().groupby(
-        "grader"
-    ).score.mean().to_dict() == pytest.approx(means, abs=1e-12)
+    assert output == expected
+    table = report.table("grades")
+    groupby = table.to_pandas().groupby("grader")
+    assert groupby.score.mean().to_dict() == pytest.approx(means, abs=1e-12)
 
 
 def test_an_answer_is_a_table_csv_or_json(run, tmp_path):
@@ -96,8 +95,10 @@ def test_an_answer_is_a_table_csv_or_json(run, tmp_path):
     assert (
         run_query(run, sql).stdout == "id  score  passed  parts\n0   1      true    {}\n(1 row)\n"
     )
-    run_query(run, sql, "-o", tmp_path / "x.csv")
-    assert (tmp_path / "x.csv").read_text() == "id,score,passed,parts\n0,1.0,true,{}\n"
+    x_path = tmp_path / "x.csv"
+    run_query(run, sql, "-o", x_path)
+    text = (tmp_path / "x.csv").read_text()
+    assert text == "id,score,passed,parts\n0,1.0,true,{}\n"
     assert run_query(
         run, "select 1.5::decimal(3, 1) as a, date '2026-01-02' as b", "--format", "json"
     ).stdout == ('{"a":"1.5","b":"2026-01-02"}\n')
@@ -106,11 +107,14 @@ def test_an_answer_is_a_table_csv_or_json(run, tmp_path):
 @pytest.mark.parametrize(("sql", "message"), data(__file__, "query.yaml"))
 def test_a_query_that_cannot_be_answered(run, sql, message):
     """It reads and writes no other file, and no table either."""
-    before = {path: path.read_bytes() for path in (run / "tables").iterdir()}
+    tables_folder = run / "tables"
+    before = {path: path.read_bytes() for path in tables_folder.iterdir()}
     with pytest.raises(ConfigError) as caught:
         run_query(run, sql.replace("TABLES", str(run / "tables")))
     assert message in str(caught.value)
-    assert {path: path.read_bytes() for path in (run / "tables").iterdir()} == before
+    paths = (run / "tables").iterdir()
+    contents_by_path = {path: path.read_bytes() for path in paths}
+    assert contents_by_path == before
 
 
 def test_a_place_that_cannot_be_written_is_said(run, tmp_path):
@@ -119,18 +123,22 @@ def test_a_place_that_cannot_be_written_is_said(run, tmp_path):
 
 
 def test_a_run_without_tables_gets_them_for_the_query(tmp_path):
+    out_folder = tmp_path / "out"
     report = gradestack.run(
-        "examples/airline/suite.yaml", output=tmp_path / "out", overrides=["reports=[]"]
+        "examples/airline/suite.yaml", output=out_folder, overrides=["reports=[]"]
     )
     output = run_query(report.path, "select count(*) as n from samples", "--format", "csv")
-    assert (output.stdout, "are made for this query" in output.stderr) == ("n\n52\n", True)
-    assert not (report.path / "tables").exists()
+    assert output.stdout == "n\n52\n"
+    assert "are made for this query" in output.stderr
+    tables_folder = report.path / "tables"
+    assert not tables_folder.exists()
 
 
 def test_a_run_without_rows_has_tables_of_figures(tmp_path):
+    output = tmp_path / "out"
     report = gradestack.run(
         "examples/airline/suite.yaml",
-        output=tmp_path / "out",
+        output=output,
         overrides=["reports=[]"],
         rows="none",
     )
@@ -150,23 +158,34 @@ def test_a_missing_library_is_named_with_its_extra(run, monkeypatch):
 
 
 def test_the_names_of_tables_are_known(run):
-    assert {path.name for path in (run / "tables").iterdir()} == {
-        f"{name}.parquet" for name in TABLES
-    }
+    tables_folder = run / "tables"
+    paths = tables_folder.iterdir()
+    names = {path.name for path in paths}
+    expected = {f"{name}.parquet" for name in TABLES}
+    assert names == expected
 
 
 @pytest.mark.parametrize("name", HOSTILE["names"])
 def test_the_name_of_a_file_among_the_tables_does_nothing(run, tmp_path, monkeypatch, name):
     """Neither what it says is done, nor is the file a table."""
     monkeypatch.chdir(tmp_path)
-    shutil.copytree(run, tmp_path / "stranger")
-    shutil.copy(run / "tables/gates.parquet", tmp_path / "stranger/tables" / name)
+    stranger_folder = tmp_path / "stranger"
+    shutil.copytree(run, stranger_folder)
+    gates_path = run / "tables/gates.parquet"
+    tables_folder = tmp_path / "stranger/tables"
+    shutil.copy(gates_path, tables_folder / name)
     before = set(tmp_path.rglob("*"))
     output = run_query("stranger", "select count(*) as n from samples", "--format", "csv")
-    assert (output.exit_code, output.stdout, output.stderr) == (0, "n\n52\n", "")
+    assert output.exit_code == 0
+    assert output.stdout == "n\n52\n"
+    assert output.stderr == ""
     known = run_query("stranger", "select count(*) from duckdb_views() where not internal")
-    assert known.stdout.splitlines()[-2].strip() == str(len(TABLES))
-    assert set(tmp_path.rglob("*")) == before
+    lines = known.stdout.splitlines()
+    last_line = lines[-2]
+    table_count = str(len(TABLES))
+    assert last_line.strip() == table_count
+    paths = tmp_path.rglob("*")
+    assert set(paths) == before
 
 
 def put(what, path):
@@ -201,7 +220,8 @@ def put(what, path):
 def test_what_is_no_table_is_not_opened(run, tmp_path, monkeypatch, case):
     shutil.copytree(run, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
-    put(case["put"], tmp_path / "tables/samples.parquet")
+    path = tmp_path / "tables/samples.parquet"
+    put(case["put"], path)
     with pytest.raises(DataError) as caught:
         run_query(tmp_path, "from samples")
     assert case["says"] in str(caught.value)

@@ -37,7 +37,9 @@ def action(name, compare_args=None, requestor="assistant", **arguments):
 
 def task(identifier, *actions, criteria=True):
     """Return a task; without criteria it has none."""
-    about = {"actions": list(actions), "reward_basis": ["DB"]} if criteria else None
+    about = None
+    if criteria:
+        about = {"actions": list(actions), "reward_basis": ["DB"]}
     return {
         "id": identifier,
         "user_scenario": {"instructions": "Ask."},
@@ -46,11 +48,12 @@ def task(identifier, *actions, criteria=True):
 
 
 def simulation(task_id="t", trial=0, messages=(), reward=1.0, ended="user_stop", **more):
+    reward_info = None if reward is None else {"reward": reward}
     return {
         "id": f"{task_id}-{trial}",
         "task_id": task_id,
         "termination_reason": ended,
-        "reward_info": None if reward is None else {"reward": reward},
+        "reward_info": reward_info,
         "messages": list(messages),
         "trial": trial,
         "seed": 1,
@@ -79,23 +82,25 @@ def tau2(tmp_path):
     def write(*simulations, name="results.json", indent=2, **more):
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(results(*simulations, **more), indent=indent), encoding="utf-8")
+        text = json.dumps(results(*simulations, **more), indent=indent)
+        path.write_text(text, encoding="utf-8")
         return path
 
     def directory(*simulations, name="run", index=True, **more):
         folder = tmp_path / name
-        (folder / "simulations").mkdir(parents=True)
+        simulations_folder = folder / "simulations"
+        simulations_folder.mkdir(parents=True)
         document = results(**more)
         del document["simulations"]
         if index:
             document["simulation_index"] = [
                 {"id": entry["id"], "task_id": entry["task_id"]} for entry in simulations
             ]
-        (folder / "results.json").write_text(json.dumps(document), encoding="utf-8")
+        results_path = folder / "results.json"
+        results_path.write_text(json.dumps(document), encoding="utf-8")
         for entry in simulations:
-            (folder / "simulations" / f"{entry['id']}.json").write_text(
-                json.dumps(entry), encoding="utf-8"
-            )
+            text = json.dumps(entry)
+            (folder / "simulations" / f"{entry['id']}.json").write_text(text, encoding="utf-8")
         return folder
 
     return SimpleNamespace(

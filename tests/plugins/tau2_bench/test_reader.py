@@ -42,9 +42,9 @@ def test_the_directory_form_reads_as_the_single_file_does(tau2):
         assert [gradestack.replace(sample, source=None) for sample in samples] == [
             gradestack.replace(sample, source=None) for sample in single
         ]
-        assert [sample.source.file for sample in samples] == [
-            str(folder / "simulations" / f"t-{trial}.json") for trial in range(2)
-        ]
+        expected = [str(folder / "simulations" / f"t-{trial}.json") for trial in range(2)]
+        files = [sample.source.file for sample in samples]
+        assert files == expected
     (alone,) = read(Tau2(), folder / "simulations" / "t-1.json")
     assert alone.model == "rail-1"
     assert alone.run == 1
@@ -53,28 +53,34 @@ def test_the_directory_form_reads_as_the_single_file_does(tau2):
 def test_a_folder_of_one_file_is_read_as_that_file(tau2, tmp_path):
     path = tau2.write(tau2.simulation())
     (tmp_path / "folder").mkdir()
-    path.rename(tmp_path / "folder" / "results.json")
+    results_path = tmp_path / "folder" / "results.json"
+    path.rename(results_path)
     assert len(read(Tau2(), tmp_path / "folder")) == 1
 
 
 def test_a_directory_is_checked_against_its_index(tau2):
     """A file that is missing is a bad record, one too many is read and remarked."""
-    folder = tau2.directory(tau2.simulation("t", 0), tau2.simulation("t", 1))
-    (folder / "simulations" / "t-0.json").rename(folder / "simulations" / "other.json")
+    simulation = tau2.simulation("t", 0)
+    folder = tau2.directory(simulation, tau2.simulation("t", 1))
+    simulations_folder = folder / "simulations"
+    t_0_path = simulations_folder / "t-0.json"
+    other_path = folder / "simulations" / "other.json"
+    t_0_path.rename(other_path)
     first, second, bad = read(Tau2(), folder)
     assert [first.run, second.run] == [0, 1]
     assert "t-0" in bad.reason
     inputs = gradestack.Inputs(data=(gradestack.Input(path=folder, name="run", shown="run"),))
-    assert list(Tau2().remarks(inputs)) == [
-        "run: 1 simulation(s) not in simulation_index, read all the same: other"
-    ]
+    remarks = list(Tau2().remarks(inputs))
+    assert remarks == ["run: 1 simulation(s) not in simulation_index, read all the same: other"]
 
 
 def test_a_folder_of_runs_reads_each_simulation_once(tau2, tmp_path):
     """Single files of a folder whose results file is read too are not read again."""
-    tau2.directory(tau2.simulation("t", 0), name="all/one")
+    simulation = tau2.simulation("t", 0)
+    tau2.directory(simulation, name="all/one")
     tau2.directory(tau2.simulation("t", 1), name="all/two")
-    files = sorted((tmp_path / "all").rglob("*.json"))
+    all_folder = tmp_path / "all"
+    files = sorted(all_folder.rglob("*.json"))
     assert len(read(Tau2(), *files)) == 2
 
 
@@ -99,15 +105,18 @@ def test_the_reader_keeps_the_contract(tau2, tmp_path):
 
 
 def test_what_is_left_out_is_said_once_for_the_run(tau2, tmp_path):
+    simulation = tau2.simulation(messages=["no message"])
     path = tau2.write(
-        tau2.simulation(messages=["no message"]),
+        simulation,
         tau2.simulation(messages=["no message", 1], trial=1),
     )
-    report = gradestack.grade_files(path, output=tmp_path / "out", overrides=("reports=[]",))
-    assert report.summary["remarks"]["message:other"]["count"] == 3
-    assert any(
-        "message other (3 times, first at " in warning for warning in report.summary["warnings"]
-    )
+    output = tmp_path / "out"
+    report = gradestack.grade_files(path, output=output, overrides=("reports=[]",))
+    remarks = report.summary["remarks"]
+    count = remarks["message:other"]["count"]
+    assert count == 3
+    warnings = report.summary["warnings"]
+    assert any("message other (3 times, first at " in warning for warning in warnings)
 
 
 def graded(tau2, **about):
@@ -119,20 +128,20 @@ def test_a_missed_reward_says_what_was_missing(tau2):
     """The database, each action without a call, each unmet statement, and an end that is never a
     success.
     """
+    action_checks = [
+        {"action": tau2.action("find"), "action_match": True, "tool_type": "read"},
+        {"action": tau2.action("book", seat=1), "action_match": False, "tool_type": "write"},
+    ]
     about = {
         "reward": 0.0,
         "db_check": {"db_match": False, "db_reward": 0.0},
-        "action_checks": [
-            {"action": tau2.action("find"), "action_match": True, "tool_type": "read"},
-            {"action": tau2.action("book", seat=1), "action_match": False, "tool_type": "write"},
-        ],
+        "action_checks": action_checks,
         "communicate_checks": [{"info": "42", "met": False, "justification": ""}],
         "reward_breakdown": {"DB": 0.0, "COMMUNICATE": 0.0},
     }
     grade = graded(tau2, reward_info=about, ended="max_steps")
-    assert [reason.code for reason in grade.reasons] == DATA[
-        "a_missed_reward_says_what_was_missing_2"
-    ]
+    codes = [reason.code for reason in grade.reasons]
+    assert codes == DATA["a_missed_reward_says_what_was_missing_2"]
     assert grade.parts == {"DB": 0.0, "COMMUNICATE": 0.0}
     assert grade.counts == DATA["a_missed_reward_says_what_was_missing"]
 
@@ -157,19 +166,21 @@ def test_a_planned_trial_that_is_not_there_did_not_pass(tau2, tmp_path):
     """``info.num_trials`` is the plan; without it each task is divided by its own trials."""
     trials = [("t", 0), ("t", 1), ("t", 2), ("u", 0), ("u", 1)]
     simulations = [tau2.simulation(task_id=task, trial=trial) for task, trial in trials]
-    path = tau2.write(*simulations, tasks=[tau2.task("t"), tau2.task("u")])
+    tasks = [tau2.task("t"), tau2.task("u")]
+    path = tau2.write(*simulations, tasks=tasks)
     content = json.loads(path.read_text())
     figures = {}
     for plan in (3, None):
         content["info"]["num_trials"] = plan
         path.write_text(json.dumps(content))
-        report = gradestack.grade_files(path, output=tmp_path / "out", overrides=("reports=[]",))
+        output = tmp_path / "out"
+        report = gradestack.grade_files(path, output=output, overrides=("reports=[]",))
         figures[plan] = report.aggregates["reward"]
-    assert figures[3]["pass_hat_k"]["pass_hat_k"] == pytest.approx(
-        {"1": 5 / 6, "2": 2 / 3, "3": 0.5}
-    )
-    assert figures[3]["pass_at_k"]["pass_at_k"]["1"] == pytest.approx(5 / 6)
+    pass_hat_k = figures[3]["pass_hat_k"]["pass_hat_k"]
+    assert pass_hat_k == pytest.approx({"1": 5 / 6, "2": 2 / 3, "3": 0.5})
+    pass_at_k = figures[3]["pass_at_k"]["pass_at_k"]
+    assert pass_at_k["1"] == pytest.approx(5 / 6)
     assert figures[None]["pass_hat_k"]["pass_hat_k"] == {"1": 1.0, "2": 1.0}
-    assert figures[None]["pass_hat_k"]["warnings"][0] == (
-        "1 of 2 tasks have more trials; k ends at 2"
-    )
+    warnings = figures[None]["pass_hat_k"]["warnings"]
+    first_warning = warnings[0]
+    assert first_warning == ("1 of 2 tasks have more trials; k ends at 2")

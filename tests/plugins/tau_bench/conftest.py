@@ -20,7 +20,10 @@ from gradestack_plugins.tau_bench.reader import TauBench, sample_of
 
 def make_call(name: Any, arguments: Any = "{}", identifier: str = "c0") -> dict[str, Any]:
     """Return a message with one tool call; arguments that are no text are encoded."""
-    text = arguments if isinstance(arguments, str) else json.dumps(arguments)
+    if isinstance(arguments, str):
+        text = arguments
+    else:
+        text = json.dumps(arguments)
     function = {"name": name, "arguments": text}
     return {
         "role": "assistant",
@@ -33,7 +36,8 @@ def make_record(actions: Any = (), traj: Any = (), **fields: Any) -> dict[str, A
     """Return a record; ``actions`` are (name, kwargs) pairs or anything else as it is."""
     if isinstance(actions, tuple | list) and all(isinstance(action, tuple) for action in actions):
         actions = [{"name": name, "kwargs": kwargs} for name, kwargs in actions]
-    traj = list(traj) if isinstance(traj, tuple) else traj
+    if isinstance(traj, tuple):
+        traj = list(traj)
     record_info = {
         "task": {"user_id": "u", "actions": actions, "instruction": "Do it.", "outputs": []},
         "source": "user",
@@ -42,7 +46,8 @@ def make_record(actions: Any = (), traj: Any = (), **fields: Any) -> dict[str, A
 
 
 def sample(record: Any, **options: Any) -> Any:
-    return sample_of(record, Source(file="results.json"), **options)
+    source = Source(file="results.json")
+    return sample_of(record, source, **options)
 
 
 def read(path: Path, *more: Path, reader: TauBench | None = None) -> list[Any]:
@@ -53,7 +58,8 @@ def read(path: Path, *more: Path, reader: TauBench | None = None) -> list[Any]:
             Input(path=data_path, name=data_path.stem, shown=data_path.name) for data_path in paths
         )
     )
-    return [record for shard in reader.plan(inputs, None) for record in reader.read(shard, None)]
+    shards = reader.plan(inputs, None)
+    return [record for shard in shards for record in reader.read(shard, None)]
 
 
 def fold(aggregator: Any, grades: Any, samples: Any = None) -> Any:
@@ -81,9 +87,9 @@ def ref_similarity(expected: Any, actual: Any) -> float:
     if not expected:
         return 1.0
     if isinstance(expected, dict):
-        scores = [
-            ref_similarity(expected[key], actual[key]) if key in actual else 0.0 for key in expected
-        ]
+        scores = []
+        for key in expected:
+            scores.append(ref_similarity(expected[key], actual[key]) if key in actual else 0.0)
     else:
         scores = [max(ref_similarity(item, other) for other in actual) for item in expected]
     return functools.reduce(operator.add, scores, 0.0) / len(scores)
@@ -93,12 +99,14 @@ def ref_calls(traj: Any) -> list[tuple[Any, Any]]:
     """Calls of a conversation, straight from the script's rules; raises where it does."""
     calls = []
     for message in traj:
-        for call in message.get("tool_calls") or []:
+        tool_calls = message.get("tool_calls")
+        for call in tool_calls or []:
             function = call.get("function", {})
             if not isinstance(function, dict):
                 raise TypeError
             try:
-                arguments = json.loads(function.get("arguments", "{}"))
+                text = function.get("arguments", "{}")
+                arguments = json.loads(text)
             except (ValueError, TypeError):
                 arguments = {}
             calls.append((function.get("name", ""), arguments))
@@ -110,7 +118,8 @@ def ref_score(record: dict[str, Any]) -> float:
     if "error" in record.get("info", {}):
         return 0.0
     try:
-        actions = record["info"]["task"]["actions"]
+        task = record["info"]["task"]
+        actions = task["actions"]
     except KeyError:
         return 0.0
     calls = ref_calls(record["traj"])
@@ -118,13 +127,14 @@ def ref_score(record: dict[str, Any]) -> float:
         return 0.0 if calls else 1.0
     scores = []
     for action in actions:
-        name, kwargs = action.get("name", ""), action.get("kwargs", {})
-        similarities = [
-            0.4 + 0.6 * ref_similarity(kwargs, arguments)
-            for called, arguments in calls
-            if called == name
-        ]
-        scores.append(max(similarities, default=0.0))
+        name = action.get("name", "")
+        kwargs = action.get("kwargs", {})
+        similarities = []
+        for called, arguments in calls:
+            if called == name:
+                similarities.append(0.4 + 0.6 * ref_similarity(kwargs, arguments))
+        largest_similarity = max(similarities, default=0.0)
+        scores.append(largest_similarity)
     return functools.reduce(operator.add, scores, 0.0) / len(scores)
 
 
@@ -147,4 +157,5 @@ def reference_file() -> Path:
     root = os.environ.get("GRADESTACK_REFERENCE_DATA")
     if not root:
         pytest.skip("GRADESTACK_REFERENCE_DATA is not set")
-    return Path(root) / "tau-bench" / "gpt-4o-airline.json"
+    tau_bench_folder = Path(root) / "tau-bench"
+    return tau_bench_folder / "gpt-4o-airline.json"

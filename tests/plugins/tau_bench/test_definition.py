@@ -16,9 +16,10 @@ from tests.plugins.tau_bench.conftest import ref_similarity
 def decoded(call):
     """Return arguments as one decoder returns them, whose NaN is one object."""
     if call.arguments is not None:
-        return json.loads(json.dumps(dict(call.arguments)))
+        arguments = dict(call.arguments)
+        return json.loads(json.dumps(arguments))
     try:
-        return json.loads(call.raw_arguments) if call.raw_arguments is not None else {}
+        return {} if call.raw_arguments is None else json.loads(call.raw_arguments)
     except ValueError:
         return {}
 
@@ -49,24 +50,30 @@ def reference(expected, made, name_weight=0.4, argument_weight=0.6):
 
 
 def rows_of(grade):
-    return [
-        (item.gold, item.score, item.metadata["call"], item.parts.get("argument_similarity"))
-        for item in grade.items
-    ]
+    rows = []
+    for item in grade.items:
+        argument_similarity = item.parts.get("argument_similarity")
+        rows.append((item.gold, item.score, item.metadata["call"], argument_similarity))
+    return rows
 
 
 def agrees(grader, sample, **weights):
     grade = explained_grade(grader, sample)
     score, counts, rows = reference(sample.expected.calls, sample.calls, **weights)
-    assert (grade.outcome, grade.score, dict(grade.counts)) == (Outcome.GRADED, score, counts)
+    assert grade.outcome == Outcome.GRADED
+    assert grade.score == score
+    assert dict(grade.counts) == counts
     assert rows_of(grade) == rows
-    assert [item.label for item in grade.items] == [
-        None if position is None else name for name, _, position, _ in rows
-    ]
-    assert [item.id for item in grade.items] == [str(number) for number in range(len(rows))]
+    expected = [None if position is None else name for name, _, position, _ in rows]
+    labels = [item.label for item in grade.items]
+    assert labels == expected
+    numbers = [str(number) for number in range(len(rows))]
+    ids = [item.id for item in grade.items]
+    assert ids == numbers
     rewarded = explained_grade(grader, replace(sample, recorded={"reward": 0.5}))
     assert rewarded.parts == {"reward": 0.5}
-    assert repr(replace(rewarded, parts={})) == repr(grade)
+    shown = repr(replace(rewarded, parts={}))
+    assert shown == repr(grade)
     perfect = all(similarity == 1.0 for *_, similarity in rows)
     assert (grade.reasons == ()) is perfect
     assert [bool(item.reasons) for item in grade.items] == [
@@ -103,12 +110,14 @@ def _changed(call, data):
     if kind == "extra":
         return replace(call, arguments=arguments | {"z": 1}, raw_arguments=None)
     if kind == "less" and arguments:
-        arguments.pop(next(iter(arguments)))
+        argument = next(iter(arguments))
+        arguments.pop(argument)
         return replace(call, arguments=arguments)
     if kind == "other" and arguments:
         return replace(call, arguments=arguments | {next(iter(arguments)): data.draw(VALUES)})
     if kind == "raw":
-        return replace(call, arguments=None, raw_arguments=json.dumps(arguments))
+        text = json.dumps(arguments)
+        return replace(call, arguments=None, raw_arguments=text)
     if kind == "name":
         return replace(call, name=data.draw(NAMES))
     return call
@@ -126,14 +135,16 @@ def test_runs_of_a_task_agree_with_the_definition(expected, data):
     for _ in range(data.draw(st.integers(1, 3))):
         made = tuple(_changed(call, data) for call in expected)
         if data.draw(st.booleans()):
-            made = tuple(data.draw(st.permutations(made)))
+            orders = st.permutations(made)
+            made = tuple(data.draw(orders))
         more = data.draw(st.lists(CALLS, max_size=2).map(tuple))
         runs.append(
             data.draw(st.sampled_from([made, made + more, more + made, made[1:], made[:-1]]))
         )
     expectation = Expectation(calls=expected)
     for calls in runs:
-        agrees(grader, Sample(id="t", expected=expectation, calls=calls))
+        sample = Sample(id="t", expected=expectation, calls=calls)
+        agrees(grader, sample)
 
 
 @pytest.mark.parametrize("deep", ["expected", "made", "both"])
@@ -154,12 +165,15 @@ def test_deep_arguments_fail_only_where_both_sides_are_deep(deep):
         "both": (value, other),
     }[deep]
     wanted, made = ((ToolCall(name="f", arguments=side),) for side in sides)
-    sample = Sample(id="t", expected=Expectation(calls=wanted), calls=made)
+    expectation = Expectation(calls=wanted)
+    sample = Sample(id="t", expected=expectation, calls=made)
     grade = explained_grade(TauPartial(), sample)
-    assert grade.outcome is (Outcome.FAILED if deep == "both" else Outcome.GRADED)
+    expected = Outcome.FAILED if deep == "both" else Outcome.GRADED
+    assert grade.outcome is expected
     rewarded = explained_grade(TauPartial(), replace(sample, recorded={"reward": 1}))
     assert rewarded.parts == {"reward": 1.0}
-    assert repr(replace(rewarded, parts={})) == repr(grade)
+    shown = repr(replace(rewarded, parts={}))
+    assert shown == repr(grade)
 
 
 # the statistics

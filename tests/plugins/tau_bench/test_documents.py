@@ -21,17 +21,19 @@ def block(name):
 
 
 def row(start):
-    line = next(line for line in PAGE.splitlines() if line.startswith(f"| {start} |"))
-    return [cell.strip() for cell in line.strip("|").split("|")]
+    lines = PAGE.splitlines()
+    line = next(line for line in lines if line.startswith(f"| {start} |"))
+    cells = line.strip("|").split("|")
+    return [cell.strip() for cell in cells]
 
 
 def test_worked_example(tau):
     """The page's record gives the page's numbers and reasons."""
     grade = explained_grade(TauPartial(), tau.sample(json.loads(block("record"))))
-    assert grade.score == float(row("score")[-1])
-    assert [item.score for item in grade.items] == [
-        float(row(f"score of `{n}`")[-1]) for n in ("book_trip", "issue_voucher")
-    ]
+    expected = float(row("score")[-1])
+    assert grade.score == expected
+    scores = [item.score for item in grade.items]
+    assert scores == [float(row(f"score of `{n}`")[-1]) for n in ("book_trip", "issue_voucher")]
     assert f"{grade.items[0].parts['argument_similarity']:.6f}" == row("sim of the arguments")[-1]
     assert [describe(reason) for reason in grade.reasons] == block("reasons").splitlines()
 
@@ -40,11 +42,12 @@ def test_reliability_example(tau):
     """The page's table of pass^k and pass@k is what three tasks with 3, 4 and 0 of 4 successes
     give.
     """
-    entries = [
-        (Key(id=str(task), run=run), Grade(score=float(run < successes)))
-        for task, successes in enumerate((3, 4, 0))
-        for run in range(4)
-    ]
+    entries = []
+    for task, successes in enumerate((3, 4, 0)):
+        for run in range(4):
+            key = Key(id=str(task), run=run)
+            score = float(run < successes)
+            entries.append((key, Grade(score=score)))
     hat = tau.fold(PassHatK(), entries)["pass_hat_k"]
     at = tau.fold(PassAtK(), entries)["pass_at_k"]
     for k in "1234":
@@ -55,9 +58,13 @@ def test_example_data_is_reproducible(tmp_path, capsys):
     """The generator writes the file that is there, which is small and has every kind of record it
     promises.
     """
-    spec = importlib.util.spec_from_file_location("airline_make_data", AIRLINE / "make_data.py")
+    make_data_path = AIRLINE / "make_data.py"
+    spec = importlib.util.spec_from_file_location("airline_make_data", make_data_path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     module.main(tmp_path / "results.json")
-    assert (tmp_path / "results.json").read_bytes() == (AIRLINE / "results.json").read_bytes()
-    assert (AIRLINE / "results.json").stat().st_size < 400_000
+    results_path = tmp_path / "results.json"
+    expected = (AIRLINE / "results.json").read_bytes()
+    assert results_path.read_bytes() == expected
+    status = (AIRLINE / "results.json").stat()
+    assert status.st_size < 400_000

@@ -27,11 +27,14 @@ DATA = data(__file__, "exporter.yaml")
 
 def export(path, **options):
     """Return the artefacts of a file, put together as the kernel does."""
-    reader, grader, exporter = TauBench(), TauPartial(**options), TauBenchExporter()
+    reader = TauBench()
+    grader = TauPartial(**options)
+    exporter = TauBenchExporter()
     given_input = Input(path=path, name=path.stem, shown=path.name)
     chunks: dict[str, list[str]] = {}
     grades = []
-    for shard in reader.plan(Inputs(data=(given_input,)), None):
+    inputs = Inputs(data=(given_input,))
+    for shard in reader.plan(inputs, None):
         for record in reader.read(shard, None):
             if isinstance(record, BadRecord):
                 made = {}
@@ -51,9 +54,8 @@ def export(path, **options):
 def summarise(given_input, reader, grader, grades):
     rows = [(sample.id, sample.run, None, grade) for sample, grade in grades]
     aggregates = figures({"partial_statistics": {}}, rows)
-    graders = {
-        "tau_partial": GraderSummary(key="partial", grader=grader, states={}, aggregates=aggregates)
-    }
+    grader_summary = GraderSummary(key="partial", grader=grader, states={}, aggregates=aggregates)
+    graders = {"tau_partial": grader_summary}
     return ExportSummary(input=given_input, reader=reader, graders=graders)
 
 
@@ -82,15 +84,19 @@ def test_partial_file_is_byte_for_byte(tau, tmp_path):
     ]
     path = tmp_path / "my.results.json"
     path.write_text(json.dumps(records))
-    scored = json.loads(json.dumps(records))
+    text = json.dumps(records)
+    scored = json.loads(text)
     for record, score in zip(scored, (0.4 + 0.6 * 0.5, 1.0, None), strict=False):
         record["partial_score"] = score
-    assert export(path)["my.results_partial.json"] == json.dumps(scored, indent=2)
+    my_results_partial_json = export(path)["my.results_partial.json"]
+    expected = json.dumps(scored, indent=2)
+    assert my_results_partial_json == expected
 
 
 def test_skipped_scores_are_null(tau, tmp_path):
     path = tmp_path / "r.json"
-    path.write_text(json.dumps([tau.record([], [])]))
+    text = json.dumps([tau.record([], [])])
+    path.write_text(text)
     (record,) = json.loads(export(path, no_expected="skip")["r_partial.json"])
     assert record["partial_score"] is None
 
@@ -98,25 +104,28 @@ def test_skipped_scores_are_null(tau, tmp_path):
 def test_unparsable_records_are_left_out(tau, tmp_path):
     """Text that could not be parsed cannot be written again; the other records are."""
     path = tmp_path / "r.json"
-    path.write_text('[{"task_id": nope}, ' + json.dumps(tau.record([], [])) + "]")
+    text = json.dumps(tau.record([], []))
+    path.write_text('[{"task_id": nope}, ' + text + "]")
     (record,) = json.loads(export(path)["r_partial.json"])
     assert record["partial_score"] == 1.0
 
 
 def test_samples_of_other_readers_are_not_written(tmp_path):
     """Only records of the format's own reader have a place in its file."""
-    shard = Shard(ordinal=0, input=Input(path=tmp_path / "r.json", name="r", shown="r.json"))
-    assert (
-        list(TauBenchExporter().row(Sample(id="x"), {"tau_partial": Grade(score=1.0)}, shard)) == []
-    )
+    path = tmp_path / "r.json"
+    shard = Shard(ordinal=0, input=Input(path=path, name="r", shown="r.json"))
+    row = list(TauBenchExporter().row(Sample(id="x"), {"tau_partial": Grade(score=1.0)}, shard))
+    assert row == []
 
 
 def test_statistics_block_character_for_character(tau, tmp_path):
     """The block of a small file, written out by hand."""
-    right, half = tau.call("a", {"x": 1, "y": 2}), tau.call("a", {"x": 1})
+    right = tau.call("a", {"x": 1, "y": 2})
+    half = tau.call("a", {"x": 1})
     wanted = [("a", {"x": 1, "y": 2})]
+    record = tau.record(wanted, [right], task_id=0, reward=1.0)
     records = [
-        tau.record(wanted, [right], task_id=0, reward=1.0),
+        record,
         tau.record(wanted, [half], task_id=1, reward=1.0),
         tau.record(wanted, [right], task_id="two", reward=0.0),
         tau.record(wanted, [], task_id=3, reward=0.0),
@@ -131,9 +140,8 @@ def test_statistics_block_character_for_character(tau, tmp_path):
 
 
 def test_empty_lists_of_cases_have_no_line(tau):
-    block = statistics_block(
-        tau.fold(PartialStatistics(), [Grade(score=1.0, parts={"reward": 1.0})])
-    )
+    statistics = tau.fold(PartialStatistics(), [Grade(score=1.0, parts={"reward": 1.0})])
+    block = statistics_block(statistics)
     assert block.endswith("  [1.0]:   1 tasks (100.0%)\n\nInteresting Cases:\n")
 
 
@@ -142,14 +150,16 @@ def test_records_left_out_of_the_block_are_told(tau):
     could not.
     """
     failed = TauPartial().grade(tau.sample(tau.record(info=None)))
-    block = statistics_block(tau.fold(PartialStatistics(), [Grade(score=0.5), failed]))
+    statistics = tau.fold(PartialStatistics(), [Grade(score=0.5), failed])
+    block = statistics_block(statistics)
     assert (
         "Total tasks: 1\nNot scored: 1\nWithout reward: 1\n\nBinary Scoring:\n  Success rate: 0/0 "
         "(n/a)\n" in block
     )
     assert "Average: n/a" in block
     assert "[0.4-0.6):   1 tasks (100.0%)" in block
-    assert "Min: n/a" in statistics_block(tau.fold(PartialStatistics(), [failed]))
+    expected = statistics_block(tau.fold(PartialStatistics(), [failed]))
+    assert "Min: n/a" in expected
 
 
 def test_no_block_without_its_figures(tmp_path):

@@ -117,7 +117,8 @@ def run_program(tmp_path):
 def test_partial_score_of_a_record(tau, case):
     """None where the script stops."""
     for record, score in zip(case["records"], case["is"], strict=True):
-        assert read_result({**tau.record(), **record}).partial_score == score
+        result = read_result({**tau.record(), **record})
+        assert result.partial_score == score
 
 
 @pytest.mark.parametrize("case", DATA["trials"], **NAMED)
@@ -129,8 +130,10 @@ def test_pass_hat_k_by_the_trials_of_the_file(case):
 
 def test_masses_of_copies_give_null_rather_than_an_error():
     results = [Result("b", run, 0.0, None) for run in range(200)]
-    metrics = compute_pass_hat_k([*results, *[Result("a", 0, 1.0, None)] * 200_000])
-    assert metrics["pass_hat_ks"]["1"] == 200_000 / 200 / 2
+    result = Result("a", 0, 1.0, None)
+    metrics = compute_pass_hat_k([*results, *[result] * 200_000])
+    expected = 200_000 / 200 / 2
+    assert metrics["pass_hat_ks"]["1"] == expected
     assert metrics["pass_hat_ks"]["100"] is None
 
 
@@ -149,18 +152,23 @@ def test_its_files(tau, run_program):
         7,
     ]
     run = run_program(records)
-    scored = json.loads(json.dumps(records))
+    text = json.dumps(records)
+    scored = json.loads(text)
     for record, score in zip(scored, (0.4 + 0.6 * 0.5, 1.0, None), strict=False):
         record["partial_score"] = score
-    assert run.files["r_partial.json"] == json.dumps(scored, indent=2)
-    metrics = json.loads(run.files["tau_metrics.json"])
+    expected = json.dumps(scored, indent=2)
+    assert run.files["r_partial.json"] == expected
+    tau_metrics_json = run.files["tau_metrics.json"]
+    metrics = json.loads(tau_metrics_json)
     assert metrics["pass_hat_ks"] == {"1": 0.5}
     block = run.files["tau_statistics.txt"]
     assert "Total tasks: 2\nNot scored: 1\n\nBinary Scoring:\n  Success rate: 1/2 (50.0%)" in block
     assert run.console == f"{block}🏆 Average reward: {1 / 3}\n📈 Pass^k\n  k=1: 0.5\n"
     assert run.exit_code is None
-    assert {figure.label: figure.value for figure in run.figures} == {
-        "Average reward": 1 / 3,
+    values_by_label = {figure.label: figure.value for figure in run.figures}
+    average_reward = 1 / 3
+    assert values_by_label == {
+        "Average reward": average_reward,
         "Pass^1": 0.5,
         "Partial average": 0.85,
         "Partial min": 0.7,
@@ -171,20 +179,26 @@ def test_its_files(tau, run_program):
 def test_a_limit_is_one_of_tasks_and_what_is_no_json_is_left_out(tau, run_program):
     records = [tau.record(task_id=task, trial=trial) for task in "ab" for trial in (0, 1)]
     text = "[{nope}, " + json.dumps([*records, 7])[1:]
-    assert len(json.loads(run_program(text).files["r_partial.json"])) == 5
-    limited = json.loads(run_program(text, max_samples=1).files["r_partial.json"])
+    document = json.loads(run_program(text).files["r_partial.json"])
+    document_count = len(document)
+    assert document_count == 5
+    program = run_program(text, max_samples=1)
+    limited = json.loads(program.files["r_partial.json"])
     assert [record if record == 7 else record["task_id"] for record in limited] == ["a", "a", 7]
 
 
 def test_of_nothing_there_are_no_figures(run_program):
     run = run_program([])
-    assert json.loads(run.files["tau_metrics.json"])["avg_reward"] is None
+    text = run.files["tau_metrics.json"]
+    document = json.loads(text)
+    assert document["avg_reward"] is None
     assert "Average: n/a" in run.files["tau_statistics.txt"]
 
 
 def test_ids_stay_on_their_lines():
     forged = "x\n::error::y\x1b[31m"
-    block = statistics_block(compute_statistics([Result(forged, 0, 0.0, 1.0)]))
+    result = Result(forged, 0, 0.0, 1.0)
+    block = statistics_block(compute_statistics([result]))
     assert terminal_line(f"    Task {forged}: partial=1.00") in block.split("\n")
 
 
@@ -194,9 +208,11 @@ def test_the_field_s_run(reference_file, tau):
     run = TauBenchProgram().run(ProgramInput(input=file, reader=TauBench()))
     records = json.loads(reference_file.read_bytes())
     scored = [record | {"partial_score": tau.ref_score(record)} for record in records]
-    assert run.files["gpt-4o-airline_partial.json"] == json.dumps(scored, indent=2)
+    text = json.dumps(scored, indent=2)
+    assert run.files["gpt-4o-airline_partial.json"] == text
     assert all(line in run.console for line in DATA["field_block"])
-    metrics = json.loads(run.files["tau_metrics.json"])
+    tau_metrics_json = run.files["tau_metrics.json"]
+    metrics = json.loads(tau_metrics_json)
     assert metrics["pass_hat_ks"] == pytest.approx({"1": 0.42, "2": 41 / 150, "3": 0.22, "4": 0.2})
 
 
@@ -204,7 +220,8 @@ def test_the_field_s_run(reference_file, tau):
 @settings(max_examples=examples(600), deadline=None)
 def test_scores_are_those_of_an_independent_scorer(tau, record):
     """Scores of arbitrary records are equal to the last bit; a scorer that stops gives none."""
-    record = json.loads(json.dumps(record))
+    text = json.dumps(record)
+    record = json.loads(text)
     try:
         expected = tau.ref_score(record)
     except (TypeError, AttributeError, KeyError):
@@ -216,17 +233,22 @@ def test_scores_are_those_of_an_independent_scorer(tau, record):
 @settings(max_examples=examples(300), deadline=None)
 def test_of_plain_records_the_grader_has_the_same_score(tau, record):
     """Arguments as JSON texts, names as texts: there the document and the script agree."""
-    decoded = json.loads(json.dumps(record))
+    text = json.dumps(record)
+    decoded = json.loads(text)
     grade = TauPartial().grade(tau.sample(decoded))
     assert grade.outcome is Outcome.GRADED
-    assert grade.score == read_result(decoded).partial_score
+    result = read_result(decoded)
+    assert grade.score == result.partial_score
 
 
 @pytest.mark.parametrize(("kwargs", "score"), [({"x": [1, NAN]}, 1.0), ({"x": NAN, "y": 1}, 1.0)])
 def test_a_nan_deep_in_an_argument_is_the_same_whoever_made_it(tau, kwargs, score):
     """The script compares what one decoder returned, whose NaN is one object."""
     text = json.dumps(kwargs)
-    sample = tau.sample(tau.record([("a", kwargs)], [tau.call("a", text)]))
-    assert sample.expected.calls[0].arguments["x"] is kwargs["x"]
-    decoded = tau.record([("a", json.loads(text))], [tau.call("a", text)])
+    record = tau.record([("a", kwargs)], [tau.call("a", text)])
+    sample = tau.sample(record)
+    first_call = sample.expected.calls[0]
+    assert first_call.arguments["x"] is kwargs["x"]
+    document = json.loads(text)
+    decoded = tau.record([("a", document)], [tau.call("a", text)])
     assert TauPartial().grade(sample).score == read_result(decoded).partial_score == score

@@ -25,7 +25,8 @@ def test_bad_records_are_reported(tau, tmp_path, record, reason):
     The next one is read.
     """
     path = tmp_path / "r.json"
-    path.write_text(json.dumps([record, tau.record()]))
+    text = json.dumps([record, tau.record()])
+    path.write_text(text)
     bad, good = tau.read(path)
     assert isinstance(bad, BadRecord)
     assert isinstance(good, Sample)
@@ -52,7 +53,8 @@ def test_results_go_to_their_calls(tau):
         tool_result("i", "C"),
         tool_result("k", "lost"),
     ]
-    calls = tau.sample(tau.record(traj=traj)).calls
+    record = tau.record(traj=traj)
+    calls = tau.sample(record).calls
     assert [(call.name, call.result, call.error) for call in calls] == [
         ("a", "A", None),
         ("b", "B", None),
@@ -66,7 +68,8 @@ def test_act_and_react_runs(tau):
     " messages their results, ``respond`` is speech.
     """
     traj = data(__file__, "reader.yaml")["traj_of_act_and_react_runs"]
-    sample = tau.sample(tau.record(traj=traj))
+    record = tau.record(traj=traj)
+    sample = tau.sample(record)
     assert [
         (call.name, dict(call.arguments), call.result, call.error) for call in sample.calls
     ] == [
@@ -79,18 +82,17 @@ def test_act_and_react_runs(tau):
 def test_odd_values_survive(tau, tmp_path):
     """NaN, huge integers and lone surrogates are read as the standard library reads them."""
     path = tmp_path / "r.json"
-    text = (
-        json.dumps(tau.record(reward=10**30))
-        .replace('"Do it."', '"\\ud800 \\u0000"')
-        .replace('"u"', "NaN")
-    )
+    record = tau.record(reward=10**30)
+    text = json.dumps(record).replace('"Do it."', '"\\ud800 \\u0000"').replace('"u"', "NaN")
     path.write_text(f"\ufeff[{text}]", encoding="utf-8")
     (sample,) = tau.read(path)
-    assert (sample.input, sample.recorded["reward"]) == ("\ud800 \x00", 10**30)
-    assert (
-        sample.native.record["info"]["task"]["user_id"]
-        != sample.native.record["info"]["task"]["user_id"]
-    )
+    assert sample.input == "\ud800 \x00"
+    reward = sample.recorded["reward"]
+    assert reward == 10**30
+    task = sample.native.record["info"]["task"]
+    user_id = task["user_id"]
+    expected = sample.native.record["info"]["task"]["user_id"]
+    assert user_id != expected
 
 
 HEAD = 64 * 1024
@@ -113,7 +115,8 @@ def test_result_files_are_recognised(tau, indent):
         "traj": [],
         "trial": 0,
     }
-    assert sniff([tau.record()], indent) > 0.9
+    record = tau.record()
+    assert sniff([record], indent) > 0.9
     assert sniff([error, tau.record()], indent) > 0.9
     assert sniff([{"task_id": 1, "reward": 0, "traj": []}], indent) > 0.9
 
@@ -125,7 +128,8 @@ def test_other_files_are_not(value):
 
 
 def test_bad_first_records_do_not_hide_the_format(tau):
-    assert sniff([{"x": 1}, [], tau.record()]) > 0.9
+    record = tau.record()
+    assert sniff([{"x": 1}, [], record]) > 0.9
     assert sniff([{"x": 1}] * 5 + [tau.record()]) == 0.0
 
 
@@ -137,15 +141,17 @@ def samples(tau, reference_file):
 def test_rewards(tau, samples):
     """84 successes; pass^1 to pass^4 and the successes per task are the published ones."""
     grades = [TauReward().grade(sample) for sample in samples]
-    assert tau.fold(Binary(), grades, samples)["success_rate"] == 0.42
+    success_rate = tau.fold(Binary(), grades, samples)["success_rate"]
+    assert success_rate == 0.42
     out = tau.fold(PassHatK(), grades, samples)
-    assert out["pass_hat_k"] == {"1": 0.42, "2": 41 / 150, "3": 0.22, "4": 0.2}
+    expected = {"1": 0.42, "2": 41 / 150, "3": 0.22, "4": 0.2}
+    assert out["pass_hat_k"] == expected
     assert out["tasks_by_successes"] == {"0": 14, "1": 12, "2": 10, "3": 4, "4": 10}
 
 
 def test_reader_keeps_the_contract(tau, tmp_path):
     path = tmp_path / "r.json"
-    path.write_text(
-        json.dumps([tau.record(), tau.record([("a", {})], [tau.call("a")], task_id="b")], indent=2)
-    )
+    record = tau.record()
+    text = json.dumps([record, tau.record([("a", {})], [tau.call("a")], task_id="b")], indent=2)
+    path.write_text(text)
     testing.check_reader(TauBench(), path, scratch=tmp_path)

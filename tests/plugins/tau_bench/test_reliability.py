@@ -10,7 +10,8 @@ from gradestack_plugins.statistics.reliability import PassAtK, PassHatK
 
 
 def entry(task, run, success, model=None):
-    return Key(id=task, run=run, model=model), Grade(score=float(success), passed=bool(success))
+    key = Key(id=task, run=run, model=model)
+    return key, Grade(score=float(success), passed=bool(success))
 
 
 def test_tasks_of_several_models_are_clustered(tau):
@@ -25,28 +26,39 @@ def test_tasks_of_several_models_are_clustered(tau):
     ]
     for aggregator, name in ((PassHatK(), "pass_hat_k"), (PassAtK(), "pass_at_k")):
         out = tau.fold(aggregator, both)
-        one = tau.fold(aggregator, both[:3])
+        grades = both[:3]
+        one = tau.fold(aggregator, grades)
         assert out[name] == one[name]
-        assert out[f"{name}_interval"]["1"] == {**one[f"{name}_interval"]["1"], "n": 6}
+        expected = {**one[f"{name}_interval"]["1"], "n": 6}
+        assert out[f"{name}_interval"]["1"] == expected
         assert out["models"]["m"] == one
 
 
 def test_k_is_limited_by_default(tau):
     """Without ``max_k`` at most a hundred figures are given."""
     entries = [entry("a", run, 1) for run in range(130)]
-    assert len(tau.fold(PassHatK(), entries)["pass_hat_k"]) == 100
-    assert len(tau.fold(PassHatK(max_k=120), entries)["pass_hat_k"]) == 120
+    pass_hat_k_count = len(tau.fold(PassHatK(), entries)["pass_hat_k"])
+    assert pass_hat_k_count == 100
+    pass_hat_k = PassHatK(max_k=120)
+    assert len(tau.fold(pass_hat_k, entries)["pass_hat_k"]) == 120
 
 
 def test_counts_do_not_bear_the_label_of_a_reliability(tmp_path):
     """In the page's list of figures only those of some k do."""
-    results = Path(__file__).parents[3] / "examples/airline/results.json"
+    file_path = Path(__file__)
+    results = file_path.parents[3] / "examples/airline/results.json"
     output = tmp_path / "out"
     with pytest.raises(SystemExit, match="0"):
         main(["grade", str(results), "-o", str(output), "--set", "reports=[markdown]"])
-    lines = (output / "report.md").read_text(encoding="utf-8").splitlines()
+    report_path = output / "report.md"
+    text = report_path.read_text(encoding="utf-8")
+    lines = text.splitlines()
     rows = [line.replace("\\", "") for line in lines if " of k trials " in line]
-    paths = [row.split(" | ")[0].removeprefix("| ") for row in rows if row.startswith("| reward.")]
-    assert sorted(paths) == [
+    paths = []
+    for row in rows:
+        if row.startswith("| reward."):
+            paths.append(row.split(" | ")[0].removeprefix("| "))
+    expected = [
         f"reward.{name}.{name}.{k}" for name in ("pass_at_k", "pass_hat_k") for k in range(1, 5)
     ]
+    assert sorted(paths) == expected

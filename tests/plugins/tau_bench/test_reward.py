@@ -12,16 +12,19 @@ from gradestack_plugins.tau_bench.grader import TauPartial, TauReward
 @pytest.mark.parametrize("reward", [1e150, -1.7e308])
 def test_rewards_larger_than_any_score_fail(tau, reward):
     """And leave the partial score its figures: their sum would be beyond the range of floats."""
-    sample = tau.sample(tau.record(reward=reward))
+    record = tau.record(reward=reward)
+    sample = tau.sample(record)
     grade = TauReward().grade(sample)
-    assert (grade.outcome, grade.fault.message) == (
-        Outcome.FAILED,
-        f"the reward is over 1e+100: {reward!r}",
-    )
+    assert grade.outcome == Outcome.FAILED
+    assert grade.fault.message == f"the reward is over 1e+100: {reward!r}"
     partial = TauPartial().grade(sample)
-    assert (partial.outcome, partial.parts) == (Outcome.GRADED, {})
+    assert partial.outcome == Outcome.GRADED
+    assert partial.parts == {}
     figures = tau.fold(PartialStatistics(), [replace(partial, parts={"reward": reward})] * 2)
-    assert (figures["n"], figures["binary"]["n"], figures["binary"]["average"]) == (2, 0, None)
+    assert figures["n"] == 2
+    assert figures["binary"]["n"] == 0
+    average = figures["binary"]["average"]
+    assert average is None
 
 
 @pytest.mark.parametrize("kind", [TauReward, PassHatK, Binary, Stability])
@@ -39,7 +42,8 @@ def test_other_readers(tau):
     """
     assert TauReward().grade(Sample(id="s", recorded={"reward": 1})).score == 1.0
     assert TauReward().grade(Sample(id="s", recorded={"reward": None})).outcome is Outcome.FAILED
-    assert TauReward().grade(Sample(id="s")).reasons[0].code == "no_reward"
+    first_reason = TauReward().grade(Sample(id="s")).reasons[0]
+    assert first_reason.code == "no_reward"
     fault = Fault(category="target", code="timeout")
     assert TauReward().grade(Sample(id="s", status=Status.FAILED, error=fault)).fault == fault
 

@@ -40,7 +40,8 @@ def found_differences(expected, actual):
 @settings(max_examples=examples(400))
 def test_reasons_exist_exactly_where_points_were_lost(expected, actual):
     """There is a reason if and only if the similarity is below 1."""
-    expected, actual = json.loads(json.dumps([expected, actual]))
+    text = json.dumps([expected, actual])
+    expected, actual = json.loads(text)
     assert bool(found_differences(expected, actual)) == (sim(expected, actual) < 1.0)
 
 
@@ -50,7 +51,8 @@ def test_pointers_lead_to_the_expected_value(expected, actual):
     """Following a reason's pointer through the expected arguments gives the value the
     reason names.
     """
-    expected, actual = json.loads(json.dumps([expected, actual]))
+    text = json.dumps([expected, actual])
+    expected, actual = json.loads(text)
     for _, pointer, wanted, _ in found_differences(expected, actual):
         value = expected
         for token in pointer.split("/")[1:]:
@@ -83,4 +85,5 @@ def test_too_many_comparisons_are_refused():
     """A budget that is used up raises."""
     with pytest.raises(TooMuchWork, match="too large"):
         similarity(list(range(10)), list(range(20, 30)), Budget(99))
-    assert similarity(list(range(10)), list(range(20, 30)), Budget(100)) == 0.0
+    budget = Budget(100)
+    assert similarity(list(range(10)), list(range(20, 30)), budget) == 0.0

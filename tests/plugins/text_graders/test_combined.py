@@ -42,15 +42,23 @@ def test_a_suite_combines_its_graders():
     """
     combined = {"kind": "combined", "of": {"calls": 2, "success": 1}}
     report = gradestack.grade(SAMPLES, graders={"both": combined, **PARTS})
-    scores = {
-        key: [row["grades"][key]["score"] for row in report.rows()] for key in ("both", *PARTS)
-    }
-    assert scores["both"] == [
-        (2 * a + b) / 3 for a, b in zip(scores["calls"], scores["success"], strict=True)
-    ]
-    assert {0.0, 1.0} < set(scores["both"])
-    row = next(row for row in report.rows() if row["grades"]["calls"]["score"] < 1)
+    scores = {}
+    for key in ("both", *PARTS):
+        scores[key] = [row["grades"][key]["score"] for row in report.rows()]
+    pairs = zip(scores["calls"], scores["success"], strict=True)
+    assert scores["both"] == [(2 * a + b) / 3 for a, b in pairs]
+    expected = set(scores["both"])
+    assert {0.0, 1.0} < expected
+    rows = report.rows()
+    row = next(row for row in rows if row["grades"]["calls"]["score"] < 1)
     item, *_ = row["grades"]["both"]["items"]
-    assert (item["id"], item["reasons"]) == ("calls", row["grades"]["calls"]["reasons"])
-    assert report.aggregates["both"]["mean"]["mean_interval"]["clusters"] == 12
-    assert gradestack.compare(report, report).data["metrics"]["both"]["difference"] == 0
+    assert item["id"] == "calls"
+    calls = row["grades"]["calls"]
+    assert item["reasons"] == calls["reasons"]
+    mean = report.aggregates["both"]["mean"]
+    clusters = mean["mean_interval"]["clusters"]
+    assert clusters == 12
+    comparison = gradestack.compare(report, report)
+    metrics = comparison.data["metrics"]
+    difference = metrics["both"]["difference"]
+    assert difference == 0

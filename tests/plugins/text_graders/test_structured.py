@@ -16,7 +16,8 @@ from gradestack_plugins.text_graders.texts import (
 
 
 def sample(text, truth=None):
-    return Sample(id="t", text=text, expected=Expectation(text=truth))
+    expectation = Expectation(text=truth)
+    return Sample(id="t", text=text, expected=expectation)
 
 
 def test_json_nested_deeply_is_compared_without_recursion():
@@ -56,7 +57,9 @@ def _normal(value):
 @given(JSON_VALUES, JSON_VALUES)
 def test_first_difference_agrees_with_a_normal_form(one, other):
     """No difference is found exactly where the normal forms are equal."""
-    assert (first_difference(one, other) is None) == (_normal(one) == _normal(other))
+    difference = first_difference(one, other)
+    normal = _normal(one)
+    assert (difference is None) == (normal == _normal(other))
     assert first_difference(one, one) is None
 
 

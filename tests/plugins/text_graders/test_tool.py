@@ -17,7 +17,8 @@ REGISTRY = discover(limit="")
 
 
 def sample(text, truth=None, **fields):
-    return Sample(id="t", text=text, expected=Expectation(text=truth), **fields)
+    expectation = Expectation(text=truth)
+    return Sample(id="t", text=text, expected=expectation, **fields)
 
 
 @pytest.mark.parametrize("function", BUILT_IN)
@@ -63,7 +64,8 @@ def functions(tmp_path):
 )
 def test_functions_of_a_file(functions, name, score, rationale):
     """A function's number, truth value, mapping or object becomes a grade."""
-    grade = PythonFunction(file=functions, name=name).grade(sample("Oslo", "Oslo", input="where?"))
+    python_function = PythonFunction(file=functions, name=name)
+    grade = python_function.grade(sample("Oslo", "Oslo", input="where?"))
     assert (grade.score, grade.rationale) == (score, rationale)
 
 
@@ -74,8 +76,9 @@ def test_functions_see_the_reference_as_letta_writes_it(functions):
     object.__setattr__(
         grader, "function", lambda sample, _: references.append(sample.ground_truth) or 1.0
     )
+    expectation = Expectation(text="a")
     for expected in (
-        Expectation(text="a"),
+        expectation,
         Expectation(text=("a", "b")),
         Expectation(label="l"),
         Expectation(),
@@ -91,9 +94,14 @@ def test_a_function_of_the_sample_alone_grades_the_sample(functions):
     """
     grader = PythonFunction(file=functions, name="alone")
     assert grader.takes_text is False
-    graded = [grader.grade(Sample(id="t", calls=calls)) for calls in ((), (ToolCall(name="f"),))]
-    assert graded == [Grade(score=0.0, passed=False), Grade(score=1.0, passed=True)]
-    assert PythonFunction(file=functions, name="truth").takes_text is True
+    graded = []
+    tool_call = ToolCall(name="f")
+    for calls in ((), (tool_call,)):
+        graded.append(grader.grade(Sample(id="t", calls=calls)))
+    expected = [Grade(score=0.0, passed=False), Grade(score=1.0, passed=True)]
+    assert graded == expected
+    python_function = PythonFunction(file=functions, name="truth")
+    assert python_function.takes_text is True
 
 
 @pytest.mark.parametrize(
@@ -111,7 +119,8 @@ def test_a_function_takes_one_parameter_or_two(functions, name, given):
 
 def test_a_function_at_hand():
     """It needs no file; one whose parameters are not known is refused."""
-    assert PythonFunction.of(lambda sample: 0.5).grade(Sample(id="t")).score == 0.5
+    python_function = PythonFunction.of(lambda sample: 0.5)
+    assert python_function.grade(Sample(id="t")).score == 0.5
     with pytest.raises(ValueError, match="what 'max' takes cannot be told"):
         PythonFunction.of(max)
 
@@ -149,17 +158,17 @@ def test_a_truth_value_is_the_verdict_too(returned, score):
 def test_returns_that_are_not(value):
     """Anything else, and a score outside [0, 1], is a failed grade."""
     grade = as_grade(value)
-    assert (grade.outcome, grade.fault.category, grade.fault.code) == (
-        "failed",
-        "grading",
-        "bad_return",
-    )
+    assert grade.outcome == "failed"
+    assert grade.fault.category == "grading"
+    assert grade.fault.code == "bad_return"
 
 
 def test_a_function_that_returns_nothing_failed():
     """It has a code of its own: a forgotten return is the usual reason."""
     grade = as_grade(None)
-    assert (grade.outcome, grade.score, grade.fault.code) == ("failed", None, "returned_nothing")
+    assert grade.outcome == "failed"
+    assert grade.score is None
+    assert grade.fault.code == "returned_nothing"
 
 
 @pytest.mark.parametrize(("name", "message"), DATA["functions_that_cannot_be_used"])

@@ -54,10 +54,11 @@ def sample_of(expected: Calls, made: Calls) -> Sample:
         ExpectedCall(name=name, arguments=call_arguments) for name, call_arguments in expected
     ]
     made_calls = [ToolCall(name=name, arguments=call_arguments) for name, call_arguments in made]
+    expectation = Expectation(calls=tuple(expected_calls))
     return Sample(
         id="case",
         tools=tuple(tools),
-        expected=Expectation(calls=tuple(expected_calls)),
+        expected=expectation,
         calls=tuple(made_calls),
     )
 
@@ -81,7 +82,8 @@ def lines() -> Iterator[str]:
     yield ""
     yield f"| preset | {' | '.join(map(str, range(1, len(CASES) + 1)))} |"
     yield f"| --- |{' --- |' * len(CASES)}"
-    samples = [sample_of(*case) for case in CASES.values()]
+    cases = CASES.values()
+    samples = [sample_of(*case) for case in cases]
     rows: dict[str, list[str]] = {}
     for name in (DOCUMENTED, *(preset for preset in PRESETS if preset != DOCUMENTED)):
         grader = ToolCalls(preset=name)

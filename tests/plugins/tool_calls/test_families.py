@@ -22,7 +22,8 @@ DATA = os.environ.get("GRADESTACK_REFERENCE_DATA")
 
 
 def figures(report, key="calls"):
-    return report.summary["metrics"]["aggregates"][key]["call_figures"]
+    metrics = report.summary["metrics"]
+    return metrics["aggregates"][key]["call_figures"]
 
 
 def run(folder, graders, name="out"):
@@ -32,8 +33,11 @@ def run(folder, graders, name="out"):
         "graders": graders,
         "engine": "serial",
     }
-    (folder / "suite.yaml").write_text(json.dumps(suite), encoding="utf-8")
-    return gradestack.run(folder / "suite.yaml", output=folder / name)
+    suite_path = folder / "suite.yaml"
+    text = json.dumps(suite)
+    suite_path.write_text(text, encoding="utf-8")
+    output = folder / name
+    return gradestack.run(folder / "suite.yaml", output=output)
 
 
 @pytest.mark.skipif(not DATA, reason="GRADESTACK_REFERENCE_DATA is not set")
@@ -43,39 +47,51 @@ def test_published_examples(tmp_path):
     The rules of their own programs take them, too.
     """
     folder = Path(DATA) / "formats"
-    shutil.copytree(folder / "bfcl", tmp_path / "bfcl")
-    report = gradestack.grade_files(
-        [tmp_path / "bfcl/result"], output=tmp_path / "a", stack="peers", engine="serial"
-    )
-    assert figures(report, "bfcl_ast")["verdict_rate"] == figures(report, "documented")["f1"] == 1.0
-    report = gradestack.grade_files(
-        [folder / "tau2/results.json"], output=tmp_path / "b", stack="peers", engine="serial"
-    )
-    assert figures(report, "tau2_action")["states"] == {"graded": 3}
+    bfcl_folder = folder / "bfcl"
+    shutil.copytree(bfcl_folder, tmp_path / "bfcl")
+    result_folder = tmp_path / "bfcl/result"
+    output = tmp_path / "a"
+    report = gradestack.grade_files([result_folder], output=output, stack="peers", engine="serial")
+    verdict_rate = figures(report, "bfcl_ast")["verdict_rate"]
+    expected = figures(report, "documented")["f1"]
+    assert verdict_rate == expected == 1.0
+    results_path = folder / "tau2/results.json"
+    b_folder = tmp_path / "b"
+    report = gradestack.grade_files([results_path], output=b_folder, stack="peers", engine="serial")
+    states = figures(report, "tau2_action")["states"]
+    assert states == {"graded": 3}
 
 
 def test_every_preset_stands_in_the_stack_of_peers(tmp_path):
     """Side by side: one grader for each, under a key of its own, named in full in header.json."""
-    assert {grader["preset"] for grader in peers()["graders"].values()} == set(PRESETS)
-    assert len(peers()["graders"]) == len(PRESETS)
+    graders = peers()["graders"]
+    presets = {grader["preset"] for grader in graders.values()}
+    assert presets == set(PRESETS)
+    grader_count = len(peers()["graders"])
+    assert grader_count == len(PRESETS)
     line = {"id": "a", "expected": [{"name": "f"}, {"name": "f"}], "predicted": [{"name": "f"}]}
-    (tmp_path / "runs.jsonl").write_text(json.dumps(line) + "\n", encoding="utf-8")
-    report = gradestack.grade_files(
-        [tmp_path / "runs.jsonl"], output=tmp_path / "out", stack="peers", engine="serial"
-    )
-    row = next(iter(report.rows()))
-    scores = {name: row["grades"][key_of(name)].get("score") for name in PRESETS}
-    assert (scores["documented"], scores["ragas/tool_call_f1"], scores["adk/any_order"]) == (
-        pytest.approx(2 / 3),
-        1.0,
-        0.0,
-    )
-    named = {
-        component["options"].get("preset")
-        for component in report.header["components"]
-        if component["kind"] == "grader"
-    }
-    assert named == {preset.full_name for preset in PRESETS.values()}
+    runs_path = tmp_path / "runs.jsonl"
+    text = json.dumps(line)
+    runs_path.write_text(text + "\n", encoding="utf-8")
+    output = tmp_path / "out"
+    paths = [tmp_path / "runs.jsonl"]
+    report = gradestack.grade_files(paths, output=output, stack="peers", engine="serial")
+    rows = iter(report.rows())
+    row = next(rows)
+    scores = {}
+    for name in PRESETS:
+        key = key_of(name)
+        grade = row["grades"][key]
+        scores[name] = grade.get("score")
+    assert scores["documented"] == pytest.approx(2 / 3)
+    assert scores["ragas/tool_call_f1"] == 1.0
+    assert scores["adk/any_order"] == 0.0
+    named = set()
+    for component in report.header["components"]:
+        if component["kind"] == "grader":
+            named.add(component["options"].get("preset"))
+    full_names = {preset.full_name for preset in PRESETS.values()}
+    assert named == full_names
 
 
 def test_the_preset_in_use_is_in_the_header(tmp_path):
@@ -84,13 +100,14 @@ def test_the_preset_in_use_is_in_the_header(tmp_path):
     A peer's with the options it stands for.
     """
     line = {"id": "a", "expected": [{"name": "f"}], "predicted": [{"name": "f"}]}
-    (tmp_path / "runs.jsonl").write_text(json.dumps(line) + "\n", encoding="utf-8")
+    runs_path = tmp_path / "runs.jsonl"
+    text = json.dumps(line)
+    runs_path.write_text(text + "\n", encoding="utf-8")
     texts = []
     for options in ({}, {"order": "strict"}, {"preset": "bfcl/ast@2025.10.27.1"}):
         report = run(tmp_path, {"calls": {"kind": "tool_calls", **options}}, f"out{len(texts)}")
-        grader = next(
-            component for component in report.header["components"] if component["kind"] == "grader"
-        )
+        components = report.header["components"]
+        grader = next(component for component in components if component["kind"] == "grader")
         texts.append(grader["options"])
     shown = dict(PRESETS["bfcl/ast"].settings)
     assert texts == [
@@ -105,7 +122,8 @@ def test_every_preset_can_be_given_with_the_options_it_stands_for():
     for preset in PRESETS.values():
         grader_again = ToolCalls(preset=preset.full_name, **preset.settings)
         for case in CASES.values():
-            assert grader_again.grade(sample_of(*case)) == ToolCalls(preset=preset.name).grade(
+            sample = sample_of(*case)
+            assert grader_again.grade(sample) == ToolCalls(preset=preset.name).grade(
                 sample_of(*case)
             ), preset.name
 
@@ -122,9 +140,8 @@ def test_the_page_says_why_other_tools_differ(tmp_path):
             for side in (expected, made)
         ]
         lines.append({"id": name, "expected": sides[0], "predicted": sides[1]})
-    (tmp_path / "runs.jsonl").write_text(
-        "".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8"
-    )
+    runs_path = tmp_path / "runs.jsonl"
+    runs_path.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
     names = (
         "documented",
         "ragas/tool_call_f1",
@@ -138,7 +155,8 @@ def test_the_page_says_why_other_tools_differ(tmp_path):
         "deepeval/tool_correctness/default/arguments",
         "waza/action_sequence/any_order_match",
     )
-    report = run(tmp_path, {key_of(name): {"kind": "tool_calls", "preset": name} for name in names})
+    graders = {key_of(name): {"kind": "tool_calls", "preset": name} for name in names}
+    report = run(tmp_path, graders)
     presets = presets_of(report)
     differences = {
         (difference.kind, difference.cause): difference for difference in presets.differences
@@ -151,12 +169,14 @@ def test_the_page_says_why_other_tools_differ(tmp_path):
             "example": documented.example,
         }
         assert {key: described[key] for key in wanted} == wanted
-    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    out_folder = tmp_path / "out"
+    page = (out_folder / "report.html").read_text(encoding="utf-8")
     assert (
         "<bdi>One call counts for several equal ones: expected twice and made once is right</bdi>"
         in page
     )
-    markdown = (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
+    report_path = tmp_path / "out" / "report.md"
+    markdown = report_path.read_text(encoding="utf-8")
     assert (
         "| Calls must come in the order expected | 1 | other order | 2 | adk, azure |" in markdown
     )
@@ -166,9 +186,8 @@ def test_mistakes_in_a_suite_are_told_with_their_place(tmp_path):
     """An unknown preset, a contradiction and an unknown option are configuration errors, all at
     once.
     """
-    (tmp_path / "runs.jsonl").write_text(
-        '{"id": "a", "expected": [], "predicted": []}\n', encoding="utf-8"
-    )
+    runs_path = tmp_path / "runs.jsonl"
+    runs_path.write_text('{"id": "a", "expected": [], "predicted": []}\n', encoding="utf-8")
     graders = {
         "a": {"kind": "tool_calls", "preset": "adk/exactly"},
         "b": {"kind": "tool_calls", "preset": "adk/exact", "extra": "allow"},

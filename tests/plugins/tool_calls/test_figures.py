@@ -9,13 +9,11 @@ from gradestack_plugins.tool_calls.grader import ToolCalls
 
 def sample(name, expected, made):
     """Return a sample of calls given as (name, arguments)."""
+    calls = tuple(ExpectedCall(name=tool, arguments=arguments) for tool, arguments in expected)
+    expectation = Expectation(calls=calls)
     return Sample(
         id=name,
-        expected=Expectation(
-            calls=tuple(
-                ExpectedCall(name=tool, arguments=arguments) for tool, arguments in expected
-            )
-        ),
+        expected=expectation,
         calls=tuple(ToolCall(name=tool, arguments=arguments) for tool, arguments in made),
     )
 
@@ -42,14 +40,17 @@ def test_figures_by_hand():
     """Sums over all calls, means over samples, and verdicts."""
     figures_found = figures(RUNS)
     credit = 1 + 2 / 3
+    macro_precision = (1 + 1 / 3 + 0 + 1) / 4
+    macro_recall = (1 + 1 / 3 + 0 + 1) / 4
+    macro_f1 = (1 + 1 / 3 + 0 + 1) / 4
     wanted = {
         "verdict_rate": 2 / 4,
         "precision": credit / 3,
         "recall": credit / 4,
         "f1": 2 * credit / 7,
-        "macro_precision": (1 + 1 / 3 + 0 + 1) / 4,
-        "macro_recall": (1 + 1 / 3 + 0 + 1) / 4,
-        "macro_f1": (1 + 1 / 3 + 0 + 1) / 4,
+        "macro_precision": macro_precision,
+        "macro_recall": macro_recall,
+        "macro_f1": macro_f1,
         "argument_precision": 5 / 7,
         "argument_recall": 5 / 6,
         "argument_f1": 10 / 13,
@@ -57,9 +58,8 @@ def test_figures_by_hand():
         "macro_argument_recall": (1 + 2 / 3) / 2,
         "macro_argument_f1": (1 + 4 / 7) / 2,
     }
-    assert {name: figures_found[name] for name in wanted} == {
-        name: pytest.approx(value) for name, value in wanted.items()
-    }
+    expected = {name: pytest.approx(value) for name, value in wanted.items()}
+    assert {name: figures_found[name] for name in wanted} == expected
     assert figures_found["n"] == figures_found["clusters"] == 4
     assert all(
         0 <= figures_found[f"{name}_interval"]["low"] <= figures_found[name]
@@ -72,15 +72,18 @@ def test_figures_of_published_rules():
 
     The rest is null, with the reason.
     """
-    azure = figures(RUNS[:3], preset="azure/f1")
-    assert (azure["macro_precision"], azure["macro_recall"]) == (
-        pytest.approx(1 / 3),
-        pytest.approx(1 / 3),
-    )
-    assert (azure["verdict_rate"], azure["f1"]) == (None, None)
-    assert {"verdict_rate", "f1"} <= set(azure["undefined"])
-    assert figures(RUNS, preset="adk/exact")["verdict_rate"] == 0.5
-    assert figures(RUNS, preset="azure/exact_match")["states"] == {"failed": 1, "graded": 3}
+    runs = RUNS[:3]
+    azure = figures(runs, preset="azure/f1")
+    assert azure["macro_precision"] == pytest.approx(1 / 3)
+    assert azure["macro_recall"] == pytest.approx(1 / 3)
+    assert azure["verdict_rate"] is None
+    assert azure["f1"] is None
+    undefined = set(azure["undefined"])
+    assert {"verdict_rate", "f1"} <= undefined
+    verdict_rate = figures(RUNS, preset="adk/exact")["verdict_rate"]
+    assert verdict_rate == 0.5
+    states = figures(RUNS, preset="azure/exact_match")["states"]
+    assert states == {"failed": 1, "graded": 3}
 
 
 def test_names_may_be_made_of_anything():
@@ -88,7 +91,8 @@ def test_names_may_be_made_of_anything():
     odd = sample(
         "u", [("a\ud800", {"\ud800": 1, "7": [1]})], [("a\ud800", {"\ud800": 2, "7": [1]})]
     )
-    arguments = figures([odd])["tools"]["a\ud800"]["arguments"]
+    tools = figures([odd])["tools"]
+    arguments = tools["a\ud800"]["arguments"]
     right, wrong = (
         {"right": 0, "wrong": 0, "missing": 0, "unknown": 0, fate: 1} for fate in ("right", "wrong")
     )

@@ -32,20 +32,25 @@ def grade(expected, made, **options):
     """Return the grade of calls given as (name, arguments)."""
     wanted = tuple(ExpectedCall(name=name, arguments=arguments) for name, arguments in expected)
     done = tuple(ToolCall(name=name, arguments=arguments) for name, arguments in made)
-    return ToolCalls(**options).grade(
-        Sample(id="s", expected=Expectation(calls=wanted), calls=done)
-    )
+    tool_calls = ToolCalls(**options)
+    expectation = Expectation(calls=wanted)
+    sample = Sample(id="s", expected=expectation, calls=done)
+    return tool_calls.grade(sample)
 
 
 def by_hand(weights, *, ordered):
     """Return the first of the heaviest assignments, by trying all."""
-    columns = len(weights[0]) if weights else 0
+    columns = 0
+    if weights:
+        columns = len(weights[0])
     best = None
     for chosen in itertools.product([*range(columns), None], repeat=len(weights)):
         used = [number for number in chosen if number is not None]
-        if len(set(used)) < len(used) or (ordered and used != sorted(used)):
+        used_count = len(set(used))
+        if used_count < len(used) or (ordered and used != sorted(used)):
             continue
-        if any(at is not None and not row[at] for row, at in zip(weights, chosen, strict=True)):
+        pairs = zip(weights, chosen, strict=True)
+        if any(at is not None and not row[at] for row, at in pairs):
             continue
         total = sum(row[at] for row, at in zip(weights, chosen, strict=True) if at is not None)
         order = (-total, [columns if at is None else at for at in chosen])
@@ -57,15 +62,17 @@ def by_hand(weights, *, ordered):
 def leaves(value, pointer=""):
     """Return the leaves of arguments, written another way than the grader's."""
     if pointer and not (isinstance(value, dict | list) and value):
-        kind = (
-            "boolean"
-            if isinstance(value, bool)
-            else "number"
-            if isinstance(value, int | float)
-            else type(value)
-        )
+        if isinstance(value, bool):
+            kind = "boolean"
+        elif isinstance(value, int | float):
+            kind = "number"
+        else:
+            kind = type(value)
         return {pointer: (kind, value)}
-    pairs = value.items() if isinstance(value, dict) else enumerate(value)
+    if isinstance(value, dict):
+        pairs = value.items()
+    else:
+        pairs = enumerate(value)
     leaf_values = {}
     for key, inner in pairs:
         leaf_values |= leaves(inner, f"{pointer}/{str(key).replace('~', '~0').replace('/', '~1')}")
@@ -77,8 +84,10 @@ def shares_by_hand(expected, made):
     for name, wanted in expected:
         row = []
         for other, arguments_made in made:
-            left, right = leaves(wanted), leaves(arguments_made)
-            either = left.keys() | right.keys()
+            left = leaves(wanted)
+            right = leaves(arguments_made)
+            keys = left.keys()
+            either = keys | right.keys()
             equal = sum(left[key] == right[key] for key in left.keys() & right.keys())
             row.append(
                 Fraction(0)
@@ -107,10 +116,13 @@ def test_laws(expected, made, data):
     """
     grade_found = grade(expected, made)
     shares = shares_by_hand(expected, made)
-    chosen = by_hand(shares, ordered=False) if expected else []
-    credit = sum(
-        (row[at] for row, at in zip(shares, chosen, strict=True) if at is not None), Fraction(0)
-    )
+    if expected:
+        chosen = by_hand(shares, ordered=False)
+    else:
+        chosen = []
+    pairs = zip(shares, chosen, strict=True)
+    fraction = Fraction(0)
+    credit = sum((row[at] for row, at in pairs if at is not None), fraction)
     score = 1.0
     if expected or made:
         score = float(2 * credit / (len(expected) + len(made)))
@@ -123,13 +135,17 @@ def test_laws(expected, made, data):
     parts = grade_found.parts
     assert all(0 <= parts[name] <= 1 for name in ("precision", "recall", "f1"))
 
-    shuffled = data.draw(st.permutations(made))
+    orders = st.permutations(made)
+    shuffled = data.draw(orders)
     mixed = data.draw(st.permutations(expected))
     assert grade(mixed, shuffled).score == grade_found.score
 
     back = grade(made, expected)
     assert back.score == grade_found.score
-    assert (back.parts["precision"], back.parts["recall"]) == (parts["recall"], parts["precision"])
+    precision = back.parts["precision"]
+    assert precision == parts["recall"]
+    recall = back.parts["recall"]
+    assert recall == parts["precision"]
 
     assert grade(expected, made, assignment="first_fit").parts["credit"] <= parts["credit"] + 1e-12
     ordered = grade(expected, made, order="in_order")
@@ -153,15 +169,19 @@ def test_laws(expected, made, data):
 @given(st.integers(1, 30), st.integers(1, 30), st.randoms(use_true_random=False))
 def test_larger_assignments(rows, columns, pick):
     optimize = pytest.importorskip("scipy.optimize")
-    weights = [[pick.choice((0, 0, 1, 2, 7)) for _ in range(columns)] for _ in range(rows)]
+    weights = []
+    for _ in range(rows):
+        choices = [pick.choice((0, 0, 1, 2, 7)) for _ in range(columns)]
+        weights.append(choices)
     chosen = heaviest(weights)
     used = [number for number in chosen if number is not None]
-    assert len(set(used)) == len(used)
-    total = sum(row[at] for row, at in zip(weights, chosen, strict=True) if at is not None)
+    used_count = len(set(used))
+    assert used_count == len(used)
+    pairs = zip(weights, chosen, strict=True)
+    total = sum(row[at] for row, at in pairs if at is not None)
     rows_at, columns_at = optimize.linear_sum_assignment(weights, maximize=True)
-    assert total == sum(
-        weights[row][column] for row, column in zip(rows_at, columns_at, strict=True)
-    )
+    expected = sum(weights[row][column] for row, column in zip(rows_at, columns_at, strict=True))
+    assert total == expected
 
 
 def test_keys_that_are_no_text():
@@ -172,9 +192,13 @@ def test_keys_that_are_no_text():
     for key in (1, True, 1.0, None, 0, False):
         grade_found = grade([("f", {key: "a"})], [("f", {key: "a"})])
         assert (grade_found.score, grade_found.passed) == (1.0, True)
-        assert grade_found.items[0].metadata["arguments"] == {"right": [f"/{key}"]}
+        first_item = grade_found.items[0]
+        arguments = first_item.metadata["arguments"]
+        right = [f"/{key}"]
+        assert arguments == {"right": right}
         grade_found = grade([("f", {key: "a", "x": 1})], [("f", {key: "a", "x": 2})])
-        assert grade_found.items[0].metadata["arguments"] == {"right": [f"/{key}"], "wrong": ["/x"]}
+        expected = {"right": [f"/{key}"], "wrong": ["/x"]}
+        assert grade_found.items[0].metadata["arguments"] == expected
 
 
 @pytest.mark.parametrize("made", [{"x": 1}, {"x": 2}])
@@ -182,11 +206,14 @@ def test_a_tool_whose_name_is_no_text_is_none_of_those_called(made):
     """Whatever stands there: it may be what no set can hold."""
     wanted = (ExpectedCall(name="f", arguments={"x": 1}),)
     tools = (ToolSpec(name="f"), ToolSpec(name=["f"]))  # type: ignore[arg-type]
+    expectation = Expectation(calls=wanted)
+    tool_call = ToolCall(name="f", arguments=made)
     sample = Sample(
         id="s",
-        expected=Expectation(calls=wanted),
-        calls=(ToolCall(name="f", arguments=made),),
+        expected=expectation,
+        calls=(tool_call,),
         tools=tools,
     )
     grade_found = ToolCalls().grade(sample)
-    assert (grade_found.passed, grade_found.counts["hallucinated_tool"]) == (made == {"x": 1}, 0)
+    hallucinated_tool = grade_found.counts["hallucinated_tool"]
+    assert (grade_found.passed, hallucinated_tool) == (made == {"x": 1}, 0)

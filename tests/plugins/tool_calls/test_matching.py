@@ -30,7 +30,9 @@ def grade(expected, made, *, tools=None, alternatives=(), **options):
         specs = None
     else:
         specs = tuple(ToolSpec(name=name) for name in tools)
-    return ToolCalls(**options).grade(Sample(id="s", expected=expectation, calls=made, tools=specs))
+    tool_calls = ToolCalls(**options)
+    sample = Sample(id="s", expected=expectation, calls=made, tools=specs)
+    return tool_calls.grade(sample)
 
 
 def score(expected, made, **options):
@@ -53,15 +55,18 @@ F, G = ("f", {"x": 1}), ("g", {"y": 2})
 )
 def test_rules_that_contradict_themselves(rule):
     """They make the grade failed, and are named."""
-    grade_found = grade((ExpectedCall(name="f", rules={"day": rule}),), done("f"))
-    assert (grade_found.outcome, grade_found.fault.code) == (Outcome.FAILED, "unusable_rule")
+    expected_call = ExpectedCall(name="f", rules={"day": rule})
+    grade_found = grade((expected_call,), done("f"))
+    assert grade_found.outcome == Outcome.FAILED
+    assert grade_found.fault.code == "unusable_rule"
     assert "rule of day" in grade_found.fault.message
 
 
 def test_terms_of_single_tools():
     """A tool's calls may be compared by other terms than the rest."""
+    tool_terms = ToolTerms(ignore=("meta.*", "page"), defaults={"day": 1})
     terms = {
-        "f": ToolTerms(ignore=("meta.*", "page"), defaults={"day": 1}),
+        "f": tool_terms,
         "g": ToolTerms(keys=("/a/b", "c")),
     }
     expected = [("f", {"x": 1, "meta": {"id": 1}}), ("g", {"a": {"b": 1, "z": 1}, "c": 2, "d": 3})]
@@ -72,7 +77,8 @@ def test_terms_of_single_tools():
     assert score(expected, made, per_tool=terms) == (1.0, True)
     assert score(expected, made)[1] is False
     assert score([F], [("f", {"x": 1, "day": 2})], per_tool=terms)[0] == 0.5
-    assert score([F, G], [("f", {}), ("g", {})], per_tool={"*": ToolTerms(arguments="ignore")}) == (
+    per_tool = {"*": ToolTerms(arguments="ignore")}
+    assert score([F, G], [("f", {}), ("g", {})], per_tool=per_tool) == (
         1.0,
         True,
     )
@@ -81,16 +87,21 @@ def test_terms_of_single_tools():
 def test_undecodable_arguments():
     """They are right with no call, and count among those made."""
     broken = ToolCall(name="f", arguments=None, raw_arguments="[1]")
-    grade_found = grade(wanted("f", G), (broken, *done(G)))
-    assert (grade_found.score, grade_found.counts["made"]) == (0.5, 2)
-    assert [reason.code for reason in grade_found.reasons] == ["undecodable_arguments"]
+    expected = wanted("f", G)
+    grade_found = grade(expected, (broken, *done(G)))
+    assert grade_found.score == 0.5
+    assert grade_found.counts["made"] == 2
+    codes = [reason.code for reason in grade_found.reasons]
+    assert codes == ["undecodable_arguments"]
     assert grade(wanted("f"), (ToolCall(name="f", arguments=None),)).score == 1.0
 
 
 def test_too_many_calls():
     """Above the limit the grade is failed at once; equal calls do not count."""
     expected = [("f", {"x": number}) for number in range(12)]
-    made = [("f", {"x": -1 - number}) for number in range(12)]
+    made = []
+    for number in range(12):
+        made.append(("f", {"x": -1 - number}))
     for options in (
         {},
         {"order": "in_order"},
@@ -98,7 +109,8 @@ def test_too_many_calls():
         {"preset": "deepeval/tool_correctness/default/arguments"},
     ):
         grade_found = grade(wanted(*expected), done(*made), max_pairs=100, **options)
-        assert (grade_found.outcome, grade_found.fault.code) == (Outcome.FAILED, "too_many_calls")
+        assert grade_found.outcome == Outcome.FAILED
+        assert grade_found.fault.code == "too_many_calls"
     many = [("f", {"x": number}) for number in range(400)]
     assert score(many, many[::-1])[1] is True
     assert (
@@ -108,7 +120,9 @@ def test_too_many_calls():
 
 def test_odd_values_have_grades():
     """Names that are no text, NaN, and nesting beyond all measure fail nobody else's grade."""
-    assert grade((ExpectedCall(name="5"),), (ToolCall(name=5),)).score == 0.0
+    expected_call = ExpectedCall(name="5")
+    tool_call = ToolCall(name=5)
+    assert grade((expected_call,), (tool_call,)).score == 0.0
     deep = []
     for _ in range(100_000):
         deep = [deep]
@@ -120,8 +134,10 @@ def test_odd_values_have_grades():
     ):
         grade_found = grade(wanted(("f", {"x": deep})), done(("f", {"x": [deep]})), preset=preset)
         assert grade_found.outcome in {Outcome.GRADED, Outcome.FAILED}
-    missing = grade(wanted(("f", {"x": deep})), done("g"))
-    assert (missing.outcome, missing.fault.code) == (Outcome.FAILED, "nested_too_deeply")
+    expected = wanted(("f", {"x": deep}))
+    missing = grade(expected, done("g"))
+    assert missing.outcome == Outcome.FAILED
+    assert missing.fault.code == "nested_too_deeply"
 
 
 def test_equal_calls_at_the_start_are_no_pairs_to_compare():

@@ -22,20 +22,19 @@ DATA = os.environ.get("GRADESTACK_REFERENCE_DATA")
 
 def sample(expected, made, **more):
     """Return a sample of calls given as (name, arguments)."""
+    calls = tuple(ExpectedCall(name=name, arguments=arguments) for name, arguments in expected)
+    expectation = Expectation(calls=calls)
     return Sample(
         id="s",
-        expected=Expectation(
-            calls=tuple(
-                ExpectedCall(name=name, arguments=arguments) for name, arguments in expected
-            )
-        ),
+        expected=expectation,
         calls=tuple(ToolCall(name=name, arguments=arguments) for name, arguments in made),
         **more,
     )
 
 
 def score_or_code(preset, subject, **options):
-    grade = ToolCalls(preset=preset, **options).grade(subject)
+    tool_calls = ToolCalls(preset=preset, **options)
+    grade = tool_calls.grade(subject)
     if grade.outcome is Outcome.FAILED:
         return grade.fault.code
     if grade.outcome is Outcome.SKIPPED:
@@ -54,7 +53,9 @@ def test_every_preset_says_what_its_program_says():
         for line in (folder / name).read_bytes().splitlines():
             outcome = JsonLines().record(json.loads(line), file=name, ordinal=0)
             samples[outcome.id] = outcome
-    expected = json.loads((folder / "expected.json").read_text(encoding="utf-8"))
+    expected_path = folder / "expected.json"
+    text = expected_path.read_text(encoding="utf-8")
+    expected = json.loads(text)
     assert set(expected) == set(PRESETS)
     wrong = {}
     for preset, cases in expected.items():
@@ -70,7 +71,8 @@ def test_every_preset_says_what_its_program_says():
             if grade.outcome is Outcome.FAILED:
                 outcome = {"failed": grade.fault.code}
             elif grade.outcome is Outcome.SKIPPED:
-                outcome = {"skipped": grade.reasons[0].code}
+                first_reason = grade.reasons[0]
+                outcome = {"skipped": first_reason.code}
             numbers = {key for key in wanted if isinstance(wanted[key], float)}
             same = all(outcome.get(key) == pytest.approx(wanted[key], abs=1e-9) for key in numbers)
             verdict = "score" not in wanted or outcome.get("passed") is wanted.get("passed")
@@ -88,10 +90,10 @@ ONE = [("f", {"x": 1})]
 
 def test_rules_by_hand():
     """Each program's rule and its quirks, worked out by hand."""
-    verdicts = [
-        (preset, score_or_code(preset, sample(expected, made)))
-        for preset, expected, made, _ in CASES["by_hand"]
-    ]
+    verdicts = []
+    for preset, expected, made, _ in CASES["by_hand"]:
+        subject = sample(expected, made)
+        verdicts.append((preset, score_or_code(preset, subject)))
     assert verdicts == [
         (preset, pytest.approx(wanted)) for preset, _, _, wanted in CASES["by_hand"]
     ]
@@ -101,19 +103,23 @@ def test_rules_by_hand():
 @pytest.mark.parametrize("arguments", ["exact", "ignore"])
 def test_agentevals_cannot_leave_arguments_open(mode, arguments):
     """The package raises on a reference without arguments, whatever its mode."""
-    expected = Expectation(calls=(ExpectedCall(name="f", arguments=None),))
-    subject = Sample(id="s", expected=expected, calls=(ToolCall(name="f"),))
+    expected_call = ExpectedCall(name="f", arguments=None)
+    expected = Expectation(calls=(expected_call,))
+    tool_call = ToolCall(name="f")
+    subject = Sample(id="s", expected=expected, calls=(tool_call,))
     assert score_or_code(f"agentevals/{mode}/{arguments}", subject) == "not_expressible"
 
 
 def test_a_preset_is_named_in_full():
     """A grade says which version of which rule it is by."""
-    grade = ToolCalls(preset="ragas/tool_call_f1").grade(sample(ONE, ONE))
+    tool_calls = ToolCalls(preset="ragas/tool_call_f1")
+    grade = tool_calls.grade(sample(ONE, ONE))
     assert grade.metadata == {"preset": "ragas/tool_call_f1@0.4.3"}
     assert ToolCalls().grade(sample(ONE, ONE)).metadata == {"preset": "documented@1"}
     left_out = ToolCalls(preset="azure/f1").grade(sample([*ONE, ("f", {})], ONE))
     assert left_out.metadata == {"preset": "azure/f1@1.18.10"}
-    assert "preset" not in ToolCalls(order="strict").grade(sample(ONE, ONE)).metadata
+    expected = ToolCalls(order="strict").grade(sample(ONE, ONE)).metadata
+    assert "preset" not in expected
     assert find("adk/exact@2.13.0") is PRESETS["adk/exact"]
 
 
@@ -125,18 +131,22 @@ def test_what_contradicts_is_refused(options, refusal):
     """Unknown presets, other versions and options that say something else than the preset are
     mistakes.
     """
-    with pytest.raises(ValueError, match=re.escape(refusal)):
+    match = re.escape(refusal)
+    with pytest.raises(ValueError, match=match):
         ToolCalls(**options)
 
 
 @pytest.mark.parametrize(("options", "refusal"), CASES["terms_that_compare_nothing_are_refused"])
 def test_terms_that_compare_nothing_are_refused(options, refusal):
     """Options of a tool that take each other away are an error, and no calls that are all right."""
-    with pytest.raises(ValueError, match=re.escape(refusal)):
+    match = re.escape(refusal)
+    with pytest.raises(ValueError, match=match):
         ToolTerms(**options)
 
 
 def test_presets_of_others_are_named_as_they_are():
     """Rules that are no matching of calls are found where a refusal sends the user."""
-    assert set(ELSEWHERE) == {*tool_policy.PRESETS, *tool_schema.PRESETS}
-    assert not ELSEWHERE.keys() & PRESETS.keys()
+    expected = {*tool_policy.PRESETS, *tool_schema.PRESETS}
+    assert set(ELSEWHERE) == expected
+    keys = ELSEWHERE.keys()
+    assert not keys & PRESETS.keys()

@@ -14,13 +14,16 @@ DIALECTS = data(__file__, "dialects.yaml")
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_usage_of_one_conversation(tmp_path, dialect):
-    case, path = DIALECTS[dialect], tmp_path / "log.json"
-    path.write_text(json.dumps(case["document"]), encoding="utf-8")
+    case = DIALECTS[dialect]
+    path = tmp_path / "log.json"
+    text = json.dumps(case["document"])
+    path.write_text(text, encoding="utf-8")
+    out_folder = tmp_path / "out"
     words = [
         "grade",
         path,
         "-o",
-        tmp_path / "out",
+        out_folder,
         "--grader",
         "usage",
         "--set",
@@ -29,9 +32,11 @@ def test_usage_of_one_conversation(tmp_path, dialect):
     ]
     with pytest.raises(SystemExit, match="0"):
         main(list(map(str, words)))
-    (line,) = (tmp_path / "out/results.jsonl").read_text(encoding="utf-8").splitlines()
-    parts = json.loads(line)["grades"]["usage"]["parts"]
-    assert {name: parts[name] for name in ("turns", "steps", "calls", "executed_calls")} == DATA[
-        "usage"
-    ]
+    results_path = tmp_path / "out/results.jsonl"
+    (line,) = results_path.read_text(encoding="utf-8").splitlines()
+    document = json.loads(line)
+    usage = document["grades"]["usage"]
+    parts = usage["parts"]
+    parts_by_name = {name: parts[name] for name in ("turns", "steps", "calls", "executed_calls")}
+    assert parts_by_name == DATA["usage"]
     assert [parts["steps_per_turn"], parts["calls_per_turn"]] == [2.0, 1.5]

@@ -43,8 +43,9 @@ def either(step):
 def each_to_each(count, combined):
     """Return schemas all of which refer to all."""
     names = [f"#/$defs/d{n}" for n in range(count)]
+    defs = {f"d{n}": {combined: [{"$ref": name} for name in names]} for n in range(count)}
     return {
-        "$defs": {f"d{n}": {combined: [{"$ref": name} for name in names]} for n in range(count)},
+        "$defs": defs,
         "$ref": names[0],
     }
 
@@ -52,7 +53,8 @@ def each_to_each(count, combined):
 def chain(length):
     """Return a schema whose reference leads on and on."""
     steps = {f"d{n}": {"anyOf": [{"$ref": f"#/$defs/d{n + 1}"}]} for n in range(length)}
-    return {"$defs": {**steps, f"d{length}": {"type": "string"}}, "$ref": "#/$defs/d0"}
+    defs = {**steps, f"d{length}": {"type": "string"}}
+    return {"$defs": defs, "$ref": "#/$defs/d0"}
 
 
 def twice(step):
@@ -116,10 +118,9 @@ CHECKED = {
 
 def logged(schema, *arguments):
     functions = [{"name": "book", "arguments": json.dumps(argument)} for argument in arguments]
-    calls = [
-        {"id": f"c{n}", "type": "function", "function": function}
-        for n, function in enumerate(functions)
-    ]
+    calls = []
+    for n, function in enumerate(functions):
+        calls.append({"id": f"c{n}", "type": "function", "function": function})
     messages = [
         {"role": "user", "content": "go"},
         {"role": "assistant", "content": None, "tool_calls": calls},
@@ -138,11 +139,13 @@ reports: []
 
 def grade_of(bounded, folder, schema, value):
     """Grade a call through the command line and return what tool_schema says of it."""
-    (folder / "log.jsonl").write_text(logged(schema, value))
+    log_path = folder / "log.jsonl"
+    log_path.write_text(logged(schema, value))
     (folder / "suite.yaml").write_text(SUITE)
     done = bounded("run", "suite.yaml", "--quiet", "--output", "out", "--allow-all-failed")
     assert done.returncode in {0, 3}, done.stderr
-    return json.loads((folder / "out/results.jsonl").read_text())["grade"]
+    results_path = folder / "out/results.jsonl"
+    return json.loads(results_path.read_text())["grade"]
 
 
 @pytest.mark.parametrize("name", some_of(UNCHECKED, 5))
@@ -151,8 +154,12 @@ def test_a_schema_that_takes_too_much_is_not_checked_by(bounded, tmp_path, name)
     schema_too_large.
     """
     grade = grade_of(bounded, tmp_path, *UNCHECKED[name])
-    assert (grade["counts"]["calls"], grade["counts"]["unchecked"]) == (1, 1)
-    assert [reason["code"] for reason in grade["reasons"]] == [
+    calls = grade["counts"]["calls"]
+    assert calls == 1
+    unchecked = grade["counts"]["unchecked"]
+    assert unchecked == 1
+    codes = [reason["code"] for reason in grade["reasons"]]
+    assert codes == [
         "schema_unusable",
         "schema_too_large",
     ]
@@ -169,8 +176,12 @@ def test_a_schema_that_only_looks_large_is_checked_by(bounded, tmp_path, name):
 
 @pytest.mark.faults
 def test_many_schemas_with_large_patterns_take_no_more_memory_than_some(bounded, tmp_path):
-    lines = [logged(of_a({"pattern": f"^[a-z{n}]{{20000}}$"}), {"a": "x"}) for n in range(500)]
-    (tmp_path / "log.jsonl").write_text("".join(lines).replace('"id": "a"', '"id": null'))
+    lines = []
+    for n in range(500):
+        schema = {"pattern": f"^[a-z{n}]{{20000}}$"}
+        lines.append(logged(of_a(schema), {"a": "x"}))
+    log_path = tmp_path / "log.jsonl"
+    log_path.write_text("".join(lines).replace('"id": "a"', '"id": null'))
     (tmp_path / "suite.yaml").write_text(SUITE)
     done = bounded("run", "suite.yaml", "--quiet", "--output", "out")
     assert done.returncode == 0, done.stderr
@@ -178,12 +189,20 @@ def test_many_schemas_with_large_patterns_take_no_more_memory_than_some(bounded,
 
 def test_mcp_bench_skips_a_run_whose_schema_takes_too_much(bounded, tmp_path):
     """Its rates are over all calls, so none of them is known."""
-    (tmp_path / "log.jsonl").write_text(logged(*UNCHECKED["anyOf of two references"]))
-    (tmp_path / "suite.yaml").write_text(SUITE.replace("}}", ", preset: mcp_bench/tool_accuracy}}"))
+    log_path = tmp_path / "log.jsonl"
+    log_path.write_text(logged(*UNCHECKED["anyOf of two references"]))
+    suite_path = tmp_path / "suite.yaml"
+    suite = SUITE.replace("}}", ", preset: mcp_bench/tool_accuracy}}")
+    suite_path.write_text(suite)
     done = bounded("run", "suite.yaml", "--quiet", "--output", "out", "--allow-all-failed")
     assert done.returncode == 0, done.stderr
-    row = json.loads((tmp_path / "out/results.jsonl").read_text())
-    assert (row["state"], row["grade"]["reasons"][0]["code"]) == ("skipped", "schema_too_large")
+    results_path = tmp_path / "out/results.jsonl"
+    row = json.loads(results_path.read_text())
+    assert row["state"] == "skipped"
+    reasons = row["grade"]["reasons"]
+    first_reason = reasons[0]
+    code = first_reason["code"]
+    assert code == "schema_too_large"
 
 
 @pytest.mark.slow
@@ -193,8 +212,10 @@ def test_ctrl_c_is_answered_amid_the_largest_checks(tmp_path):
 
     At the latest the second Ctrl-C ends the run with exit 130.
     """
-    schema = of_a({"items": {"allOf": [{"type": "string"}] * 100}})
-    (tmp_path / "log.jsonl").write_text(logged(schema, *[{"a": [1] * 500}] * 300))
+    all_of = [{"type": "string"}] * 100
+    schema = of_a({"items": {"allOf": all_of}})
+    log_path = tmp_path / "log.jsonl"
+    log_path.write_text(logged(schema, *[{"a": [1] * 500}] * 300))
     (tmp_path / "suite.yaml").write_text(SUITE)
     command = [sys.executable, "-m", "gradestack.cli", "run", "suite.yaml", "--output", "out"]
     with subprocess.Popen(

@@ -23,8 +23,10 @@ SPECS = (ToolSpec(name="f", parameters={"required": ["x"]}),)
 def samples():
     made = ToolCall(name="f", arguments={"x": 1}, status="ok")
     failed = ToolCall(name="f", arguments={}, status="error")
+    calls = (made,) * 4
+    sample = Sample(id="a", calls=calls, tools=SPECS)
     return [
-        Sample(id="a", calls=(made,) * 4, tools=SPECS),
+        sample,
         Sample(id="b", calls=(made, failed), tools=SPECS),
     ]
 
@@ -35,15 +37,20 @@ def test_samples_in_python_get_the_stack_with_its_headline():
     One of two runs keeps the policy and is in no loop.
     """
     report = gradestack.grade(samples())
-    assert list(report.aggregates) == sorted(ALL)
-    assert report.summary["outcome"]["grader"] == "tool_success"
-    assert report.summary["outcome"]["words"] == {
+    aggregates = list(report.aggregates)
+    assert aggregates == sorted(ALL)
+    outcome = report.summary["outcome"]
+    assert outcome["grader"] == "tool_success"
+    words = report.summary["outcome"]["words"]
+    assert words == {
         "passed": "without failed calls",
         "failed": "with failed calls",
     }
     figures = report.summary["headline"]["figures"]
-    assert [figure["label"] for figure in figures] == FIGURES
-    assert [figure["value"] for figure in figures] == [5 / 6, 5 / 6, 0.5, 0.5, None]
+    labels = [figure["label"] for figure in figures]
+    assert labels == FIGURES
+    expected = [5 / 6, 5 / 6, 0.5, 0.5, None]
+    assert [figure["value"] for figure in figures] == expected
     assert all("interval" in figure for figure in figures[:4])
     assert "  Without failed calls: 1 of 2 (50.0%; 95% interval 0.0 to 100.0%)" in console.results(
         report
@@ -62,7 +69,8 @@ def test_samples_in_python_get_the_stack_with_its_headline():
 def test_graders_whose_fields_a_format_lacks_are_left_out(provides, graders, outcome):
     """A format that records no tools gets no grader that checks schemas."""
     stack = trajectory(provides)
-    assert (list(stack["graders"]), stack["outcome"]) == (graders, outcome)
+    assert list(stack["graders"]) == graders
+    assert stack["outcome"] == outcome
 
 
 def test_the_stack_holds_no_run_that_it_has_looked_at():

@@ -23,16 +23,22 @@ def test_a_log_alone_gives_a_page(tmp_path, reader):
     }
     talk = [picture, {"role": "assistant", **answers[reader]}, results[reader]]
     path = tmp_path / "log.jsonl"
-    path.write_text(json.dumps({"messages": talk}) + "\n" + json.dumps({"messages": talk}) + "\n")
-    report = gradestack.grade_files([path], output=tmp_path / "out")
+    text = json.dumps({"messages": talk})
+    path.write_text(text + "\n" + json.dumps({"messages": talk}) + "\n")
+    output = tmp_path / "out"
+    report = gradestack.grade_files([path], output=output)
     assert (tmp_path / "out/report.html").is_file()
     assert report.metrics["avg_score_attempted"] == 0.0
     kind = "part:image" if reader == "openai" else "block:image"
     assert report.header["ignored"] == {kind: 2}
     assert report.header["ids_made"] == 2
-    assert report.summary["remarks"][kind] == {"count": 2, "first": "log.jsonl:1"}
-    assert report.summary["warnings"][:2] == [
+    remarks = report.summary["remarks"]
+    assert remarks[kind] == {"count": 2, "first": "log.jsonl:1"}
+    expected = [
         "2 tasks: no task ids found: records were numbered, repeated runs are not grouped (--id)",
         f"not used: {kind.replace(':', ' ')} (2 times, first at log.jsonl:1)",
     ]
-    assert [row["remarks"] for row in report.rows()] == [{kind: 1, "id_made": 1}] * 2
+    warnings = report.summary["warnings"]
+    assert warnings[:2] == expected
+    rows = report.rows()
+    assert [row["remarks"] for row in rows] == [{kind: 1, "id_made": 1}] * 2

@@ -38,7 +38,8 @@ def _row(uuid, gold="tool_call", **more):
         "question": f"question {uuid}",
         "correct_answer": gold,
     }
-    return {**row, "answers": answers, "target_tool": None, "tools": [json.dumps(TOOL)], **more}
+    text = json.dumps(TOOL)
+    return {**row, "answers": answers, "target_tool": None, "tools": [text], **more}
 
 
 @pytest.fixture
@@ -52,7 +53,8 @@ def read(read_joined):
     """Read predictions joined with a dataset."""
 
     def _read(predictions, dataset=None, **options):
-        return read_joined(When2CallReader(**options), predictions, dataset, "predictions.jsonl")
+        when2_call_reader = When2CallReader(**options)
+        return read_joined(when2_call_reader, predictions, dataset, "predictions.jsonl")
 
     return _read
 
@@ -77,24 +79,26 @@ def evaluate(read, tmp_path):
     """Read, grade and aggregate."""
 
     def _evaluate(predictions, dataset=None, **options):
-        reader, grader = When2CallReader(**options), When2Call()
+        reader = When2CallReader(**options)
+        grader = When2Call()
         samples = read(predictions, dataset, **options)
-        rows = [
-            (sample.id, None, None, grader.grade(sample))
-            for sample in samples
-            if not isinstance(sample, BadRecord)
-        ]
+        rows = []
+        for sample in samples:
+            if not isinstance(sample, BadRecord):
+                rows.append((sample.id, None, None, grader.grade(sample)))
         aggregates = figures(
             {"classification": {}, "hallucination": {}, "when2call_counts": {}}, rows
         )
         graded = GraderSummary(key="label", grader=grader, states={}, aggregates=aggregates)
+        path = tmp_path / "predictions.jsonl"
         summary = ExportSummary(
-            input=_input(tmp_path / "predictions.jsonl"),
+            input=_input(path),
             reader=reader,
             graders={"when2call": graded},
         )
         text = When2CallExporter().finish(summary).get("when2call.json", "null")
-        return Result(*aggregates.values(), json.loads(text), text)
+        document = json.loads(text)
+        return Result(*aggregates.values(), document, text)
 
     return _evaluate
 
@@ -109,12 +113,15 @@ def run_program(write):
             dataset_file = None
         else:
             dataset_file = _input(write("dataset.jsonl", dataset))
+        when2_call_reader = When2CallReader(**options)
+        label = grader or When2Call()
+        graders = {"label": label}
         program_input = ProgramInput(
             input=predictions_file,
-            reader=When2CallReader(**options),
+            reader=when2_call_reader,
             dataset=dataset_file,
             max_samples=limit,
-            graders={"label": grader or When2Call()},
+            graders=graders,
         )
         return When2CallProgram().run(program_input)
 

@@ -16,28 +16,32 @@ LABELS = ("direct", "tool_call", "request_for_info", "cannot_answer")
 
 
 def native(out):
-    return json.loads((out / "native" / "when2call.json").read_text())
+    native_folder = out / "native"
+    when2call_path = native_folder / "when2call.json"
+    return json.loads(when2call_path.read_text())
 
 
 @pytest.fixture
 def grade(tmp_path):
     def _grade(path, dataset, *, name="out", **options):
         overrides = ["reports=[]", *options.pop("overrides", [])]
-        grade_files([path], dataset=dataset, output=tmp_path / name, overrides=overrides, **options)
+        output = tmp_path / name
+        grade_files([path], dataset=dataset, output=output, overrides=overrides, **options)
         return tmp_path / name
 
     return _grade
 
 
 def example(grade, profile):
-    return grade(
-        EXAMPLE / "judge_decisions.jsonl", EXAMPLE / "dataset.jsonl", name=profile, profile=profile
-    )
+    judge_decisions_path = EXAMPLE / "judge_decisions.jsonl"
+    dataset_path = EXAMPLE / "dataset.jsonl"
+    return grade(judge_decisions_path, dataset_path, name=profile, profile=profile)
 
 
 def test_the_docs_page_shows_these_very_figures(grade):
     """Every figure of the worked example stands in the page, for both profiles."""
-    page = (ROOT / "docs" / "when2call.md").read_text()
+    docs_folder = ROOT / "docs"
+    page = (docs_folder / "when2call.md").read_text()
     names = [
         "accuracy",
         "macro_f1",
@@ -53,10 +57,11 @@ def test_the_docs_page_shows_these_very_figures(grade):
         "n_missing_uuid",
         "n_invalid_label",
     ]:
-        shown = [
-            f"{block[name]:.6f}" if isinstance(block[name], float) else str(block[name])
-            for block in blocks
-        ]
+        shown = []
+        for block in blocks:
+            shown.append(
+                f"{block[name]:.6f}" if isinstance(block[name], float) else str(block[name])
+            )
         assert f"| `{name}` | {shown[0]} | {shown[1]} |" in page
 
 
@@ -66,13 +71,23 @@ def test_another_formats_trajectory_is_labelled_by_its_calls(tmp_path):
     from gradestack import Expectation, Sample, ToolCall
     from gradestack_plugins.when2call.aggregators import When2Call
 
+    tool_call = ToolCall(name="f")
+    expected = Expectation(label="tool_call")
+    sample = Sample(id="a", calls=(tool_call,), expected=expected)
+    expectation = Expectation(label="direct")
     samples = [
-        Sample(id="a", calls=(ToolCall(name="f"),), expected=Expectation(label="tool_call")),
-        Sample(id="b", calls=(), expected=Expectation(label="direct")),
+        sample,
+        Sample(id="b", calls=(), expected=expectation),
     ]
-    report = gradestack.grade(samples, graders=[When2Call()], output=tmp_path / "out")
-    assert report.metrics["states"]["When2Call"]["graded"] == 1
-    assert report.metrics["states"]["When2Call"]["skipped"] == 1
+    graders = [When2Call()]
+    output = tmp_path / "out"
+    report = gradestack.grade(samples, graders=graders, output=output)
+    states = report.metrics["states"]
+    graded = states["When2Call"]["graded"]
+    assert graded == 1
+    when2_call = report.metrics["states"]["When2Call"]
+    skipped = when2_call["skipped"]
+    assert skipped == 1
 
 
 @pytest.fixture
@@ -81,7 +96,8 @@ def reference():
     folder = os.environ.get("GRADESTACK_REFERENCE_DATA")
     if not folder:
         pytest.skip("GRADESTACK_REFERENCE_DATA is not set")
-    return Path(folder) / "when2call" / "when2call_test_llm_judge.jsonl"
+    when2call_folder = Path(folder) / "when2call"
+    return when2call_folder / "when2call_test_llm_judge.jsonl"
 
 
 def test_the_real_test_items_load(reference, read):
@@ -93,12 +109,12 @@ def test_the_real_test_items_load(reference, read):
     rows = [sample for sample in samples if sample.id != "nobody"]
     assert len(rows) == 300
     golds = [sample.expected.label for sample in rows]
-    assert {label: golds.count(label) for label in LABELS} == dict(
-        zip(LABELS, (0, 100, 100, 100), strict=True)
-    )
+    pairs = dict(zip(LABELS, (0, 100, 100, 100), strict=True))
+    assert {label: golds.count(label) for label in LABELS} == pairs
     without = [sample for sample in rows if sample.tools == ()]
     assert len(without) == 17
-    assert {sample.expected.label for sample in without} == {"cannot_answer"}
+    labels = {sample.expected.label for sample in without}
+    assert labels == {"cannot_answer"}
     assert max(len(sample.tools) for sample in rows) == 26
     assert all(sample.expected.calls is not None for sample in rows)
     called = [sample for sample in rows if sample.expected.label == "tool_call"]

@@ -37,5 +37,6 @@ def test_golden_file_of_predictions(evaluate, run_program, row, method):
     dataset = [row(uuid) for uuid in "abcdd"]
     ours = evaluate(SETS[method], dataset).text
     check_golden_file(f"when2call_{method}_documented.json", ours)
-    theirs = run_program(SETS[method], dataset).files["when2call.json"]
+    program = run_program(SETS[method], dataset)
+    theirs = program.files["when2call.json"]
     check_golden_file(f"when2call_{method}_upstream.json", theirs)

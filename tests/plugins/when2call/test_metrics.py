@@ -9,7 +9,8 @@ from tests.plugins.when2call.when2call_records import LABELS, logprob
 
 
 def sample(gold, label, **more):
-    return Sample(id="x", expected=Expectation(label=gold), label=label, **more)
+    expectation = Expectation(label=gold)
+    return Sample(id="x", expected=expectation, label=label, **more)
 
 
 rows_of = st.lists(
@@ -28,14 +29,21 @@ def test_rates_lie_between_zero_and_one_and_the_matrix_sums_to_n(rows):
     """N leaves the missing out; nothing is converted."""
     grades = []
     for gold, no_tools, label in rows:
-        tools = () if no_tools else (ToolSpec(name="f"),)
-        status = Status.MISSING if label is None else Status.OK
+        if no_tools:
+            tools = ()
+        else:
+            tools = (ToolSpec(name="f"),)
+        if label is None:
+            status = Status.MISSING
+        else:
+            status = Status.OK
         grade = When2Call().grade(sample(gold, label, tools=tools, status=status))
         grades.append(("x", None, None, grade))
     metrics = {"classification": {"labels": LABELS, "exclude": ["direct"]}, "hallucination": {}}
     block = metrics_block(*figures(metrics, grades).values())
     missing = sum(label is None for _, _, label in rows)
-    cells = [count for counts in block["confusion_matrix"].values() for count in counts.values()]
+    confusion_matrix = block["confusion_matrix"].values()
+    cells = [count for counts in confusion_matrix for count in counts.values()]
     assert sum(cells) == block["n_total"] == len(rows) - missing
     assert block["n_missing_uuid"] == missing
     names = ("accuracy", "macro_f1", *(name for name in block if name.endswith("_rate")))
@@ -46,7 +54,9 @@ def test_a_failed_run_fails():
     """The recorded error is kept."""
     fault = Fault(category="target", code="timeout", message="no answer")
     grade = When2Call().grade(sample("direct", None, status=Status.FAILED, error=fault))
-    assert (grade.outcome, grade.fault, grade.gold) == (Outcome.FAILED, fault, "direct")
+    assert grade.outcome == Outcome.FAILED
+    assert grade.fault == fault
+    assert grade.gold == "direct"
 
 
 def test_a_variant_may_be_missing_everywhere(evaluate, row):

@@ -27,8 +27,11 @@ def test_native_file(run_program, row, case):
     rows = None
     if "rows" in case:
         rows = [row(**row_fields) for row_fields in case["rows"]]
-    options = {"limit": case.get("limit"), **case.get("options", {})}
-    native = json.loads(run_program(records, rows, **options).files["when2call.json"])
+    limit = case.get("limit")
+    options = {"limit": limit, **case.get("options", {})}
+    program = run_program(records, rows, **options)
+    text = program.files["when2call.json"]
+    native = json.loads(text)
     assert {path: at(native, path) for path in case["native"]} == case["native"]
 
 
@@ -36,9 +39,13 @@ def test_native_file(run_program, row, case):
 def test_published_figures(evaluate, run_program, row, case):
     """Rounded as they were published; of every prediction set."""
     pairs = [(gold, label) for gold, label, number in case["cells"] for _ in range(number)]
-    records = [MAKERS[case["form"]](f"u{n}", label) for n, (_, label) in enumerate(pairs)]
+    records = []
+    for n, (_, label) in enumerate(pairs):
+        records.append(MAKERS[case["form"]](f"u{n}", label))
     dataset = [row(f"u{n}", gold) for n, (gold, _) in enumerate(pairs)]
-    metrics = json.loads(run_program(records, dataset).files["when2call.json"])["metrics"]
+    program = run_program(records, dataset)
+    text = program.files["when2call.json"]
+    metrics = json.loads(text)["metrics"]
     if case["form"] == "logprob":
         sets = [metrics[name] for name in VARIANTS]
     else:
@@ -78,14 +85,17 @@ def slow_metrics(rows):
     n_right = sum(matrix[label][label] for label in LABELS)
     f1_of_four = f1["direct"] + f1["tool_call"] + f1["request_for_info"] + f1["cannot_answer"]
     f1_of_three = f1["tool_call"] + f1["request_for_info"] + f1["cannot_answer"]
+    tool_hallucination_rate = tool[0] / tool[1] if tool[1] else None
+    per_class_support = {label: sum(matrix[label].values()) for label in LABELS}
+    accuracy = n_right / n if n else 0.0
     return {
-        "accuracy": n_right / n if n else 0.0,
+        "accuracy": accuracy,
         "macro_f1": f1_of_four / 4,
         "macro_f1_no_direct": f1_of_three / 3,
         "per_class_f1": f1,
-        "per_class_support": {label: sum(matrix[label].values()) for label in LABELS},
+        "per_class_support": per_class_support,
         "confusion_matrix": matrix,
-        "tool_hallucination_rate": tool[0] / tool[1] if tool[1] else None,
+        "tool_hallucination_rate": tool_hallucination_rate,
         "answer_hallucination_rate": direct[0] / direct[1] if direct[1] else None,
         "parameter_hallucination_rate": parameter[0] / parameter[1] if parameter[1] else None,
         "n_total": n,
@@ -109,7 +119,9 @@ rows_of = st.lists(
 def test_the_metrics_equal_the_slow_calculation(rows):
     """Bit for bit, and in the suite's order."""
     scored = [ScoredRow(gold, no_tools, {"": label}) for gold, no_tools, label in rows]
-    assert json.dumps(compute_metrics(scored)) == json.dumps(slow_metrics(rows))
+    text = json.dumps(compute_metrics(scored))
+    expected = json.dumps(slow_metrics(rows))
+    assert text == expected
 
 
 @pytest.mark.parametrize("case", data(JUDGES, "when2call.yaml"), ids=lambda case: case["what"])
@@ -124,17 +136,21 @@ def test_a_reply_without_label_is_cannot_answer(run_program, row, case):
     records = [{"uuid": "a", "raw_text": "I cannot."}]
     grader = Answered(judgements="J.jsonl")
     run = run_program(records, [row("a", "cannot_answer")], grader=grader)
-    metrics = json.loads(run.files["when2call.json"])["metrics"]
+    text = run.files["when2call.json"]
+    metrics = json.loads(text)["metrics"]
     assert metrics["accuracy"] == case["upstream"]
-    assert metrics["n_judge_fallback_to_cannot_answer"] == case.get("fallback", False)
+    fallback = case.get("fallback", False)
+    assert metrics["n_judge_fallback_to_cannot_answer"] == fallback
 
 
 def test_its_figures_stand_beside_ours(run_program, row):
     """Each names ours by its path; of scoring, those of the grader's own variant."""
-    run = run_program([judge("a", "tool_call")], [row("a"), row("b", "cannot_answer")])
+    grade = judge("a", "tool_call")
+    run = run_program([grade], [row("a"), row("b", "cannot_answer")])
     figures = {figure.figure: figure.value for figure in run.figures}
     assert figures["label.classification.accuracy"] == 1.0
     assert figures["label.hallucination.tool_hallucination_rate"] is None
     records = [MAKERS["logprob"]("a", ["tool_call", "direct", "direct", "direct"])]
     run = run_program(records, [row("a")], grader=When2Call(variant="raw"))
-    assert run.figures[0].value == 0.0
+    first_figure = run.figures[0]
+    assert first_figure.value == 0.0

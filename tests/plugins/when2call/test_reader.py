@@ -47,7 +47,8 @@ def mcq(uuid, label, index=0, raw="0", **more):
 
 def logprob(uuid, labels, **more):
     names = ("norm_bytes", "raw", "norm_tokens", "norm_chars")
-    record = {f"predicted_label_{name}": label for name, label in zip(names, labels, strict=True)}
+    pairs = zip(names, labels, strict=True)
+    record = {f"predicted_label_{name}": label for name, label in pairs}
     return {"uuid": uuid, "gold_label": "tool_call", **record, "mode": "llama_scoring", **more}
 
 
@@ -60,21 +61,22 @@ def test_a_row_gives_question_gold_tools_and_expectations(read, row):
 
     The reference text is that of the gold answer.
     """
-    (sample,) = read([judge("a", "tool_call", target_model="m")], [row("a")])
-    assert (sample.id, sample.model, sample.label, sample.status) == (
-        "a",
-        "m",
-        "tool_call",
-        Status.OK,
-    )
+    grade = judge("a", "tool_call", target_model="m")
+    (sample,) = read([grade], [row("a")])
+    assert sample.id == "a"
+    assert sample.model == "m"
+    assert sample.label == "tool_call"
+    assert sample.status == Status.OK
     assert sample.input == "question a"
-    assert [tool.name for tool in sample.tools] == ["search"]
+    names = [tool.name for tool in sample.tools]
+    assert names == ["search"]
     assert sample.expected.label == "tool_call"
     assert [(call.name, call.arguments) for call in sample.expected.calls] == [
         ("search", {"q": "a"})
     ]
     assert sample.facets == {"source": "s"}
-    assert (sample.source.file, sample.source.line) == ("predictions.jsonl", 1)
+    assert sample.source.file == "predictions.jsonl"
+    assert sample.source.line == 1
 
 
 @pytest.mark.parametrize("missing", ["question", "correct_answer", "uuid"])
@@ -82,7 +84,9 @@ def test_required_fields_of_a_row(read, row, missing):
     """uuid, question and correct_answer are required; everything else has a default."""
     item = row("a")
     del item[missing]
-    assert reasons(read([judge("a", "direct")], [item])) != []
+    grade = judge("a", "direct")
+    records = read([grade], [item])
+    assert reasons(records) != []
     bare = {"uuid": "a", "question": "q", "correct_answer": "direct"}
     (sample,) = read([judge("a", "direct")], [bare])
     assert (sample.tools, sample.facets) == ((), {})
@@ -91,20 +95,19 @@ def test_required_fields_of_a_row(read, row, missing):
 def test_log_probability_records_hold_four_prediction_sets(read, row):
     """Each variant keeps its own label; a variant that is not text is missing alone."""
     labels = ("direct", "tool_call", "cannot_answer", None)
-    (sample,) = read([logprob("a", labels, scores_raw=[-1.0, -math.inf, -2, -3])], [row("a")])
-    assert sample.native.labels == dict(
-        zip(("norm_bytes", "raw", "norm_tokens", "norm_chars"), labels, strict=True)
-    )
-    assert (sample.label, sample.status, sample.native.method) == (
-        "direct",
-        Status.OK,
-        "mcq_logprob",
-    )
+    scores_raw = [-1.0, -math.inf, -2, -3]
+    (sample,) = read([logprob("a", labels, scores_raw=scores_raw)], [row("a")])
+    pairs = zip(("norm_bytes", "raw", "norm_tokens", "norm_chars"), labels, strict=True)
+    assert sample.native.labels == dict(pairs)
+    assert sample.label == "direct"
+    assert sample.status == Status.OK
+    assert sample.native.method == "mcq_logprob"
 
 
 @pytest.mark.parametrize("case", DATA["read"], ids=lambda case: case["name"])
 def test_what_is_read(read, row, case):
     makers = {"judge": judge, "mcq": mcq, "logprob": logprob}
+    predictions = map(dict, case["predictions"])
     records = [
         next(
             (
@@ -114,19 +117,21 @@ def test_what_is_read(read, row, case):
             ),
             prediction,
         )
-        for prediction in map(dict, case["predictions"])
+        for prediction in predictions
     ]
     rows = None
     if "rows" in case:
         rows = [row(**row_fields) for row_fields in case["rows"]]
-    read_records = read(records, rows, **case.get("options", {}))
+    options = case.get("options", {})
+    read_records = read(records, rows, **options)
     for sample, wanted in zip(read_records, case["is"], strict=True):
         assert msgspec.to_builtins({path: at(sample, path) for path in wanted}) == wanted
 
 
 def test_minus_infinity_is_read(read, write, row):
     """Scores hold a word that is no standard JSON."""
-    line = json.dumps(logprob("a", ["direct"] * 4, scores_raw=ALL_INF))
+    labels = ["direct"] * 4
+    line = json.dumps(logprob("a", labels, scores_raw=ALL_INF))
     assert "-Infinity" in line
     assert read(write("p.jsonl", [line]), [row("a")])[0].label == "direct"
 
@@ -147,8 +152,9 @@ def test_every_form_is_recognised(row, tmp_path, as_list):
     """
     path = tmp_path / "x.jsonl"
     item = row("a")
+    grade = judge("a", "direct")
     ours = [
-        judge("a", "direct"),
+        grade,
         mcq("a", "direct"),
         logprob("a", ["direct"] * 4),
         {"judge_response": {}, "question": item},
@@ -156,7 +162,8 @@ def test_every_form_is_recognised(row, tmp_path, as_list):
         {"uuid": "a", "predicted_label": "direct"},
     ]
     for record in ours:
-        assert When2CallReader.sniff(path, head_of([record], as_list=as_list)) > 0.5
+        head = head_of([record], as_list=as_list)
+        assert When2CallReader.sniff(path, head) > 0.5
     others = [
         item,
         {"uuid": "a", "run_labels": [], "judge_model": "j"},

@@ -23,9 +23,13 @@ def bad(records):
 def test_a_judges_marks_make_a_decision_but_no_prediction(read, row, tmp_path, mark):
     """Beside a label they tell a judge's record; on their own they tell nothing."""
     (sample,) = read([{"uuid": "a", "predicted_label": "direct", mark: "x"}], [row("a")])
-    assert (sample.status, sample.native.method) == (Status.MISSING, "llm_judge")
-    assert len(bad(read([{"uuid": "a", mark: "x"}], [row("a")]))) == 1
-    assert When2CallReader.sniff(tmp_path / "x", b'{"uuid": "a", "%s": "x"}' % mark.encode()) == 0.0
+    assert sample.status == Status.MISSING
+    assert sample.native.method == "llm_judge"
+    records = read([{"uuid": "a", mark: "x"}], [row("a")])
+    bad_count = len(bad(records))
+    assert bad_count == 1
+    x_folder = tmp_path / "x"
+    assert When2CallReader.sniff(x_folder, b'{"uuid": "a", "%s": "x"}' % mark.encode()) == 0.0
 
 
 @pytest.mark.parametrize("options", [{}, {"method": "mcq"}])
@@ -33,8 +37,10 @@ def test_a_label_alone_in_a_multiple_choice_file_is_a_choice(evaluate, row, opti
     """It is counted as one, in a file of its form or when the method is named."""
     records = [{"uuid": "b", "predicted_label": "invalid"}, *([] if options else [mcq("a")])]
     result = evaluate(records, [row("a"), row("b")], **options)
-    assert result.native["header"]["method"] == "mcq"
-    assert result.native["metrics"]["n_mcq_predicted_label_invalid_raw"] == 1
+    header = result.native["header"]
+    assert header["method"] == "mcq"
+    metrics = result.native["metrics"]
+    assert metrics["n_mcq_predicted_label_invalid_raw"] == 1
 
 
 @pytest.mark.parametrize(
@@ -55,12 +61,11 @@ def test_a_label_alone_in_a_multiple_choice_file_is_a_choice(evaluate, row, opti
 def test_an_index_of_minus_one_may_be_a_float_or_text(evaluate, row, index, number):
     """As int() reads it, for choices and for the fall-back of scoring."""
     choice = evaluate([mcq("a", predicted_index=index)], [row("a")])
-    assert choice.native["metrics"]["n_mcq_predicted_index_minus1"] == number
+    metrics = choice.native["metrics"]
+    assert metrics["n_mcq_predicted_index_minus1"] == number
     record = logprob("a", mode="string_fallback", string_fallback_pred_idx=index)
-    assert (
-        evaluate([record], [row("a")]).native["fallbacks"]["n_string_fallback_pred_idx_minus1"]
-        == number
-    )
+    fallbacks = evaluate([record], [row("a")]).native["fallbacks"]
+    assert fallbacks["n_string_fallback_pred_idx_minus1"] == number
 
 
 @pytest.mark.parametrize(
@@ -71,9 +76,12 @@ def test_the_prediction_of_a_row_that_cannot_be_used_is_outside_the_dataset(
     evaluate, read, row, change
 ):
     """It is neither lost nor left out of the counters of its file."""
-    records = [judge("a", "direct"), judge("b", "direct", judge_used_retry=True)]
+    grade = judge("a", "direct")
+    records = [grade, judge("b", "direct", judge_used_retry=True)]
     dataset = [row("a"), {**row("b"), **change}]
     result = evaluate(records, dataset)
-    assert (result.counts["not_in_dataset"], result.counts["judge_used_retry"]) == (1, 1)
-    assert result.native["metrics"]["n_total"] == 1
+    assert result.counts["not_in_dataset"] == 1
+    assert result.counts["judge_used_retry"] == 1
+    metrics = result.native["metrics"]
+    assert metrics["n_total"] == 1
     assert bad(read(records, dataset)) == [("dataset.jsonl", 2)]

@@ -17,15 +17,21 @@ def fallback(uuid, label):
 
 
 def mcq(uuid, label="direct", **more):
-    index = -1 if label == "invalid" else 0
+    index = 0
+    if label == "invalid":
+        index = -1
     record = {"uuid": uuid, "predicted_label": label, "predicted_index": index}
     return {**record, "raw_mcq_output": "", **more}
 
 
 def logprob(uuid, labels="direct", **more):
     """A record of log-probability scoring; one label stands for all variants."""
-    of_variants = [labels] * 4 if isinstance(labels, str) else labels
-    named = {f"predicted_label_{v}": label for v, label in zip(VARIANTS, of_variants, strict=True)}
+    if isinstance(labels, str):
+        of_variants = [labels] * 4
+    else:
+        of_variants = labels
+    pairs = zip(VARIANTS, of_variants, strict=True)
+    named = {f"predicted_label_{v}": label for v, label in pairs}
     return {"uuid": uuid, **named, "mode": "llama_scoring", **more}
 
 

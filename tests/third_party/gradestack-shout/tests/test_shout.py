@@ -37,10 +37,8 @@ def test_everything_it_offers_keeps_the_contract(check):
 @pytest.mark.parametrize("component", gradestack_components(), ids=lambda component: component.name)
 def test_components_are_found_in_this_distribution(component):
     plugin = discover().find(component.kind, component.name).plugin
-    assert (plugin.distribution, plugin.version) == (
-        "gradestack-shout",
-        version("gradestack-shout"),
-    )
+    assert plugin.distribution == "gradestack-shout"
+    assert plugin.version == version("gradestack-shout")
 
 
 @pytest.mark.parametrize(
@@ -70,7 +68,8 @@ def test_it_is_graded_by_name():
             "score": 1.0,
             "all_capitals": 0.5,
         }
-        assert loudest["all_capitals_interval"]["clusters"] == 2
+        clusters = loudest["all_capitals_interval"]["clusters"]
+        assert clusters == 2
         assert report.metrics["avg_score_attempted"] == 0.5
 
 
@@ -90,7 +89,8 @@ def run(tmp_path_factory):
         ("mute", "!"),
         ("rude", f"GO {HOSTILE}"),
     ]
-    (desk / "answers.jsonl").write_text(
+    answers_path = desk / "answers.jsonl"
+    answers_path.write_text(
         "".join(json.dumps({"id": id_, "predicted": text}) + "\n" for id_, text in answers),
         encoding="utf-8",
     )
@@ -110,17 +110,21 @@ def samples_of(page):
 
 def test_its_panels_stand_on_the_page(run):
     """The overview's, and the block of each sample that has letters."""
-    page = (run / "report.html").read_text(encoding="utf-8")
+    report_path = run / "report.html"
+    page = report_path.read_text(encoding="utf-8")
     assert '<h2 id="panel-shout-loudness-title">How loud</h2>' in page
     assert 'href="#q=loud"' in page
-    assert samples_of(page).count(" letters of ") == 3
+    samples = samples_of(page)
+    assert samples.count(" letters of ") == 3
     assert HOSTILE not in page
-    assert "How loud" in (run / "report.md").read_text(encoding="utf-8")
+    text = (run / "report.md").read_text(encoding="utf-8")
+    assert "How loud" in text
 
 
 def test_the_page_has_its_theme_and_its_own_part(run):
     """Both are the suite's: nothing was allowed, and nothing of gradestack was changed."""
-    page = (run / "report.html").read_text(encoding="utf-8")
+    report_path = run / "report.html"
+    page = report_path.read_text(encoding="utf-8")
     assert "The help desk owns desk." in page
     assert "--accent: #7a1fa2; --sans: Inter, system-ui, sans-serif;" in page
     assert page.count("--accent: #d9a7f0") == 2
@@ -128,13 +132,16 @@ def test_the_page_has_its_theme_and_its_own_part(run):
 
 def test_a_page_without_shouting_has_no_panel(tmp_path):
     """Runs without the grader look as if the package were not there."""
+    output = tmp_path / "o"
     with grade(
         [{"id": "a", "predicted": "b"}],
         graders=["exact_match"],
         reports=["html"],
-        output=tmp_path / "o",
+        output=output,
     ):
-        page = (tmp_path / "o" / "report.html").read_text(encoding="utf-8")
+        o_folder = tmp_path / "o"
+        report_path = o_folder / "report.html"
+        page = report_path.read_text(encoding="utf-8")
     assert "panel-shout" not in page
     assert " letters of " not in samples_of(page)
 

@@ -5,13 +5,14 @@ from gradestack import Component, hookimpl
 
 @hookimpl
 def gradestack_components() -> tuple[Component, ...]:
+    component = Component(
+        kind="grader",
+        name="shout",
+        target="gradestack_shout.grader:Shout",
+        summary="Share of letters that are capitals",
+    )
     return (
-        Component(
-            kind="grader",
-            name="shout",
-            target="gradestack_shout.grader:Shout",
-            summary="Share of letters that are capitals",
-        ),
+        component,
         Component(
             kind="aggregator",
             name="loudest",

@@ -16,7 +16,10 @@ class Loudest(Aggregator):
     )
 
     def contribution(self, grade: Grade) -> Numbers | None:
-        return None if grade.score is None else {"graded": 1, "capitals": int(grade.score == 1)}
+        if grade.score is None:
+            return None
+        capitals = int(grade.score == 1)
+        return {"graded": 1, "capitals": capitals}
 
     def figures_of(self, totals: Mapping[str, float]) -> Mapping[str, float | None]:
         """Return the figure of sums over tasks; its interval is made of it."""

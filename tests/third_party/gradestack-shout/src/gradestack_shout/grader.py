@@ -20,13 +20,15 @@ class Shout(Grader):
     """From this share on the answer passes."""
 
     def grade(self, sample: Sample) -> Grade:
-        letters = [char for char in sample.text or "" if char.isalpha()]
+        chars = sample.text or ""
+        letters = [char for char in chars if char.isalpha()]
         if not letters:
             return skipped("no_letters", "the answer has no letters")
         capitals = sum(char.isupper() for char in letters)
         score = capitals / len(letters)
+        counts = {"capitals": capitals, "letters": len(letters)}
         return Grade(
             score=score,
             passed=score >= self.limit,
-            counts={"capitals": capitals, "letters": len(letters)},
+            counts=counts,
         )

@@ -17,17 +17,16 @@ def loudness(about: Report) -> Iterable[blocks.Block] | None:
     """
     if GRADER not in about.states or not about.has_rows:
         return None
-    grades = [
-        row
-        for row in about.table("grades").rows()
-        if row["grader"] == GRADER and row["score"] is not None
-    ]
+    table = about.table("grades")
+    rows = table.rows()
+    grades = [row for row in rows if row["grader"] == GRADER and row["score"] is not None]
     groups: dict[str, list[float]] = {"shouts": [], "speaks": []}
     for row in grades:
         groups["shouts" if row["passed"] else "speaks"].append(row["score"])
     loudest = sorted(grades, key=lambda row: -row["score"])[:3]
+    distribution = blocks.Distribution(groups, "Share of capitals")
     return [
-        blocks.Distribution(groups, "Share of capitals"),
+        distribution,
         *(blocks.Link(f"{row['id']}: {row['score']:.2f}", search=row["id"]) for row in loudest),
     ]
 
@@ -40,4 +39,5 @@ def letters(about: Mapping[str, Any]) -> Iterable[blocks.Block] | None:
         return None
     counts = grade["counts"]
     share = blocks.Figure("capitals", counts["capitals"] / counts["letters"])
-    return [blocks.Interval([share]), blocks.Words(f"of {counts['letters']} letters of an answer")]
+    interval = blocks.Interval([share])
+    return [interval, blocks.Words(f"of {counts['letters']} letters of an answer")]

@@ -52,7 +52,7 @@
     byId("how").hidden = picked.length !== 2;
     byId("picked").hidden = picked.length === 2;
     byId("apart").hidden = picked.length !== 2;
-    byId("picked").textContent = "Tick one more run to compare it with " + picked.map(function (each) { return each.dataset.word; })[0] + ".";
+    byId("picked").textContent = "Tick one more to compare it with " + picked.map(function (each) { return each.dataset.word; })[0] + ".";
     if (picked.length !== 2) { return; }
     var runs = picked.slice().sort(function (one, other) { return one.dataset.number - other.dataset.number; });
     var words = runs.map(function (each) { return each.dataset.word; });
@@ -60,7 +60,11 @@
     byId("apart").replaceChildren(differences.table);
     byId("apart").hidden = !differences.any;
     var line = pair(words[0], words[1]), link = line && line.querySelector("a");
-    byId("which").textContent = line && line.dataset.sentence ? line.dataset.sentence + "." : !differences.any ? "These runs have no figure in common." : differences.paired ? "" : "These differences are not tested: whether they are more than chance, the comparison says.";
+    byId("which").textContent = line && line.dataset.sentence ? line.dataset.sentence + "." : !differences.any ? "These two have no figure in common." : differences.paired ? "" : "These differences are not tested: whether they are more than chance, the comparison says.";
+    if (byId("go")) {
+      byId("go").href = "compared/" + runs.map(function (each) { return each.dataset.number; }).join("-") + "/comparison.html";
+      return;
+    }
     var out = "comparisons/" + runs.map(function (each) { return each.dataset.name; }).join("-");
     byId("command").textContent = "gradestack compare " + words.join(" ") + " -o " + out;
     byId("there").hidden = !link;

@@ -1,12 +1,15 @@
 """The page over the runs of a folder in a real browser."""
 
 import json
+import threading
 from pathlib import Path
 
 import pytest
 
 import gradestack
 from gradestack_plugins.pages.runs import folder_of, write_index
+from gradestack_plugins.pages.served_folder import ServedFolder
+from gradestack_plugins.pages.view import Server
 
 CHECKS = [
     (Path(__file__).parent / name).read_text(encoding="utf-8")
@@ -87,7 +90,7 @@ def test_two_ticked_runs_are_a_command(tab, page):
     tab.visit(page.as_uri())
     assert tab.run("document.getElementById('compare').hidden")
     tab.run(PICK.format(0))
-    assert tab.run(SHOWN) == ["Tick one more run to compare it with third."]
+    assert tab.run(SHOWN) == ["Tick one more to compare it with third."]
     tab.run(PICK.format(2))
     assert tab.run("document.getElementById('command').textContent") == (
         "gradestack compare first third -o comparisons/first-third"
@@ -128,7 +131,7 @@ def test_two_ticked_runs_show_the_differences_of_their_figures(tab, page):
     )
     tab.run(PICK.format(0))
     tab.run(PICK.format(1))
-    assert tab.run(which) == "These runs have no figure in common."
+    assert tab.run(which) == "These two have no figure in common."
 
 
 def test_the_run_before_has_a_verdict_beside_its_difference(tab, tmp_path):
@@ -167,3 +170,26 @@ def test_without_scripts_the_runs_are_there(tab, page):
     links = "[...document.querySelectorAll('.runs a')].map(one => one.textContent)"
     assert tab.run(links) == ["third", "second one", "first"]
     assert tab.run("[...document.querySelectorAll('.pick')].every(one => !one.checkVisibility())")
+
+
+def test_in_a_served_folder_a_button_compares_two_ticked_runs(tab, page):
+    folder = page.parent
+    served = ServedFolder(folder_of(folder), folder, gradestack.discover())
+    server = Server(served)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        tab.visit(server.url)
+        tab.run(PICK.format(0))
+        tab.run(PICK.format(2))
+        assert tab.run("document.getElementById('command')") is None
+        tab.run("document.getElementById('go').click()")
+        tab.wait("location.pathname.endsWith('/comparison.html')")
+        tab.wait("document.documentElement.classList.contains('ready')")
+        assert "50.0% instead of 75.0%" in tab.run("document.querySelector('h1').textContent")
+        assert tab.messages() == []
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+        served.close()

@@ -8,7 +8,8 @@ import pytest
 
 import gradestack
 from gradestack.report import load_report
-from gradestack_plugins.pages.view import ServedRun, Server
+from gradestack_plugins.pages.served_run import ServedRun
+from gradestack_plugins.pages.view import Server
 
 CHECKS = [
     (Path(__file__).parent / name).read_text(encoding="utf-8")

@@ -50,6 +50,7 @@ from gradestack_plugins.pages.text import brief, counted, token
 
 INDEX, TEMPLATE = "index.html", "runs.html"
 HEADER, COMPARISON = "header.json", "comparison.json"
+REPORT_PAGE, COMPARISON_PAGE = "report.html", "comparison.html"
 UNFINISHED = ".unfinished"
 """What the directory of a run ends in until it is finished."""
 _MOST_COLUMNS = 8
@@ -109,7 +110,7 @@ def folder_of(path: str | Path) -> Folder:
                 folders.clear()
             try:
                 report = load_report(directory)
-                folder.runs.append(_run(report, name, page="report.html" in files))
+                folder.runs.append(_run(report, name, page=REPORT_PAGE in files))
             except (DataError, OSError) as error:
                 note_error(directory, error)
     folder.runs.sort(key=lambda run: (run.begun, run.path))
@@ -145,7 +146,7 @@ def _run(report: Report, path: str, *, page: bool) -> Shape:
     return Shape(
         path=path,
         suite=brief(as_text(summary.get("suite")), _LONGEST),
-        href=_link(path, "report.html") if page else "",
+        href=_link(path, REPORT_PAGE) if page else "",
         word=_word(path),
         name=token(folder_name).strip("._-") or "run",
         begun=as_text(report.header.get("timestamp")),
@@ -195,8 +196,8 @@ def _comparison(directory: Path, path: str) -> list[Shape]:
     names = [as_text(as_map(run).get("name")) for run in as_list(data.get("runs"))]
     if len(names) < 2:
         return []
-    has_page = (directory / "comparison.html").is_file()
-    href = _link(path, "comparison.html") if has_page else ""
+    has_page = (directory / COMPARISON_PAGE).is_file()
+    href = _link(path, COMPARISON_PAGE) if has_page else ""
     sentence = as_text(data.get("sentence"))
     return [Shape(path=path, names=names, sentence=sentence, href=href)]
 
@@ -211,8 +212,13 @@ def _word(path: str) -> str:
     return shlex.quote(f"./{path}" if path.startswith("-") else path) if path.isprintable() else ""
 
 
-def runs_page(folder: Folder) -> str:
-    """Return ``index.html`` of a folder, a file of its own."""
+def runs_page(folder: Folder, *, served: bool = False) -> str:
+    """Return ``index.html`` of a folder, a file of its own.
+
+    Args:
+        folder: The folder's runs.
+        served: Whether a server makes the page of every run, and of any two compared.
+    """
     env = environment()
     env.filters.update(brief=brief, counted=counted)
     styles = [asset(env, name) for name in ("report.css", "runs.css")]
@@ -220,6 +226,8 @@ def runs_page(folder: Folder) -> str:
     suites: dict[str, list[Shape]] = {}
     for number, run in reversed(list(enumerate(folder.runs))):
         numbered_run = Shape(**vars(run), number=number)
+        if served:
+            numbered_run.href = _link(run.path, REPORT_PAGE)
         suites.setdefault(run.suite, []).append(numbered_run)
     comparisons = []
     for comparison in folder.comparisons:
@@ -230,6 +238,7 @@ def runs_page(folder: Folder) -> str:
         suites=[_suite(name, runs) for name, runs in suites.items()],
         figures=[_figures_of(run) for run in folder.runs],
         folder=folder,
+        served=served,
         comparisons=comparisons,
         styles=styles,
         early=early,

@@ -1,4 +1,4 @@
-"""A run in the browser, on demand and however large: the command ``view``."""
+"""A run or a folder of runs in the browser, however large: the command ``view``."""
 
 from __future__ import annotations
 
@@ -8,39 +8,30 @@ import re
 import secrets
 import signal
 import sys
-import tempfile
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-import attrs
 import click
 from typing_extensions import override
 
 from gradestack import (
     ConfigError,
     GradestackError,
-    Registry,
-    Report,
     discover,
     forward_termination,
-    guarded,
+    is_run,
     load_report,
 )
-from gradestack.jsonio import read_regular
-from gradestack_plugins.pages.chunks import served_sample
-from gradestack_plugins.pages.environment import environment
-from gradestack_plugins.pages.html import HtmlReporter
-from gradestack_plugins.pages.index import index_of
-from gradestack_plugins.pages.panel import PAGE, Sheets, panels
-from gradestack_plugins.pages.rows import rows_at
+from gradestack_plugins.pages.runs import folder_of
+from gradestack_plugins.pages.served_folder import ServedFolder
+from gradestack_plugins.pages.served_run import ServedRun
 
 ADDRESS = "127.0.0.1"
 _IDLE = 30.0
 """Seconds a browser may keep a connection open without asking for anything."""
-_SAMPLE = re.compile(r"report_data/chunk-s(\d{1,12})\.js|rows/(\d{1,12})\.json", re.ASCII)
 _POLICY = re.compile(rb'<meta http-equiv="Content-Security-Policy" content="([^"]*)">')
 _TYPES = {
     ".html": "text/html",
@@ -58,60 +49,8 @@ _SAFETY = {
 }
 
 
-class ServedRun:
-    """The page of one run, made anew by the reporter that is installed, and its samples one by one.
-
-    Nothing is written into the run: a ``report.html`` that lies there is anybody's.
-    """
-
-    def __init__(self, report: Report, registry: Registry) -> None:
-        self._report = attrs.evolve(report, registry=registry)
-        self._index, offered = index_of(self._report), panels(self._report)
-        self._sheets = Sheets(environment(), offered, rows=False)
-        self._one, self._folder = (
-            threading.Lock(),
-            tempfile.TemporaryDirectory(ignore_cleanup_errors=True),
-        )
-        folder = Path(self._folder.name)
-        try:
-            with guarded("reporter html"):
-                list(HtmlReporter().write_served(self._report, folder))
-        except BaseException:
-            self.close()
-            raise
-        self._files = {
-            file.relative_to(folder).as_posix(): file
-            for file in folder.rglob("*")
-            if file.is_file()
-        }
-
-    def close(self) -> None:
-        """Remove what was written."""
-        self._folder.cleanup()
-
-    def respond(self, path: str) -> tuple[bytes, str] | None:
-        """Return the content at an address with the ending of its kind; None without one."""
-        if match := _SAMPLE.fullmatch(path):
-            position = int(match[1] or match[2]) - 1
-            if not 0 <= position < len(self._index.entries):
-                return None
-            return (self._sample(position), ".js") if match[1] else (self._row(position), ".json")
-        file = self._files.get(path or PAGE)
-        return None if file is None else (read_regular(file), file.suffix)
-
-    def _sample(self, position: int) -> bytes:
-        with self._one, guarded("reporter html"):
-            (row,) = rows_at(self._report, [position])
-            return served_sample(row, map(str, self._sheets.of_sample(row))).encode()
-
-    def _row(self, position: int) -> bytes:
-        ((number, _, line),) = self._report.lines([(position, self._index.first_byte(position))])
-        self._report.row(number, line)  # of a file that changed it is none
-        return line
-
-
 class Server(ThreadingHTTPServer):
-    """Serves one run, at addresses that begin with its token."""
+    """Serves a run or a folder of them, at addresses that begin with its token."""
 
     daemon_threads = True
     timeout = 0.1
@@ -120,7 +59,7 @@ class Server(ThreadingHTTPServer):
     An exception would close connections under their threads.
     """
 
-    def __init__(self, run: ServedRun, port: int = 0) -> None:
+    def __init__(self, run: ServedRun | ServedFolder, port: int = 0) -> None:
         self.run, self.token, self.ended = run, secrets.token_urlsafe(24), threading.Event()
         super().__init__((ADDRESS, port), _Handler)
 
@@ -155,7 +94,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._send_text(404, "nothing is here; the address has a part that cannot be guessed")
         else:
             try:
-                page = self.server.run.respond(unquote(path))
+                page = self.server.run.respond(unquote(path, errors="surrogateescape"))
             except (GradestackError, OSError) as error:
                 self._send_text(500, str(error))
             else:
@@ -204,14 +143,15 @@ class _Handler(BaseHTTPRequestHandler):
 )
 @click.option("--open", "browser", is_flag=True, help="Open the page in the browser.")
 def view(run_dir: str, *, port: int, browser: bool) -> None:
-    """Serve the report of RUN_DIR to a browser on this machine.
+    """Serve the report of RUN_DIR, or of every run in that folder, to a browser on this machine.
 
-    Use it for large evaluations: the page reads runs from disk one by one.
+    Use it for large evaluations: the page reads runs from disk one by one. On the page over a
+    folder you tick two evaluations and compare them.
 
     The server is read-only, and the URL holds a secret. Ctrl-C ends it.
     """
     with forward_termination():  # the page is in a temporary directory
-        run = ServedRun(load_report(run_dir), discover())
+        run = _served(Path(run_dir))
     try:
         with Server(run, port) as server:
             _serve(server, browser=browser)
@@ -220,6 +160,15 @@ def view(run_dir: str, *, port: int, browser: bool) -> None:
         raise ConfigError(msg) from error
     finally:
         run.close()
+
+
+def _served(path: Path) -> ServedRun | ServedFolder:
+    """Return a run, or the runs of a folder that is none; the error of a run where there is none."""
+    if path.is_dir() and not is_run(path):
+        folder = folder_of(path)
+        if folder.runs:
+            return ServedFolder(folder, path, discover())
+    return ServedRun(load_report(path), discover())
 
 
 def _serve(server: Server, *, browser: bool) -> None:

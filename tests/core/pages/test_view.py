@@ -14,7 +14,8 @@ import pytest
 
 import gradestack
 from gradestack.report import load_report
-from gradestack_plugins.pages.view import ServedRun, Server
+from gradestack_plugins.pages.served_run import ServedRun
+from gradestack_plugins.pages.view import Server
 from tests.core.outcomes import data, write_records
 from tests.core.toy_components import files_of
 from tests.placed import carried, unpacked
@@ -228,7 +229,7 @@ def test_a_row_that_changed_is_not_given(runs, registry, tmp_path):
             assert b"results.jsonl:2: not JSON" in body
 
 
-def test_a_port_that_is_taken_is_said(command, runs):
+def test_a_port_that_is_taken_is_said(command, runs, tmp_path):
     with closing(socket.socket()) as busy_socket:
         busy_socket.bind(("127.0.0.1", 0))
         busy_socket.listen()
@@ -237,7 +238,7 @@ def test_a_port_that_is_taken_is_said(command, runs):
         result = command("view", full_folder, "--port", port)
     assert (result.code, result.out) == (2, "")
     assert result.err.startswith(f"error: --port {port}: 127.0.0.1:{port} cannot be listened on: ")
-    assert command("view", runs).code == 3
+    assert command("view", tmp_path).code == 3
 
 
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])

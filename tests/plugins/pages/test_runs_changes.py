@@ -61,7 +61,7 @@ def test_each_run_is_compared_with_the_one_before_of_its_suite(runs, tmp_path):
     write_index(folder, tmp_path / "runs")
     page = (tmp_path / "runs/index.html").read_text()
     assert '<b class="good">+66.7 points</b>' in page
-    assert "Against the run before" in page
+    assert "Against the one before" in page
 
 
 def test_models_are_compared_with_the_same_model_before(runs, tmp_path):
@@ -83,7 +83,7 @@ def test_runs_that_cannot_be_compared_have_no_difference(runs, tmp_path):
     add_changes(folder, tmp_path / "runs")
     change = changes_of(folder)["b", ""]
     assert change is None
-    assert "Against the run before" not in runs_page(folder)
+    assert "Against the one before" not in runs_page(folder)
 
 
 def test_a_trend_names_the_run_and_value_of_every_point_and_draws_the_threshold(runs, tmp_path):

@@ -14,6 +14,9 @@ Fenced blocks that are checked, in page order, in one directory per page that ho
   schema.
 - any block whose info string has a file name (``jsonl calls.jsonl``, ``yaml suite.yaml``,
   ``python pkg/mod.py``): written to that file first.
+
+Any other block says above it why it is not run: ``<!-- not run: REASON -->``, or which test reads
+it: ``<!-- worked example: NAME -->``. Readers of the page do not see these lines.
 """
 
 import ast
@@ -51,6 +54,9 @@ DOCS = ROOT / "docs"
 PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md")])
 FENCE = re.compile(r"^```([^\n`]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 MEANT_TO_BE_BROKEN = ("some.jsonl",)
+GENERATED = re.compile(r"<!-- generated: \w+ -->\n.*?<!-- end -->", re.DOTALL)
+NOT_RUN = re.compile(r"<!-- (not run|worked example): \S.* -->\n+\Z")
+REFERENCE = [DOCS / "reference.md", *sorted((DOCS / "components").glob("*.md"))]
 MARK = "--8<-- next command --8<--"
 
 
@@ -224,6 +230,20 @@ def test_examples_are_checked_at_all():
     assert sum(block.text.startswith("# suite\n") for block in blocks) > 5
     readme_path = ROOT / "README.md"
     assert any(block.language == "console" for block in _blocks(readme_path))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=_page_id)
+def test_a_block_that_is_not_run_says_why(page):
+    """But for blocks that ``make reference`` writes, which are held against the program."""
+    text = GENERATED.sub("", page.read_text(encoding="utf-8"))
+    silent = []
+    for match in FENCE.finditer(text):
+        fence_words, content = match.groups()
+        language, _, word = fence_words.strip().partition(" ")
+        reason = NOT_RUN.search(text, 0, match.start())
+        if not _checked(Block(language, word.strip(), content)) and reason is None:
+            silent.append(match.group(0)[:60])
+    assert page in REFERENCE or silent == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=_page_id)

@@ -1,6 +1,7 @@
 """Plugin packages: no circle of files, and what every reader has."""
 
 import ast
+import inspect
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import attrs
 import pytest
 
 import gradestack
+from gradestack.hooks import FUNCTIONS, KINDS
 
 PLUGINS = Path(__file__).parents[2] / "plugins/gradestack_plugins"
 PACKAGES = sorted(path.parent.name for path in PLUGINS.glob("*/__init__.py"))
@@ -56,3 +58,27 @@ def test_every_reader_can_be_told_where_ids_stand():
     assert [
         name for name, reader in readers.items() if "ids" not in attrs.fields_dict(reader)
     ] == []
+
+
+def overridden_methods(component):
+    """List the methods of a class that a contract of gradestack declares, with that one's."""
+    pairs = []
+    for name, own in vars(component).items():
+        for base in component.__mro__[1:]:
+            declared = vars(base).get(name)
+            is_contract = base.__module__.startswith("gradestack.")
+            is_public = not name.startswith("_") and inspect.isfunction(own)
+            if is_contract and is_public and inspect.isfunction(declared):
+                pairs.append((own, declared))
+    return pairs
+
+
+@pytest.mark.parametrize("kind", sorted({*KINDS} - FUNCTIONS))
+def test_methods_call_their_parameters_as_the_contract_does(kind):
+    """Callers may name them, and type checkers compare them."""
+    different = []
+    for name, component in gradestack.discover(limit="").sound(kind).items():
+        for own, declared in overridden_methods(component):
+            if [*inspect.signature(own).parameters] != [*inspect.signature(declared).parameters]:
+                different.append(f"{name}.{own.__name__}")
+    assert different == []

@@ -348,7 +348,7 @@ class Report:
         return (self.registry or discover()).load("table", name)(self, name)
 
     def figures(self) -> Any:
-        """Return every number of every grader and aggregator with its interval.
+        """Return every number of every grader and aggregator, with its interval where it has one.
 
         ``.to_pandas()`` makes a frame.
         """

@@ -311,9 +311,9 @@ class OrchestrationBenchFigures(IntervalAggregator):
     of scores / gold plans, without = sum / plans that were read.
 
     A file is the facet ``file``, else the task's id. Figures of several models are never pooled:
-    they are under ``models``, and the figures beside it are null with that reason. Every figure has
-    its interval, which leaves out one scenario at a time, all its files taken together; it is
-    computed before anything is rounded.
+    they are under ``models``, and the figures beside it are null with that reason. Figures
+    that are no counts have an interval, which leaves out one scenario at a time, all its files
+    taken together; it is computed before anything is rounded.
     """
 
     version = "4"

@@ -304,8 +304,8 @@ class Classification(IntervalAggregator):
     a class like any other, and the column is then ``(invalid)``.
 
     A figure whose denominator is 0 is null, and ``undefined`` names the reason; a mean takes it as
-    0. Every figure has its interval, which leaves out one task at a time; of several models
-    ``models`` has those of each.
+    0. Figures that are no counts have an interval, which leaves out one task at a time; of several
+    models ``models`` has those of each.
     """
 
     version = "4"

@@ -107,8 +107,8 @@ class DeepFabricMetrics(IntervalAggregator):
     names the document's band of the overall score: from 90 %, from 75 %, from 50 %, below. It says
     what may help a figure below 75 % or processing errors; nothing is computed from it.
     ``warnings`` says how many records are processing errors, and the first of them. Figures
-    that are no counts have an interval, but ``response_quality`` has none where it is 0 for every
-    reply, as it is without ``multi_turn``; of several models ``models`` has the figures of each.
+    that are no counts have an interval. ``response_quality`` has none where it is 0 for every
+    reply, as it is without ``multi_turn``. Of several models ``models`` has the figures of each.
     """
 
     version = "4"

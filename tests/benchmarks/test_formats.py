@@ -9,6 +9,7 @@ import pytest
 
 from gradestack import Input, Inputs, Sample, Status, discover
 from tests.core.outcomes import data, some_of
+from tests.core.test_growth import MOST, grows
 
 DATA = data(__file__, "formats.yaml")
 
@@ -97,3 +98,27 @@ def test_copies_of_a_case_are_runs_of_their_own(bench, tmp_path):
         one, three = counts
         expected = {one, 3 * one, 1 + 3 * (one - 1)}
         assert three in expected, name
+
+
+@pytest.mark.slow
+def test_files_of_sessions_and_traces_are_read_in_time_by_their_size(bench, tmp_path):
+    """Twice the runs in one file, twice the work, whichever reader reads them."""
+    readers = bench("readers")
+    writers = bench("case_files").WRITERS
+    assert len(writers) > 10
+    slow = {}
+    for name, write in writers.items():
+        reader = discover().load("reader", name)()
+        files = {}
+        for size in (600, 1200):
+            folder = tmp_path / f"{name}-{size}"
+            folder.mkdir()
+            files[size] = write(folder, size, 1)
+
+        def read_copies(size, reader=reader, files=files):
+            readers.read(reader, files[size])
+
+        ratio = grows(read_copies, 600)
+        if ratio >= MOST:
+            slow[name] = ratio
+    assert slow == {}

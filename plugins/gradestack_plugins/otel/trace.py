@@ -26,7 +26,7 @@ from gradestack_plugins.readers.chat.identity import Identity
 from gradestack_plugins.readers.chat.results import error_form, plain
 from gradestack_plugins.readers.chat.samples import log_sample
 from gradestack_plugins.readers.chat.usage import added
-from gradestack_plugins.readers.rows import add_request, message_key
+from gradestack_plugins.readers.rows import MessageKey, add_request, message_key
 
 SpanId = tuple[str, str]
 """A trace, and the id of a span in it."""
@@ -183,7 +183,7 @@ def _read_model_calls(
     """
     has_agents = len(set(agents)) > 1
     has_replies = any(model_call.replies for model_call in model_calls)
-    keys: list[str] = []
+    keys: list[MessageKey] = []
     for model_call, agent in zip(model_calls, agents, strict=True):
         request_keys = [message_key(message) for message in model_call.history]
         entries: list[Any] = []

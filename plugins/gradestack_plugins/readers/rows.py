@@ -27,6 +27,10 @@ from gradestack_plugins.readers.runs import Run, ToolResult
 Kind = Literal["model", "tool", "step", "root", "other"]
 
 
+MessageKey = tuple[str, str]
+"""What two records of one message have in common: its text, and what is beside that."""
+
+
 class Row(msgspec.Struct, kw_only=True):
     """One row of a trace.
 
@@ -51,8 +55,8 @@ class Row(msgspec.Struct, kw_only=True):
     started: str = ""
     request: list[Any] = []
     response: list[Any] = []
-    request_keys: list[str] = []
-    response_keys: list[str] = []
+    request_keys: list[MessageKey] = []
+    response_keys: list[MessageKey] = []
     model: str | None = None
     usage: Usage | None = None
     tools: list[Any] | None = None
@@ -78,7 +82,7 @@ def runs_of_rows(rows: Iterable[Row], stem: str) -> Iterator[Run]:
     """
     traces: dict[str, list[Row]] = {}
     made_ids: set[str] = set()
-    open_ends: dict[str, str] = {}
+    open_ends: dict[tuple[MessageKey, ...], str] = {}
     messages = _Messages()
     for row in _latest_rows(rows):
         row.request, row.request_keys = messages.read(row.request)
@@ -87,7 +91,7 @@ def runs_of_rows(rows: Iterable[Row], stem: str) -> Iterator[Run]:
         if not trace:
             trace = _continued_trace(row.request_keys, open_ends) or f"{stem}:{len(made_ids)}"
             made_ids.add(trace)
-            open_ends["".join([*row.request_keys, *row.response_keys])] = trace
+            open_ends[*row.request_keys, *row.response_keys] = trace
         traces.setdefault(trace, []).append(row)
     for trace, own_rows in traces.items():
         for run in _runs_of_trace(trace, own_rows):
@@ -101,20 +105,20 @@ class _Messages:
 
     def __init__(self) -> None:
         """Begin without a message."""
-        self._by_text: dict[bytes | str, tuple[list[Any], list[str]]] = {}
+        self._by_text: dict[bytes | str, tuple[list[Any], list[MessageKey]]] = {}
 
-    def read(self, recorded: Iterable[Any]) -> tuple[list[Any], list[str]]:
+    def read(self, recorded: Iterable[Any]) -> tuple[list[Any], list[MessageKey]]:
         """Return messages in the forms of the APIs, and the keys by which they are equal."""
         messages: list[Any] = []
-        keys: list[str] = []
+        keys: list[MessageKey] = []
         for entry in recorded:
             text = _exact_text(entry)
-            if text not in self._by_text:
+            own = self._by_text.get(text)
+            if own is None:
                 read = forms_read((entry,))
-                self._by_text[text] = (read, [message_key(message) for message in read])
-            own_messages, own_keys = self._by_text[text]
-            messages += own_messages
-            keys += own_keys
+                own = self._by_text[text] = (read, [message_key(message) for message in read])
+            messages += own[0]
+            keys += own[1]
         return messages, keys
 
 
@@ -203,7 +207,7 @@ def _tool_above(row: Row, by_id: dict[str, Row]) -> str:
     return ""
 
 
-def _continued_trace(keys: list[str], open_ends: dict[str, str]) -> str:
+def _continued_trace(keys: list[MessageKey], open_ends: dict[tuple[MessageKey, ...], str]) -> str:
     """Return the trace whose last answer a request continues; "" where there is none.
 
     Args:
@@ -212,7 +216,7 @@ def _continued_trace(keys: list[str], open_ends: dict[str, str]) -> str:
             removed.
     """
     for count in range(len(keys) - 1, 0, -1):
-        trace = open_ends.pop("".join(keys[:count]), "")
+        trace = open_ends.pop(tuple(keys[:count]), "")
         if trace:
             return trace
     return ""
@@ -278,7 +282,7 @@ def _is_answer(entry: Any) -> bool:
 def _conversation(models: list[Row]) -> list[Any]:
     """Return the entries of a conversation: the new messages of each request, and its answer."""
     entries: list[Any] = []
-    keys: list[str] = []
+    keys: list[MessageKey] = []
     for row in models:
         entries += add_request(keys, row.request, row.request_keys)
         entries += row.response
@@ -286,7 +290,9 @@ def _conversation(models: list[Row]) -> list[Any]:
     return entries
 
 
-def add_request(keys: list[str], messages: list[Any], message_keys: list[str]) -> list[Any]:
+def add_request(
+    keys: list[MessageKey], messages: list[Any], message_keys: list[MessageKey]
+) -> list[Any]:
     """Return the messages of a request that its conversation does not have yet.
 
     Args:
@@ -308,26 +314,29 @@ def add_request(keys: list[str], messages: list[Any], message_keys: list[str]) -
     return new_messages
 
 
-def message_key(entry: Any) -> str:
-    """Return the text by which two records of one message are equal: speaker, calls, results."""
+def message_key(entry: Any) -> MessageKey:
+    """Return what two records of one message have in common: text, speaker, calls and results."""
     message = as_map(entry)
     kind = message.get("type")
     if kind and kind != "message" and isinstance(kind, str):
         identifier = message.get("call_id", message.get("id"))
-        return f"{[kind, identifier, *map(message.get, _ITEM_KEYS)]}\n"
-    content = message.get("content")
-    text = content
-    if not isinstance(content, str):
-        text = compact(content) if isinstance(content, dict) else text_of(content)
-    calls = [_call_key(as_map(call)) for call in as_list(message.get("tool_calls"))]
+        return kind, f"{[identifier, *map(message.get, _ITEM_KEYS)]}"
+    content, listed = message.get("content"), message.get("tool_calls")
+    calls = [_call_key(as_map(call)) for call in as_list(listed)] if listed else []
     results: list[Any] = []
-    for block in content if isinstance(content, list) else ():
-        if isinstance(block, dict) and "tool_use_id" in block:
-            results.append(block["tool_use_id"])
-        elif word(block, "type") == "tool_use":
-            calls.append(block.get("id"))
-    identity = [message.get("role"), text, calls, results, message.get("tool_call_id")]
-    return f"{identity}\n"
+    if isinstance(content, str):
+        text = content
+    elif isinstance(content, dict):
+        text = compact(content)
+    else:
+        text = text_of(content)
+        for block in as_list(content):
+            if isinstance(block, dict) and "tool_use_id" in block:
+                results.append(block["tool_use_id"])
+            elif word(block, "type") == "tool_use":
+                calls.append(block.get("id"))
+    about = [message.get("role"), calls, results, message.get("tool_call_id")]
+    return text, f"{about}"
 
 
 def _call_key(call: Mapping[str, Any]) -> Any:

@@ -263,6 +263,8 @@ class _Sessions:
         self.remarks: dict[str, int] = {}
         self._counted = counted
         self._entries: dict[_Part, list[_Entry]] = {}
+        self._agents: dict[str, list[str]] = {}
+        """Session -> its sub-agents."""
         self._firsts: dict[_Part, dict[str, Any]] = {}
         """Part -> its first line with a message."""
         self._starts: dict[_Part, dict[str, Any]] = {}
@@ -292,7 +294,10 @@ class _Sessions:
             self._names[session] = name
         if line.type == "result":
             self._ends.setdefault(session, []).append(value)
-        part = session, self._agent_of(line)
+        agent = self._agent_of(line)
+        part = session, agent
+        if agent and part not in self._entries:
+            self._agents.setdefault(session, []).append(agent)
         if line.subtype == "init":
             self._starts.setdefault(part, value)
         self._entries.setdefault(part, []).append(self._entry_of(line, record.source))
@@ -352,8 +357,7 @@ class _Sessions:
         if part in self._starts:
             _add_start(run, self._starts[part])
         if not agent:
-            agents = [other for of, other in self._entries if of == session and other]
-            run.children = tuple([f"{name}/{other}" for other in agents])
+            run.children = tuple([f"{name}/{other}" for other in self._agents.get(session, ())])
             if session in self._ends:
                 _add_ends(run, self._ends[session])
         return run

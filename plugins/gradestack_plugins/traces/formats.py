@@ -61,10 +61,12 @@ class RowReader(RunReader):
     @classmethod
     def rows_in(cls, record: Any) -> list[dict[str, Any]]:
         """Return the rows that a record is, or that a document lists."""
-        listed = record
+        listed = as_list(record)
         if isinstance(record, dict):
-            listed = as_list(record.get("spans")) or as_list(record.get("data")) or [record]
-        return [row for row in as_list(listed) if isinstance(row, dict)]
+            listed = as_list(record.get("spans")) or as_list(record.get("data"))
+            if not listed:
+                return [record]
+        return [row for row in listed if isinstance(row, dict)]
 
     def kind_of(self, span: Span) -> Kind:
         """Return the kind of a row: by its word, else a row without a parent is the root."""

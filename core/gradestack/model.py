@@ -7,7 +7,7 @@ turn each into a ``Grade``, aggregators see only ``Key`` and ``Grade``.
 from __future__ import annotations
 
 import enum
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Mapping, Sequence
 from math import isfinite
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
@@ -628,19 +628,21 @@ def _odd_list(grade: Grade) -> str | None:
     """Find what is wrong with the items or reasons of a grade."""
     items: Any = () if callable(grade.items) else grade.items
     for name, kind, listed in (("items", Item, items), ("reasons", Reason, grade.reasons)):
-        if not isinstance(listed, tuple | list) or not _are_all(kind, listed):
+        if not isinstance(listed, tuple | list) or not _are_all(listed, kind):
             return f"{name} must be a tuple of gradestack.{kind.__name__}, got {listed!r:.80}"
     outcomes = [item.outcome for item in items]
-    if {Outcome}.issuperset(map(type, outcomes)):
+    if _are_all(outcomes, Outcome):
         return None
     odd = next(outcome for outcome in outcomes if type(outcome) is not Outcome)
     return f"the outcome of an item must be one of Outcome, got {odd!r:.80}"
 
 
-def _are_all(kind: type[Any], members: Any) -> bool:
+def _are_all(members: Sequence[Any], kind: type[Any]) -> bool:
     """Return whether all members of a list are of a class."""
-    classes = set(map(type, members))
-    return classes <= {kind} or all(issubclass(each, kind) for each in classes)
+    for member in members:
+        if type(member) is not kind and not isinstance(member, kind):
+            return False
+    return True
 
 
 def _is_finite(number: Any) -> bool:

@@ -106,15 +106,21 @@ class GradeView:
         reads_more: Whether anything was read that its verdict does not hold.
     """
 
-    __slots__ = ("_grade", "_kept", "reads_more")
+    __slots__ = (
+        *("outcome", "score", "passed", "label", "gold", "counts", "parts", "numbers"),
+        *("_grade", "_kept", "reads_more"),
+    )
     __class__ = property(lambda _: Grade)  # a contribution may ask whether it is given a grade
 
     def __init__(self, grade: Grade, kept: Container[str] = ()) -> None:
         """Show a grade, of whose members the verdict holds those that are ``kept`` besides."""
+        self.outcome, self.score, self.passed = grade.outcome, grade.score, grade.passed
+        self.label, self.gold = grade.label, grade.gold
+        self.counts, self.parts, self.numbers = grade.counts, grade.parts, grade.numbers
         self._grade, self._kept, self.reads_more = grade, kept, False
 
     def __getattr__(self, name: str) -> Any:
-        if name not in _VERDICT and name not in self._kept:
+        if name not in self._kept:
             self.reads_more = True
             self._grade = explained(self._grade)
         return getattr(self._grade, name)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import chain
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
+
+import msgspec
 
 from gradestack import JSON, Reason, ToolSpec
 from gradestack.jsonio import as_list, as_map, pointer_to, same
@@ -74,7 +76,7 @@ def type_words(schema: JSON) -> str:
     return str(declared)
 
 
-class Check(NamedTuple):
+class Check(msgspec.Struct, frozen=True, gc=False):
     """A check of the arguments of a call: required names and types, and what is asked for."""
 
     tool: str

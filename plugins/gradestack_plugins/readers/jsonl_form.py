@@ -418,20 +418,28 @@ def _are_objects(value: Any) -> bool:
 
 
 def _tools(value: Any) -> tuple[Any, ...] | None:
+    """Return tools, decoded or each as the text that it is in a line."""
     if value is None:
         return None
-    specs = list(map(_tool, value)) if isinstance(value, list) else [None]
-    if not all(specs):
-        raise wrong("a list of tools with a name", value, "tools")
+    if not isinstance(value, list):
+        raise _wrong_tools(value)
+    specs: list[Any] = []
+    for recorded in value:
+        if type(recorded) is not Raw:
+            specs.append(chat.tool_spec(recorded))
+            continue
+        text = bytes(recorded)
+        if len(text) <= _LARGEST_TOOL:
+            specs.append(_tool_of_text(text))
+        else:
+            specs.append(chat.tool_spec(loads(text)))
+    if None in specs:
+        raise _wrong_tools(value)
     return tuple(specs)
 
 
-def _tool(recorded: Any) -> ToolSpec | None:
-    """Return a tool, decoded or as the text that it is in a line; None where it has no name."""
-    if type(recorded) is not Raw:
-        return chat.tool_spec(recorded)
-    text = bytes(recorded)
-    return _tool_of_text(text) if len(text) <= _LARGEST_TOOL else chat.tool_spec(loads(text))
+def _wrong_tools(value: Any) -> Wrong:
+    return wrong("a list of tools with a name", value, "tools")
 
 
 @lru_cache(maxsize=4096)

@@ -8,9 +8,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal
 
 import attrs
+import msgspec
 from attrs.validators import ge, lt
 from typing_extensions import override
 
@@ -206,7 +207,7 @@ class TauPartial(Grader):
         return Explanation(items=tuple(items), **losses.of_grade())
 
 
-class Match(NamedTuple):
+class Match(msgspec.Struct, frozen=True, gc=False):
     """The call made that is most like an expected one."""
 
     position: int | None

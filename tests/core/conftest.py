@@ -17,6 +17,7 @@ import gradestack
 from gradestack import DataError, Registry, load_suite
 from gradestack.cli import commands
 from gradestack.grading import worker
+from gradestack.rows.packed import ROWS
 from gradestack.rundir.place import GrowingFile
 from tests.core import toy_components
 from tests.core.code_samples import SHAPES
@@ -127,17 +128,23 @@ def full_disk(monkeypatch):
     """
 
     def stopped(pieces: int, run: Callable[[], object]) -> DataError:
-        append, left = GrowingFile.append, [pieces]
+        write_ahead, accept = GrowingFile.write_ahead, GrowingFile.accept
+        left = pieces
 
-        def full(self: GrowingFile, part: Path) -> object:
-            if not left[0]:
-                os.write(self._to, part.read_bytes()[:50])  # what still fitted
+        def write_until_full(self: GrowingFile, written: Iterable[bytes | memoryview]) -> None:
+            if self.path.name == ROWS and not left:
+                os.write(self._to, b"".join(written)[:50])  # what still fitted
                 raise OSError(errno.ENOSPC, "No space left on device", "results.jsonl")
-            left[0] -= 1
-            return append(self, part)
+            write_ahead(self, written)
+
+        def accept_and_count(self: GrowingFile) -> int:
+            nonlocal left
+            left -= self.path.name == ROWS
+            return accept(self)
 
         with monkeypatch.context() as disk:
-            disk.setattr(GrowingFile, "append", full)
+            disk.setattr(GrowingFile, "write_ahead", write_until_full)
+            disk.setattr(GrowingFile, "accept", accept_and_count)
             with pytest.raises(DataError, match="No space left on device") as caught:
                 run()
         return caught.value

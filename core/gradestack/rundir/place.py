@@ -320,15 +320,23 @@ def _move(staged: Path, run_folder: Path) -> None:
 
 
 class GrowingFile:
-    """A file that is written at its end; ``size`` bytes of it are whole."""
+    """A file that is written at its end; ``size`` bytes of it are whole.
+
+    Attributes:
+        path: The file.
+        size: Bytes of it that are whole.
+        ahead: Bytes behind them, of which nobody has said yet that they are.
+    """
 
     def __init__(self, path: Path, size: int = 0) -> None:
-        self.path, self.size = path, size
+        self.path, self.size, self.ahead = path, size, 0
         self._to = os.open(path, os.O_WRONLY | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o644)
         self.trim()
 
     def append(self, part: Path) -> int:
-        """Move the content of a file to the end and return its size."""
+        """Move the content of a file to the end and return its size; drop what is ahead."""
+        if self.ahead:
+            self.trim()
         size = self.copy(part)
         part.unlink()
         return size
@@ -338,25 +346,34 @@ class GrowingFile:
         with part.open("rb", buffering=0) as file:
             return self.write(iter(partial(file.read, 1 << 20), b""))
 
-    def write(self, pieces: Iterable[bytes]) -> int:
+    def write(self, pieces: Iterable[bytes | memoryview]) -> int:
         """Add bytes, whole or not at all, and return how many."""
-        size = 0
+        self.write_ahead(pieces)
+        return self.accept()
+
+    def accept(self) -> int:
+        """Take what was written ahead for whole, and return how many bytes these are."""
+        accepted, self.ahead = self.ahead, 0
+        self.size += accepted
+        return accepted
+
+    def write_ahead(self, pieces: Iterable[bytes | memoryview]) -> None:
+        """Add bytes that count once they are accepted."""
         try:
             for piece in pieces:
                 rest = memoryview(piece)
                 while rest:  # a file without a buffer may take a part at a time
                     rest = rest[os.write(self._to, rest) :]
-                size += len(piece)
+                self.ahead += len(piece)
         except OSError as error:
             error.filename = error.filename or str(self.path)
             raise
-        self.size += size
-        return size
 
     def trim(self) -> None:
         """Cut off what was not added to its end."""
         os.ftruncate(self._to, self.size)
         os.lseek(self._to, self.size, os.SEEK_SET)
+        self.ahead = 0
 
     def synchronise(self) -> None:
         """Force everything added so far to the disk (fsync)."""

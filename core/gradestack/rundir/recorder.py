@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
@@ -36,7 +37,9 @@ LARGEST_IN_MEMORY = 64 << 20
 class RowFile(ShardWriter):
     """Writes rows into a file; without a file it keeps none."""
 
-    def __init__(self, encoder: RowEncoder, rows: IO[bytes] | PackedWriter | None) -> None:
+    def __init__(
+        self, encoder: RowEncoder, rows: IO[bytes] | PackedWriter | EndOfRows | None
+    ) -> None:
         self._encoder, self._rows = encoder, rows
 
     @override
@@ -60,13 +63,54 @@ class RowFile(ShardWriter):
         return written
 
 
+class EndOfRows:
+    """The end of results.jsonl, where the shard whose turn it is writes its rows at once.
+
+    All others, and those of other processes, have files of their own, which are appended later.
+    """
+
+    def __init__(self, file: GrowingFile, ordinal: int) -> None:
+        """Give the first turn to the shard with this ordinal."""
+        self._file, self._ordinal, self._process = file, ordinal, os.getpid()
+        self._lock = threading.Lock()
+
+    def claim(self, shard: Shard) -> bool:
+        """Return whether a shard may write here; if it is tried again, it may not."""
+        with self._lock:
+            is_due = shard.ordinal == self._ordinal and os.getpid() == self._process
+            if is_due:
+                self._ordinal = _NOBODY
+            return is_due
+
+    def pass_on(self, ordinal: int) -> None:
+        """Give the turn to the shard with this ordinal."""
+        with self._lock:
+            self._ordinal = ordinal
+
+    def writelines(self, pieces: Sequence[bytes | memoryview]) -> None:
+        """Write rows; of long ones no copy is made."""
+        if memoryview in map(type, pieces):
+            self._file.write_ahead(pieces)
+        else:
+            self._file.write_ahead([b"".join(pieces)])
+
+    def close(self) -> None:
+        """Leave the file open for the next shard."""
+
+
+_NOBODY = -1
+
+
 class FileShardWriters(ShardWriters):
     """Opens the files of shards in a folder.
 
     Attributes:
         folder: The folder; an engine on other machines checks that they see it.
         keeps_rows: Whether rows are written.
+        end: Where the shard whose turn it is writes, in the process that keeps the results.
     """
+
+    end: EndOfRows | None = None
 
     def __init__(self, folder: Path, encoder: RowEncoder, rows_name: str | None = ROWS) -> None:
         """Write rows into files that end like ``rows_name``; None: into none."""
@@ -77,17 +121,25 @@ class FileShardWriters(ShardWriters):
     def open(self, shard: Shard) -> FileShardWriter:
         # A name of its own: a shard may be done twice at once, when a machine is lost after its
         # result was handed over.
-        name = f"{shard.ordinal:08d}-{os.urandom(4).hex()}"
-        return FileShardWriter(self.folder / name, self._encoder, self._rows_name)
+        name = self.folder / f"{shard.ordinal:08d}-{os.urandom(4).hex()}"
+        if self.end is not None and self.end.claim(shard):
+            return FileShardWriter(name, self._encoder, self.end)
+        if self._rows_name is None:
+            return FileShardWriter(name, self._encoder, None)
+        return FileShardWriter(name, self._encoder, name.with_suffix(f".rows.{self._rows_name}"))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "end": None}
 
 
 class FileShardWriter(RowFile):
     """Writes the files of one shard; those of native chunks are opened when first written."""
 
-    def __init__(self, name: Path, encoder: RowEncoder, rows_name: str | None) -> None:
+    def __init__(self, name: Path, encoder: RowEncoder, rows: Path | EndOfRows | None) -> None:
+        """Write rows into a file of their own, at the end of those that are there, or nowhere."""
         self._name = name
-        self._rows_path = None if rows_name is None else name.with_suffix(f".rows.{rows_name}")
-        super().__init__(encoder, None if self._rows_path is None else create_rows(self._rows_path))
+        self._rows_path = rows if isinstance(rows, Path) else None
+        super().__init__(encoder, create_rows(rows) if isinstance(rows, Path) else rows)
         self._native: dict[str, tuple[Path, TextIO]] = {}
 
     @override
@@ -167,12 +219,15 @@ class DirectoryRecorder(Recorder):
         self._rows_name = PACKED_ROWS if suite.rows == "compressed" else ROWS
         encoder = RowEncoder.of(suite, suite.success, strict=strict)
         rows_name = self._rows_name if self._keep_rows else None
-        self.writers = FileShardWriters(staging.parts, encoder, rows_name)
+        self._shard_files = FileShardWriters(staging.parts, encoder, rows_name)
+        self.writers = self._shard_files
         self.native: dict[tuple[str, str], list[Path]] = {}
         self.damaged = False
         self._journal: Journal | None = None
         """Where finished shards are recorded; None where there is nothing to be continued."""
         self._rows: GrowingFile | None = None
+        self._n_saved = 0
+        """Shards that are kept."""
 
     @override
     def load_finished(self, shards: Sequence[Shard]) -> Iterator[ShardResult]:
@@ -182,22 +237,33 @@ class DirectoryRecorder(Recorder):
             self._journal = Journal(self._staging, mark, self.started, self._rows_name)
         if self._journal is not None and has_earlier:
             for result in self._journal.load(shards):
+                self._n_saved += 1
                 self._keep_native(result)
                 yield result
             self.started, self.damaged = self._journal.started, self._journal.damaged
         if self._keep_rows:
             size = self._journal.rows if self._journal is not None else 0
             self._rows = GrowingFile(self._staging.path / self._rows_name, size)
+            if self._rows_name == ROWS:
+                self._shard_files.end = EndOfRows(self._rows, self._n_saved)
         if self._journal is not None:
             self._journal.begin(self._rows)
 
     @override
     def save(self, result: ShardResult, shard: Shard | None) -> None:
-        rows = result.parts.rows
-        size = self._rows.append(rows) if self._rows is not None and rows is not None else 0
+        size = self._save_rows(result.parts.rows)
         if self._journal is not None and shard is not None and not result.interrupted:
             self._journal.note(result, shard, size)
         self._keep_native(result)
+        self._n_saved += 1
+        if self._shard_files.end is not None:
+            self._shard_files.end.pass_on(self._n_saved)
+
+    def _save_rows(self, rows: Path | None) -> int:
+        """Take the rows of a shard, in a file of their own or written already; return bytes."""
+        if self._rows is None:
+            return 0
+        return self._rows.accept() if rows is None else self._rows.append(rows)
 
     def _keep_native(self, result: ShardResult) -> None:
         for artefact, path in result.parts.native.items():
@@ -211,7 +277,7 @@ class DirectoryRecorder(Recorder):
     @override
     def restart(self) -> None:
         self.close()
-        self._journal, self._resume = None, False
+        self._journal, self._resume, self._n_saved = None, False, 0
         self.native.clear()
 
     @override

@@ -9,7 +9,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/design.md").read_text(encoding="utf-8")
-PLACE = re.compile(r"`([\w/]+\.(?:py|html|css|md))(?::([\w.]+))?`")
+PLACE = re.compile(r"`([\w/]+\.(?:py|html|css|js|md))(?::([\w.]+))?`")
 NAMES = sorted(set(PLACE.findall(PAGE)))
 ROWS = {
     title: [line for line in text.splitlines() if line.startswith("| ")]
@@ -20,7 +20,7 @@ FOLDERS = {"gradestack_plugins": "plugins", "gradestack_templates": "templates"}
 
 
 def source_of(path):
-    if path == "SECURITY.md":
+    if path in ("SECURITY.md", "CONTRIBUTING.md"):
         return ROOT / path
     if path.startswith(("tests/", "gradestack/")):
         return ROOT / path.replace("gradestack/", "core/gradestack/", 1)
@@ -42,9 +42,12 @@ def names_in(path):
                     targets = node.targets
                 else:
                     targets = [node.target]
-                names.update(prefix + name.id for name in targets if isinstance(name, ast.Name))
+                named = [name for target in targets for name in getattr(target, "elts", [target])]
+                names.update(prefix + name.id for name in named if isinstance(name, ast.Name))
 
     text = path.read_text(encoding="utf-8")
+    if path.suffix == ".js":
+        return set(re.findall(r"\bfunction (\w+)", text))
     visit(ast.parse(text).body, "")
     return names
 

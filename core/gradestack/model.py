@@ -43,6 +43,21 @@ ABSENT = msgspec.UNSET
 """Marks "there is no value here" where ``None`` would mean a JSON null."""
 
 
+class _Nothing(dict[str, Any]):
+    """An empty mapping that many samples and grades share: it cannot be filled."""
+
+    def _refuse(self, *_: Any, **__: Any) -> Any:
+        raise TypeError("samples and grades are not changed in place; use gradestack.replace")
+
+    __setitem__ = setdefault = update = __ior__ = _refuse
+
+    def __reduce__(self) -> str:
+        return "NOTHING"
+
+
+NOTHING: Final[dict[str, Any]] = _Nothing()
+"""The empty mapping of samples and grades that have nothing to say there."""
+
 Part = TypeVar("Part", bound=msgspec.Struct)
 
 
@@ -347,7 +362,7 @@ class Sample(_Record, frozen=True, kw_only=True, eq=False):
     tools: tuple[ToolSpec, ...] | None = None
     """The tools this very run had; None when the record does not say."""
     expected: Expectation = Expectation()
-    recorded: Mapping[str, JSON] = msgspec.field(default_factory=dict)
+    recorded: Mapping[str, JSON] = NOTHING
     """Scores and verdicts found in the file, by name."""
     status: Status = Status.OK
     error: Fault | None = None
@@ -358,7 +373,7 @@ class Sample(_Record, frozen=True, kw_only=True, eq=False):
 
     Decides no status.
     """
-    trace: Mapping[str, str] = msgspec.field(default_factory=dict)
+    trace: Mapping[str, str] = NOTHING
     """``trace_id``, ``span_id``, ``session_id``, as far as there are any."""
     children: tuple[str, ...] = ()
     """Ids of the samples of its sub-agents."""
@@ -366,9 +381,9 @@ class Sample(_Record, frozen=True, kw_only=True, eq=False):
     usage: Usage | None = None
     agent_usage: JSON = None
     """Usage in whatever form it was recorded."""
-    facets: Mapping[str, JSON] = msgspec.field(default_factory=dict)
+    facets: Mapping[str, JSON] = NOTHING
     """Metadata one may group by (domain, category, ...)."""
-    remarks: Mapping[str, int] = msgspec.field(default_factory=dict)
+    remarks: Mapping[str, int] = NOTHING
     """What its reader left out of the record, or found without its counterpart, by kind."""
     source: Source | None = None
     native: Any = None
@@ -468,9 +483,9 @@ class Grade(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Finite when graded, None otherwise. Usually a fraction in [0, 1]."""
     passed: bool | None = None
     """The grader's own verdict, where it has one (a recorded reward within tolerance of 1, say)."""
-    counts: Mapping[str, int] = msgspec.field(default_factory=dict)
+    counts: Mapping[str, int] = NOTHING
     """Integer numerators and denominators, which merge exactly."""
-    parts: Mapping[str, float | None] = msgspec.field(default_factory=dict)
+    parts: Mapping[str, float | None] = NOTHING
     """Named sub-scores; None where a part is undefined for this sample."""
     label: str | None = None
     gold: str | None = None
@@ -484,7 +499,7 @@ class Grade(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     fault: Fault | None = None
     reasons: tuple[Reason, ...] = ()
     rationale: str = ""
-    metadata: Mapping[str, JSON] = msgspec.field(default_factory=dict)
+    metadata: Mapping[str, JSON] = NOTHING
     numbers: Mapping[str, float] | None = None
     """Sums over its items, where these are a function: a metric may read them in place of items.
 
@@ -525,7 +540,7 @@ class Key(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     run: int | str | None = None
     ordinal: int = 0
     """Grows in input order; neither dense nor starting at zero in every shard."""
-    facets: Mapping[str, JSON] = msgspec.field(default_factory=dict)
+    facets: Mapping[str, JSON] = NOTHING
 
 
 _GRADED = Outcome.GRADED

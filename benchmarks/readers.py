@@ -4,8 +4,9 @@
 
 Reading only: the reader plans its files, every shard is read, and samples are dropped. The
 reference is the standard library's ``json.loads``, of every line of a JSON Lines file, else of the
-whole file. In turns, each in a fresh process pinned to one core, on the files of ``formats.py``,
-and on those of ``case_files.py`` for sessions, traces and histories.
+whole file. Both collect garbage as seldom as a run does. In turns, each in a fresh process pinned
+to one core, on the files of ``formats.py``, and on those of ``case_files.py`` for sessions, traces
+and histories.
 ``jsonl``, gradestack's own form, is there to be compared with.
 """
 
@@ -25,6 +26,7 @@ from formats import FORMATS, Files
 from frame import Options, Table, cell, child, failures, main, one_core, ratio, reached, take_turns
 
 from gradestack import BadRecord, Input, Inputs, discover
+from gradestack.interpreter import collected_seldom
 
 OWN = "jsonl"
 RECORDS = 10_000
@@ -86,7 +88,8 @@ def work(job: dict[str, Any]) -> dict[str, Any]:
     reader = discover().load("reader", name)()
 
     def once(files: Files) -> int:
-        return read(reader, files) if job["read"] else parsed(files)
+        with collected_seldom():
+            return read(reader, files) if job["read"] else parsed(files)
 
     with tempfile.TemporaryDirectory() as temporary:
         once(WRITERS[name](Path(temporary), jobs.WARM_UP, -1))

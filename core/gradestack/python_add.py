@@ -33,14 +33,14 @@ def add_graders(
 ) -> Report:
     """Add graders to a finished run and return its report.
 
-    The run's grades stay. Those of the new graders are added, and their figures, with the same
-    bytes as if all had graded together. Files that were graded are read again where they are
-    unchanged, else the rows of the run.
+    The grades in the run are kept. The report is byte for byte the one that all graders would
+    have written together. The new graders read the files that the run graded; where these have
+    changed since, they read the rows that the run stored.
 
     Args:
         run: Report directory; it is replaced unless ``output`` names another.
         graders: Names, or ``FILE.py:NAME``; or key -> name or ``kind`` with options.
-        filter: Only runs of which it is true are graded by the new graders; others are skipped.
+        filter: Expression; the new graders skip the recorded runs of which it is false.
         **options: Those of ``RunArguments``.
 
     Raises:

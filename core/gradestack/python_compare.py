@@ -19,7 +19,7 @@ from gradestack.grading.subset import Subset
 from gradestack.interpreter import collected_seldom
 from gradestack.jsonio.values import dumps
 from gradestack.outcome.earlier import find_previous
-from gradestack.outcome.pages import COMPARISON, COMPARISON_PARTS, keep_foreign_comparison
+from gradestack.outcome.pages import COMPARISON, COMPARISON_PARTS, refuse_foreign_comparison
 from gradestack.python_api import files_suite
 from gradestack.registry import Registry, discover
 from gradestack.report import Report, damage, is_run, load_report
@@ -190,7 +190,7 @@ def _comparable_figures(
 def _check_output(out: Path) -> None:
     with writing(out):
         check_directory(out)
-        keep_foreign_comparison(out)
+        refuse_foreign_comparison(out)
 
 
 def write_comparison(comparison: Comparison, out: Path, registry: Registry) -> list[Path]:

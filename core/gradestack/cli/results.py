@@ -36,18 +36,18 @@ _RUNS_MUST = {"all": "all must", "any": "one must", "majority": "more than half 
 
 
 def verdict(report: Report) -> str:
-    """Return the verdict line.
+    """Return the verdict line: passed or failed, and in brackets who decided.
 
-    It names what decides where that is not the gates: the runs, or the original program.
+    Nothing is in brackets where the gates explain the result. Otherwise the original program has
+    decided, or the rule over the runs of a suite with several, and how many of them passed.
     """
-    program = report.program_verdict
-    has_passed = report.passed if program is None else program[0]
-    word = _PASSED if has_passed and not report.all_failed else _FAILED
-    if program is not None:
-        return f"{word} (as {program[1]} decides)"
+    if report.program_verdict is not None and not report.all_failed:
+        has_passed, program = report.program_verdict
+        return f"{_PASSED if has_passed else _FAILED} (as {program} decides)"
+    word = _PASSED if report.passed and not report.all_failed else _FAILED
     runs = report.summary.get("runs") or {}
-    all_gates_passed = all(gate["passed"] for gate in report.gates)
-    if "passed" not in runs or all_gates_passed == report.passed:
+    gates_explain_it = all(gate["passed"] for gate in report.gates) == report.passed
+    if "passed" not in runs or gates_explain_it:
         return word
     rule, passed = runs["rule"], runs["passed"]
     number = len(runs["runs"])

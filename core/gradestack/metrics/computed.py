@@ -55,7 +55,7 @@ def compute_figures(aggregator: Aggregator, grades: Grades) -> dict[str, JSON]:
     for of_model in (figures, *of_models):
         if isinstance(of_model, dict):
             _hold_to_bounds(aggregator, of_model)
-            _order_intervals(aggregator.figures, of_model)
+            _make_ends_monotone(aggregator.figures, of_model)
     return figures
 
 
@@ -141,21 +141,26 @@ def iterate_numbers(
             yield path, value
 
 
-def _order_intervals(figures: Sequence[Figure], computed: Mapping[str, Any]) -> None:
-    """Let the ends of intervals of families fall or rise with k, as their figures do."""
+def _make_ends_monotone(figures: Sequence[Figure], computed: Mapping[str, Any]) -> None:
+    """Move ends of intervals in ``computed`` so that none turns back as k grows.
+
+    A figure such as ``pass_hat.{k}`` can only fall with k, and ``pass_at.{k}`` only rise. The
+    interval of each k is computed alone, so that its ends may turn back: such an end is set to
+    that of the k before.
+    """
     for figure in figures:
         name = figure.name.removesuffix(".{k}")
         values, intervals = computed.get(name), computed.get(f"{name}_interval")
         if figure.course is None or not isinstance(values, dict) or not isinstance(intervals, dict):
             continue
-        farther = min if figure.course == "falls" else max
+        no_further_back = min if figure.course == "falls" else max
         before: Interval | None = None
         for k in sorted(values, key=int):
             interval: Interval = intervals.get(k, {})
             if "low" not in interval:
                 continue
             if before is not None:
-                low = farther(interval["low"], before["low"])
-                high = farther(interval["high"], before["high"])
+                low = no_further_back(interval["low"], before["low"])
+                high = no_further_back(interval["high"], before["high"])
                 interval = intervals[k] = replace_ends(interval, values[k], low, high)
             before = interval

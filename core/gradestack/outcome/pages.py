@@ -195,7 +195,7 @@ def rewrite_pages(
         out.mkdir(parents=True, exist_ok=True)
     with reserve(out), writing(out):
         if not is_run(out):
-            keep_foreign(out / "report.html", out / "report.md")
+            refuse_foreign(out / "report.html", out / "report.md")
         for name, options in options_by_reporter or [("html", {}), ("markdown", {})]:
             title = f"reporter {name}"
             with collected_seldom(), guarded(title):
@@ -255,8 +255,11 @@ _MARKS = {
 _BEGINNING = 8192
 
 
-def keep_foreign(*pages: Path) -> None:
-    """Refuse to write where a file of somebody else's stands."""
+def refuse_foreign(*pages: Path) -> None:
+    """Raise where one of the pages is there and was not written by gradestack.
+
+    Ours have a mark near their beginning.
+    """
     for page in filter(Path.exists, pages):
         if not page.is_file():
             raise _in_the_way(page)
@@ -278,20 +281,20 @@ def publish(out: Path, pages: Mapping[str, str]) -> None:
         ConfigError: A page of that name is there and was not written by gradestack.
         OSError: It cannot be written.
     """
-    keep_foreign(*(out / name for name in pages))
+    refuse_foreign(*(out / name for name in pages))
     with filling(out) as folder:
         for name, text in pages.items():
             path = folder / name
             path.write_text(text, encoding="utf-8", errors="replace", newline="\n")
 
 
-def keep_foreign_comparison(out: Path) -> None:
+def refuse_foreign_comparison(out: Path) -> None:
     """Refuse to write a comparison where a file of somebody else's stands.
 
     A text alone is, as it has no mark.
     """
     data, page, text = (out / f"comparison.{ending}" for ending in ("json", "html", "md"))
-    keep_foreign(data if data.exists() else page)
+    refuse_foreign(data if data.exists() else page)
     if text.exists() and not data.exists() and not page.exists():
         raise _in_the_way(text)
 

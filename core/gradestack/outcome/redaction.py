@@ -105,8 +105,8 @@ class Redactor:
             re.compile("|".join(f"(?:{text})" for text in patterns)) if patterns else None
         )
 
-    def forget_names(self) -> None:
-        """Note that no rows tell the names of the data: every key may be one."""
+    def take_keys_for_names(self) -> None:
+        """Take every key for a name out of the data, where no rows tell which are."""
         self._names = None
 
     @property
@@ -311,16 +311,23 @@ def write_redacted(report: Report, rules: Iterable[str], out: Path) -> list[str]
 
 
 def _write_files(redactor: Redactor, report: Report, out: Path) -> None:
-    """Write the redacted rows, summary and header of a report into a directory."""
+    """Write the redacted rows, summary and header of a report into a directory.
+
+    Rows come first: from them the redactor learns which keys are names out of the data.
+
+    Raises:
+        ConfigError: A rule would replace a key that pages need.
+    """
     if report.has_rows:
         with (out / ROWS).open("xb") as file:
             for number, _, line in report.lines():
                 row = redactor.redact_row(report.row(number, line))
                 file.write(encode(row) + b"\n")
     else:
-        redactor.forget_names()
+        redactor.take_keys_for_names()
     summary = redactor.redact_own(report.summary, _NAMES_OF_FIGURES)
-    if not summary.keys() >= report.summary.keys():
+    lost_keys = report.summary.keys() - summary.keys()
+    if lost_keys:
         raise ConfigError("--redact: the pattern matches names that pages need")
     (out / SUMMARY).write_text(dumps(summary, indent=2) + "\n", encoding="utf-8")
     header = _redact_header(redactor, report)

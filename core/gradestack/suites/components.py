@@ -187,13 +187,17 @@ class Resolver:
         return is_allowed
 
     def may_read(self, text: str, location: Location) -> bool:
-        """Return whether an address may be opened.
+        """Return whether an address may be opened; if it may not, record the problem.
 
-        One that only the suite names is a problem, and is recorded.
+        Local files may, and remote ones with ``--allow-remote``, or where the address was given on
+        the command line and not by the suite alone.
+
+        Raises:
+            ConfigError: It is no address that any component opens.
         """
         if local_files(text, self.base):
             return True
-        protocol_of(text, self.registry)
+        protocol_of(text, self.registry)  # refuses what no component opens
         is_allowed = self.allow_remote or self.document.is_set(location)
         if not is_allowed:
             remedy = "pass --allow-remote if you trust this suite"

@@ -452,11 +452,11 @@ class _Trajectory:
 
 
 def _is_part(part: Any) -> bool:
-    """Return whether a part of a content has the form of ATIF's."""
+    """Return whether a value is a part of a content as ATIF writes it."""
     kind = None
     if isinstance(part, dict):
         kind = part.get("type")
     if kind == "text":
         return part.keys() == {"type", "text"} and isinstance(part["text"], str)
-    is_medium = kind in {"image", "audio"} and part.keys() == {"type", "source"}
+    is_medium = kind in ("image", "audio") and part.keys() == {"type", "source"}
     return is_medium and isinstance(part["source"], dict)

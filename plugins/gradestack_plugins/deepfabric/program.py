@@ -91,7 +91,11 @@ class Tool(NamedTuple):
 
 
 def ground_truth(record: Record, calls: list[ToolCall]) -> GroundTruth:
-    """Return the ground truth of a record, all of whose executions must be usable."""
+    """Return the ground truth of a record, as the original program takes it.
+
+    Raises:
+        RecordProblem: An expected call cannot be used, or the agent mode is no single turn.
+    """
     truth = read_truth(record, calls)
     for call in calls:
         check_expected(call)

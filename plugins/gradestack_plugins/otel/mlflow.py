@@ -15,7 +15,7 @@ from gradestack import JSON, Expectation, ExpectedCall, RecordReader, Sample, So
 from gradestack.jsonio import as_map, as_text
 from gradestack_plugins.otel.dialects import ModelCall, decoded, messages_of
 from gradestack_plugins.otel.spans import FAILED, Event, Span, hex_id, nanoseconds, time_range
-from gradestack_plugins.otel.trace import EVALUATION, sample_of
+from gradestack_plugins.otel.trace import EVALUATION, sample_of_trace
 from gradestack_plugins.readers.bodies import answers_in, asked_in
 from gradestack_plugins.readers.chat import text_or_none
 from gradestack_plugins.readers.chat.conversation import kind_of
@@ -143,7 +143,7 @@ class MlflowTraces(RecordReader):
         if not name:
             raise ValueError("info.trace_id is missing")
         assessments = _valid(info.assessments or [])
-        sample = sample_of(name, _spans(trace, assessments), source)
+        sample = sample_of_trace(name, _spans(trace, assessments), source)
         tags = info.tags or {}
         facets = {key: tag for key, tag in tags.items() if not key.startswith("mlflow.")}
         trace_name = text_or_none(tags.get("mlflow.traceName"))

@@ -42,7 +42,7 @@ from gradestack.jsonio import (
 )
 from gradestack_plugins.otel.dialects import kind_of
 from gradestack_plugins.otel.spans import KEYS, Log, Record, Span, log_of, records_of
-from gradestack_plugins.otel.trace import recorded_of, sample_of, session_of
+from gradestack_plugins.otel.trace import recorded_of, sample_of_trace, session_of
 from gradestack_plugins.readers.chat.identity import NOTHING
 from gradestack_plugins.readers.chat.samples import PROVIDES
 
@@ -211,7 +211,7 @@ def _source_of(file: Input, element: Element) -> Source:
 
 
 def _read_trace(name: str, records: list[Span | Log], _: Any, source: Source) -> tuple[Sample]:
-    return (sample_of(name, records, source),)
+    return (sample_of_trace(name, records, source),)
 
 
 @lru_cache(maxsize=4)

@@ -34,7 +34,7 @@ EVALUATION: Final = "gen_ai.evaluation.result"
 _VERDICTS: Final = {"pass": 1.0, "fail": 0.0, "yes": 1.0, "no": 0.0, "true": 1.0, "false": 0.0}
 
 
-def sample_of(name: str, records: Iterable[Span | Log], source: Source) -> Sample:
+def sample_of_trace(name: str, records: Iterable[Span | Log], source: Source) -> Sample:
     """Return the sample of a trace or session.
 
     Args:

@@ -29,8 +29,14 @@ Shape = SimpleNamespace
 
 
 def draw_block(block: object) -> Iterable[Shape]:
-    """Yield a block as it is drawn; a distribution over several groups is several."""
-    if type(block) in _KINDS:
+    """Return the shapes that draw a block.
+
+    That is one for most, and for a distribution over several groups one a group.
+
+    Raises:
+        TypeError: It is no block.
+    """
+    if type(block) in _DRAWN_AS_THEY_ARE:
         return [_draw_as_it_is(block)]
     draw = _DRAWERS.get(type(block))
     if draw is None:
@@ -42,7 +48,7 @@ def draw_block(block: object) -> Iterable[Shape]:
 def _draw_as_it_is(block: Any) -> Shape:
     """Return a block with its fields as templates read them."""
     shape: Shape = _draw_field(block)
-    shape.kind = _KINDS[type(block)]
+    shape.kind = _DRAWN_AS_THEY_ARE[type(block)]
     shape.title = getattr(shape, "title", "")
     return shape
 
@@ -585,7 +591,7 @@ def _draw_graph(block: blocks.Graph) -> Shape:
     return make_shape(block, "graphs", sides=sides)
 
 
-_KINDS: Mapping[type, str] = {
+_DRAWN_AS_THEY_ARE: Mapping[type, str] = {
     blocks.Answers: "answers",
     blocks.BeforeAfter: "amounts",
     blocks.CallDiff: "calls",

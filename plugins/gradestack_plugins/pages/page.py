@@ -203,17 +203,23 @@ class _Maker:
             yield Section("Before you quote these numbers", caveats, id="findings", tone="bad")
 
     def _causes(self) -> Section:
-        block = self._failures.block(_FIRST_CAUSES)
-        if len({model for _, model in self._failures.by_model}) == 2:
+        """Return the section of the first causes of failure; two models stand side by side.
+
+        It links to the full list where that shows more: further causes, or parts of one.
+        """
+        models = {model for _, model in self._failures.by_model}
+        if len(models) == 2:
             block = self._failures.block_of_two(_MOST_OF_TWO)
+        else:
+            block = self._failures.block(_FIRST_CAUSES)
         has_more = bool(block.rest) or any(line.parts for line in block.lines)
         note: Link | str = ""
         if has_more:
             failed = number(self._failures.failed)
             note = Link(f"all {failed} failed runs by cause", href="#failures")
-        return Section(self._why(), [block], id="causes", note=[note])
+        return Section(self._title_of_causes(), [block], id="causes", note=[note])
 
-    def _why(self) -> str:
+    def _title_of_causes(self) -> str:
         return "Why runs fail" if self._success is not None else "Why runs score below 1"
 
     def _amounts(self) -> Iterator[Section]:

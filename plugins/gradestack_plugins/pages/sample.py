@@ -17,7 +17,7 @@ MOST_CALLS = 60
 MOST_REASONS, MOST_PARTS = 100, 100
 """Reasons of a grade, or of a pair of calls, and parts of a grade that are shown."""
 _MOST_ARGUMENTS = 60
-_TABLE_OF_ERRORS = "errors@"
+_SUITES_OWN_ERRORS = "errors@"
 """Types of errors begin so that a table of forms tells; the text says enough then."""
 
 Object = Mapping[str, Any]
@@ -214,8 +214,13 @@ def went(call: Object) -> str:
 
 
 def _status_text(status: str, call: Object) -> str:
+    """Return how a call ended, as pages show it: "" if well, else its state and its error.
+
+    A call with an error has failed, even where its status is "ok". The kind of an error that the
+    suite's own table of error forms has found is left out: its message says enough.
+    """
     kind, message = as_text(call.get("error_type")), as_text(call.get("error"))
-    is_by_table = message and kind.startswith(_TABLE_OF_ERRORS)
+    is_by_table = message and kind.startswith(_SUITES_OWN_ERRORS)
     errors = [message] if is_by_table else [kind, message]
     error = ": ".join(brief(text, 300) for text in errors if text)
     if error:

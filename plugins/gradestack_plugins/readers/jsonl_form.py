@@ -306,8 +306,11 @@ def _check_version(version: Any) -> None:
 
 
 def _sample(record: _Record, source: Source) -> Sample:
-    """Return the sample of a record whose own keys follow the form."""
-    talk = _talk(record)
+    """Return the sample of a record, whose keys are known to be those of the form.
+
+    ``usage`` is what could be read of the recorded usage, ``agent_usage`` is that as it stands.
+    """
+    talk = _talk(record)  # a conversation that is none is told before anything else
     predicted = _predicted(record.predicted, record.version)
     text = predicted.text
     if isinstance(text, tuple):

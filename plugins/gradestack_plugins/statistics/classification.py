@@ -247,13 +247,19 @@ def _names(numbers: Iterable[str]) -> Names:
     return {name: json.loads(name) for name in numbers}
 
 
-def _numbers(graded: Grade | Item, of: str | None) -> dict[str, int]:
-    """Return the numbers that a grade or an item adds in a set."""
-    numbers = {_name("count", of, str(graded.outcome)): 1}
+def _counters_of(graded: Grade | Item, of: str | None) -> dict[str, int]:
+    """Return the counters that a grade or an item raises: of its outcome, and its matrix cell.
+
+    One without a gold label is counted as ``no_gold`` in place of a cell. Items are counted by
+    their id (``of``), whole grades under None.
+    """
+    counters = {_name("count", of, str(graded.outcome)): 1}
     if graded.outcome is Outcome.GRADED:
-        cell = _name("cell", of, graded.gold, graded.label)
-        numbers[_name("count", of, "no_gold") if graded.gold is None else cell] = 1
-    return numbers
+        if graded.gold is None:
+            counters[_name("count", of, "no_gold")] = 1
+        else:
+            counters[_name("cell", of, graded.gold, graded.label)] = 1
+    return counters
 
 
 def _declared(names: Names, kind: Literal["labels", "exclude"]) -> tuple[str, ...]:
@@ -367,9 +373,9 @@ class Classification(IntervalAggregator):
                 mode = str(declared.get("items", "ignore"))
         is_pooled = mode == "pool" and bool(grade.items)
         for graded in grade.items if is_pooled else (grade,):
-            numbers.update(_numbers(graded, None))
+            numbers.update(_counters_of(graded, None))
         for item in grade.items if mode == "sets" else ():
-            numbers.update(_numbers(item, item.id))
+            numbers.update(_counters_of(item, item.id))
         return numbers
 
     @override

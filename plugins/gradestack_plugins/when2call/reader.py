@@ -179,7 +179,12 @@ def _choice_label(pair: Any, names: tuple[str, ...]) -> str | None:
 def count_flags(
     record: Mapping[str, Any], form: Form, labels: Mapping[str, str | None]
 ) -> dict[str, int]:
-    """Return the numbers that a prediction adds to its method, by its recorded labels."""
+    """Return 1 for each flag of a prediction; the figures of its method are their sums.
+
+    Flags say how a label came about: by which mode or fallback, from an index of -1, or that it is
+    no label at all. The raw answer of a judge is labelled again here: another label than the
+    recorded one is ``relabelled`` where the record says it fell back, else ``relabel_differs``.
+    """
     label = labels.get(SINGLE)
     flags = dict[str, bool]()
     if form == "logprob":

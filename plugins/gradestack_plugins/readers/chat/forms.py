@@ -17,7 +17,7 @@ from gradestack_plugins.readers.chat import literal
 from gradestack_plugins.readers.chat.libraries import (
     call_block,
     has_tags,
-    library_form,
+    library_reader,
     reader_of_parts,
     result_message,
     split_pieces,
@@ -75,13 +75,13 @@ def form_of(entry: Any) -> Callable[[Entry], Iterator[Any]] | None:
     is_chat = "role" in entry and kind is None and not has_parts
     if is_chat and not isinstance(content, dict):
         is_library = "toolInvocations" in entry or has_tags(entry)
-        return library_form(entry) if is_library else reader_of_parts(content)
+        return library_reader(entry) if is_library else reader_of_parts(content)
     if isinstance(kind, str) and (read := _form_by_type(entry, kind)) is not None:
         return read
     if isinstance(entry.get("from"), str) and "value" in entry:
         return _read_sharegpt
     if "role" not in entry or has_parts:
-        read = library_form(entry)
+        read = library_reader(entry)
         if read is not None:
             return read
     if _has_gemini_parts(entry) or _has_gemini_parts(content):

@@ -27,8 +27,12 @@ class Library(NamedTuple):
     read: ReadMessage
 
 
-def library_form(entry: Entry) -> ReadMessage | None:
-    """Return the function that reads a message of a library; None where it is of none."""
+def library_reader(entry: Entry) -> ReadMessage | None:
+    """Return the reader for the library that wrote a message; None where no known one did.
+
+    AutoGen's messages are known by their ``type``, those with a role by the parts of their
+    content, all others by a key of their own.
+    """
     if word(entry, "type") in _AUTOGEN:
         return _read_autogen
     read = reader_of_parts(entry.get("content")) if "role" in entry else None

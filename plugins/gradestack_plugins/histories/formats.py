@@ -44,9 +44,7 @@ class AutoGenState(RunReader):
     def runs_of(self, records: Iterator[Record], file: Input, index: Any) -> Iterator[Run]:
         for number, (state, source) in enumerate(records):
             identifier = f"{file.name}:{number}" if number else file.name
-            thread = _thread_of(state)
-            if thread:
-                yield Run(id=identifier, entries=thread, source=source, first=state)
+            yield Run(id=identifier, entries=_thread_of(state), source=source, first=state)
 
 
 def _thread_of(state: Any) -> list[Any]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import abc
 from collections.abc import Iterable, Iterator
 from functools import partial
-from itertools import islice
 from typing import Any, ClassVar, Final, NamedTuple
 
 import attrs
@@ -17,6 +16,7 @@ from gradestack import (
     JSON,
     BadRecord,
     Expectation,
+    GradestackError,
     Input,
     Inputs,
     RecordFile,
@@ -234,13 +234,18 @@ class RunReader(WholeDocuments):
 
     def _samples(self, runs: Iterable[Run], start: Source) -> Iterator[Sample | BadRecord]:
         """Yield the sample of each run; one that cannot be read does not end the others."""
-        next_run: list[Run] = []
-        take = partial(_take_next, iter(runs), next_run)
-        while not (bad := list(self.guarded(take, None, start))) and next_run:
-            run = next_run.pop()
-            read = partial(self._sample_in, run)
-            yield from self.guarded(read, run.first, run.source or start)
-        yield from bad
+        remaining = iter(runs)
+        while True:
+            try:
+                run = next(remaining, None)
+            except (GradestackError, OSError, NotImplementedError):
+                raise
+            except Exception as error:  # noqa: BLE001 - what a format did not think of ends no file
+                yield self._bad_record(error, None, start)
+                return
+            if run is None:
+                return
+            yield from self.guarded(partial(self._sample_in, run), run.first, run.source or start)
 
     def _sample_in(self, run: Run, _record: Any, source: Source) -> list[Sample | BadRecord]:
         """Return the sample of a run, or a bad record for a run that holds nothing."""
@@ -249,14 +254,6 @@ class RunReader(WholeDocuments):
         if known or not self.needs_words:
             return [sample]
         return [BadRecord(source=source, reason=_SILENT)]
-
-
-def _take_next(
-    runs: Iterator[Run], next_run: list[Run], _record: Any, _source: Source
-) -> tuple[()]:
-    """Add the next run to a list; there is no sample of it yet."""
-    next_run += islice(runs, 1)
-    return ()
 
 
 _SILENT: Final = "there is no message in it, and no call"

@@ -86,14 +86,14 @@ class Figure(msgspec.Struct, frozen=True):
     def covers(self, path: str) -> bool:
         """Return whether it declares the figure at a path."""
         return path == self.name or (
-            "{" in self.name and re.fullmatch(_pattern(self.name), path) is not None
+            "{" in self.name and _pattern(self.name).fullmatch(path) is not None
         )
 
     def divisor_of(self, path: str) -> str:
         """Return the name of the number that the figure at a path is divided by."""
         match = None
         if "{" in self.divisor:
-            match = re.fullmatch(_pattern(self.name), path)
+            match = _pattern(self.name).fullmatch(path)
         if match is None:
             return self.divisor
         return self.divisor.format(**match.groupdict())
@@ -150,14 +150,14 @@ def direction_of(figure: Figure, component: str, grader: Direction) -> Direction
 
 
 @lru_cache(maxsize=1024)
-def _pattern(name: str) -> str:
+def _pattern(name: str) -> re.Pattern[str]:
     """Turn a figure name with placeholders such as ``pass_{k}`` into a regular expression."""
     parts = re.split(r"(\{\w+\})", name)
     some = {
         part: f"(?P<{part[1:-1]}>{r'[0-9]+' if part == '{k}' else '(?s:.*)'})"
         for part in parts[1::2]
     }
-    return "".join(some.get(part) or re.escape(part) for part in parts)
+    return re.compile("".join(some.get(part) or re.escape(part) for part in parts))
 
 
 def valid_confidence(_component: object, _field: object, confidence: float) -> None:

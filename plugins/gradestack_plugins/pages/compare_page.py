@@ -166,7 +166,7 @@ class ComparisonPage:
         """Yield the tools and arguments that reasons are about, before and after."""
         blocks = []
         for kind, title in _KINDS.items():
-            if self._data["changed"][kind]:
+            if self._changed(kind):
                 blocks.append(self._causes(kind, title))
         if blocks:
             yield Section("Where runs fail", blocks, id="changed")
@@ -318,7 +318,7 @@ class ComparisonPage:
     def _causes(self, kind: str = "reasons", title: str = "") -> Table:
         """Return a table of reasons, tools or arguments with their runs before and after."""
         rows, links = {}, {}
-        for row in self._data["changed"][kind][:_MOST_CAUSES]:
+        for row in self._changed(kind)[:_MOST_CAUSES]:
             text = cause_text(row["name"]) if kind == "reasons" else row["name"]
             name = brief(text, _LONGEST_NAME)
             before, after = row["trials"]
@@ -329,6 +329,11 @@ class ComparisonPage:
         columns = ["runs", "change in points", ""]
         corner = {"reasons": "Reason", "tools": "Tool", "arguments": "Argument"}[kind]
         return Table(columns, rows, title=title, corner=corner, links=links)
+
+    def _changed(self, kind: str) -> list[Fields]:
+        """Return the reasons, or the tools or arguments that are not the same in every task."""
+        changed: list[Fields] = self._data["changed"][kind]
+        return [row for row in changed if kind == "reasons" or row["verdict"] != "same"]
 
     def _caveats(self) -> Iterator[Section]:
         caveats = [Caveat(brief(text, 400)) for text in self._data.get("warnings", ())]

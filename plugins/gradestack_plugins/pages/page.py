@@ -178,9 +178,10 @@ class _Maker:
 
     def _few_runs(self) -> Iterator[Section]:
         """Yield the runs themselves, the worst first, where they are few and no trials."""
-        entries = worst(self._index.entries, _FEW_RUNS + 1)
-        if not entries or len(entries) > _FEW_RUNS or len(self._index.names) < len(entries):
+        count = len(self._index.entries)
+        if not 0 < count <= _FEW_RUNS or len(self._index.names) < count:
             return
+        entries = worst(self._index.entries, count)
         read = rows_at(self._report, [entry.position for entry in entries])
         reasons = [gist(row) for row in read]
         rows: dict[str, Sequence[Cell]] = {}

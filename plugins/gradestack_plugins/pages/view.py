@@ -163,7 +163,7 @@ def view(run_dir: str, *, port: int, browser: bool) -> None:
 
 
 def _served(path: Path) -> ServedRun | ServedFolder:
-    """Return a run, or the runs of a folder that is none; the error of a run where there is none."""
+    """Return a run, or the runs of a folder; of a folder without runs the error of a run."""
     if path.is_dir() and not is_run(path):
         folder = folder_of(path)
         if folder.runs:

@@ -22,7 +22,15 @@ def figure_table(report: Report, name: str) -> Table:
 
 
 def figure_tables(report: Report) -> dict[str, Table]:
-    """Return the tables of a run's figures by their names."""
+    """Return the tables of a run's figures by their names, made once for all its reporters."""
+    summary, tables = report.shared.get("figure_tables", (None, {}))
+    if summary is not report.summary:
+        tables = _make_tables(report)
+        report.shared["figure_tables"] = (report.summary, tables)
+    return dict(tables)
+
+
+def _make_tables(report: Report) -> dict[str, Table]:
     summary, declared = report.summary, Declarations(report.header)
     lines: dict[str, Iterator[Line]] = {
         "headline": _headline_lines(summary, declared),

@@ -152,8 +152,8 @@ function gradestackMap(data, open) {
     cursor.style.left = box.left - own.left + column.task % group.across * size - 2 + "px";
     cursor.style.top = box.top - own.top + holder.scrollTop + Math.floor(column.task / group.across) * group.high + (at - column.start) * size - 2 + "px";
     cursor.style.width = cursor.style.height = size + 2 + "px";
-    said.textContent = tell(rows[at]);
-    cursor.setAttribute("aria-label", said.textContent);
+    said.textContent = "Selected: " + tell(rows[at]);
+    cursor.setAttribute("aria-label", tell(rows[at]));
   }
   function go(cell) {
     at = Math.max(0, Math.min(rows.length - 1, cell));

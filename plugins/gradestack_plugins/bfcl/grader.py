@@ -30,7 +30,7 @@ class BfclValid(Grader):
     compares: ClassVar[frozenset[str] | None] = frozenset()
     graded_statuses: ClassVar[frozenset[Status]] = frozenset({Status.OK, Status.FAILED})
     metrics: ClassVar[tuple[str, ...]] = ("mean",)
-    verdict_labels: ClassVar[tuple[str, str]] = ("valid", "not valid")
+    verdict_labels: ClassVar[tuple[str, str]] = ("correct", "not correct")
     native: ClassVar[type[BfclRun]] = BfclRun
 
     @override

@@ -71,8 +71,8 @@ def _judge(about: Report, key: str, metrics: Mapping[str, Any]) -> Iterator[bloc
 def _summary(metrics: Mapping[str, Any]) -> str:
     """Write the sentences on how many labels there are, and whether the judge is calibrated."""
     where = " in another run" if "labels_of" in metrics else ""
-    labels = f"{counted(metrics['labels'], 'samples')} labelled by people{where}"
-    why, state = as_text(metrics.get("uncalibrated")), "the judge is calibrated."
+    labels = f"{counted(metrics['labels'], 'runs')} labelled by people{where}"
+    why, state = as_text(metrics.get("uncalibrated")), "the judge's pass rate is corrected by them."
     if why:
         gates = "A gate on these rates fails unless `on_uncalibrated` says otherwise"
         state = f"uncalibrated: {why}. {gates}."

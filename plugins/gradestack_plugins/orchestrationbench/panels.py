@@ -36,9 +36,10 @@ def _head(metrics: Mapping[str, Any]) -> Iterator[blocks.Block]:
         return
     weakest = min(known, key=lambda name: known[name])
     low = blocks.Part(f"{_PARTS[weakest]} {100 * known[weakest]:.1f}%", "bad")
-    yield blocks.Head(
-        ["Overall ", blocks.Part(f"{100 * average:.1f}%", "good"), "; weakest: ", low]
-    )
+    ends = blocks.figure_of("", metrics, "average", unit="share").interval
+    within = "" if ends is None else f" ({100 * ends[0]:.0f} to {100 * ends[1]:.0f}%)"
+    overall = blocks.Part(f"{100 * average:.1f}%", "good")
+    yield blocks.Head(["Overall ", overall, f"{within}; lowest of its parts: ", low])
 
 
 def _decisions(matrix: Mapping[str, Any]) -> blocks.Matrix:
@@ -50,7 +51,7 @@ def _decisions(matrix: Mapping[str, Any]) -> blocks.Matrix:
         list(rows),
         columns,
         [[row.get(column) for column in columns] for row in rows.values()],
-        corner="right ↓ decided →",
+        corner="steps: right ↓ decided →",
         is_confusion=True,
         totals=[f"{sum(row.values())}" for row in rows.values()],
     )

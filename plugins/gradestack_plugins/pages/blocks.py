@@ -356,9 +356,11 @@ class GateLine(msgspec.Struct, frozen=True):
     at: float | None = None
     """The value itself where it lies between 0 and 1."""
     note: str = ""
-    """How many runs it counts, and whether the interval holds the threshold."""
+    """What is asked, and how many runs it counts."""
     unit: str = ""
     """Of the interval, as a figure has it."""
+    doubt: str = ""
+    """On which side of the threshold the figure may be as well; "" where the interval decides."""
 
 
 class PairedDifference(msgspec.Struct, frozen=True):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from gradestack_plugins.pages.blocks import Answered, Link, Part, Text
@@ -14,6 +14,7 @@ from gradestack_plugins.pages.compare_text import (
     passed_text,
     points_text,
     question_of,
+    smallest_found,
     trials_text,
     value_text,
 )
@@ -68,15 +69,21 @@ def _certainty(data: Fields) -> str:
     if ends is None:
         reason = row["interval"]["reason"] or "no interval"
         return f"{capital(str(reason))}; {basis}."
-    low, high = (_side_of_zero(end, row) for end in ends)
-    confidence = f"{100 * row['interval']['confidence']:.3g} %"
-    text = f"{confidence} interval of the difference: {low} to {high} ({p_text(row)}), {basis}."
-    if is_certain(row):
+    confidence = f"{100 * row['interval']['confidence']:.3g}%"
+    within = _ends_around_zero(ends, row)
+    text = f"{confidence} interval of the difference: {within} ({p_text(row)}), {basis}."
+    if is_certain(row) or row.get("mde80") is None:
         return text
-    if row.get("mde80") is not None:
-        size = points_text(row["mde80"], row)
-        text += f" A true difference of {size} would be found in four of five such comparisons."
-    return text
+    return f"{text} {smallest_found(row)}"
+
+
+def _ends_around_zero(ends: Sequence[float], row: Fields) -> str:
+    """Return the ends of an interval, the one nearer to 0 first where both are on one side of it."""
+    low, high = ends
+    if low < 0 < high or not low or not high:
+        return f"{_side_of_zero(low, row)} to {_side_of_zero(high, row)}"
+    near, far = sorted(ends, key=abs)
+    return f"{points_text(abs(near), row).removesuffix(' points')} to {_side_of_zero(far, row)}"
 
 
 def _side_of_zero(value: float, row: Fields) -> str:
@@ -133,9 +140,9 @@ def _code_of(cause: str | None) -> str:
 
 
 def _cost(data: Fields) -> str:
-    """Write the cost and time of a run on both sides, as far as recorded."""
+    """Write cost, time and tokens of a run on both sides, as far as recorded."""
     usage = data.get("usage", {})
-    cost, seconds = usage.get("cost_usd"), usage.get("seconds")
+    cost, seconds, tokens = map(usage.get, ("cost_usd", "seconds", "tokens"))
     texts = []
     if cost is None:
         texts.append("Cost is not recorded.")
@@ -143,10 +150,12 @@ def _cost(data: Fields) -> str:
         texts.append(f"{_before_after(cost, ' per run')}{_relative(cost)}.")
         before_passed, after_passed = cost.get("per_passed") or (None, None)
         if before_passed is not None and after_passed is not None:
-            before, after = value_text(before_passed, cost), value_text(after_passed, cost)
-            texts.append(f"{after} per passed run instead of {before}.")
+            per_passed = {**cost, "a": before_passed, "b": after_passed}
+            texts.append(f"{_before_after(per_passed, ' per passed run')}.")
     if seconds is not None:
         texts.append(f"A run takes {_before_after(seconds)}{_relative(seconds)}.")
+    if tokens is not None:
+        texts.append(f"{capital(_before_after(tokens))}{_relative(tokens)}.")
     return " ".join(texts)
 
 
@@ -167,4 +176,4 @@ def _relative(row: Fields) -> str:
         return ""
     word = "more" if percent > 0 else "less"
     chance = "" if is_certain(row) else ", which may be chance"
-    return f": {abs(percent)} % {word}{chance}"
+    return f": {abs(percent)}% {word}{chance}"

@@ -40,8 +40,8 @@ from gradestack_plugins.pages.compare_text import (
     change_with_ends,
     claim_of,
     is_certain,
-    points_text,
     question_of,
+    smallest_found,
     trials_text,
     unchanged_text,
     value_text,
@@ -196,11 +196,9 @@ class ComparisonPage:
         label = str(row["label"])
         unit = "share" if row["share"] else str(row["unit"])
         ends = row["interval"]["ends"]
-        notes = [self._data["tested"]] if self._data.get("tested") else []
-        if row["mde80"] is not None and not is_certain(row):
-            size = points_text(row["mde80"], row)
-            share = "would be found in four of five such comparisons"
-            notes.append(f"A true difference of {size} {share}.")
+        notes = []
+        if row["mde80"] is not None and not is_certain(row) and not self._is_first:
+            notes.append(smallest_found(row))
         if row.get("noise") is not None or row.get("only_a_count") or row.get("only_b_count"):
             notes.append(brief(capital(self._data["sentence"]), 700))
         a, b = self._side_figure(0, unit), self._side_figure(1, unit)
@@ -286,8 +284,9 @@ class ComparisonPage:
         if trials_a != trials_b:
             passed_a, passed_b, of = passed_a * trials_b, passed_b * trials_a, trials_a * trials_b
         name = task["task"]
-        cause = cause_text(task.get("cause") or "")
-        text = cause or self._texts.get(name, "")
+        text = self._texts.get(name, "")
+        if "cause" in task:
+            text = cause_text(task["cause"] or "") or "no new cause"
         link = self._side_links.get(name) or self._link(name)
         return TaskChange(name, text, passed_a, passed_b, of, link)
 
@@ -466,5 +465,5 @@ def _untested_row(quantity: str, sides: Sequence[float | None], row: Fields) -> 
     if before is None or after is None:
         return
     rise = after / before - 1 if before else None
-    change = "" if rise is None else f"{100 * rise:+.0f} %"
+    change = "" if rise is None else f"{100 * rise:+.0f}%"
     yield Change(quantity, [_amounts_text(before, after, row), change, ""])

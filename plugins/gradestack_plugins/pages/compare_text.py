@@ -60,6 +60,12 @@ def points_text(value: float, row: Fields) -> str:
     return value_text(value, row)
 
 
+def smallest_found(row: Fields) -> str:
+    """Return the smallest difference that so many tasks show, as a sentence."""
+    size = points_text(row["mde80"], row)
+    return f"So few tasks show only differences from {size} on, in four of five such comparisons."
+
+
 def p_text(row: Fields) -> str:
     """Return p of a row, and that it is adjusted where it was tested with others; "" without."""
     p = row["p_holm"]
@@ -148,7 +154,11 @@ def claim_of(data: Fields) -> str:
     if ends is not None:
         opposite = {**row, "interval": {"ends": [-ends[1], -ends[0]]}}
         is_loss = gap < 0 and is_certain(row)
-        claim += f" ({ends_text(opposite if is_loss else row)})"
+        within = ends_text(opposite if is_loss else row)
+        if row["share"] and ends[0] < 0 < ends[1]:
+            less, more = (abs(100 * end) for end in ends)
+            within = f"{less:.1f} less to {more:.1f} more"
+        claim += f" ({within})"
     return claim if is_certain(row) or not gap else f"{claim}, which may be chance"
 
 

@@ -416,7 +416,6 @@ def _gate_line(gate: Mapping[str, Any], unit: str) -> GateLine:
         sign = _SIGNS.get(as_text(gate.get("op")), "")
         asked_text = f"{sign} {gate_value(threshold, unit)} is asked" if sign else ""
     has_data = gate.get("outcome") != "no_data"
-    sure = "but the threshold lies within the interval" if gate.get("sure") is False else ""
     remarks = notes or ([] if has_data else ["nothing was graded"])
     return GateLine(
         rule=brief(gate.get("text") or "gate", 200),
@@ -425,15 +424,30 @@ def _gate_line(gate: Mapping[str, Any], unit: str) -> GateLine:
         interval=None if ends is None else (ends[0] / scale, ends[1] / scale),
         at=None if at is None else at / scale,
         threshold=None if threshold is None else threshold / scale,
-        note=", ".join(
-            filter(None, (asked_text, sure, *(brief(remark, 300) for remark in remarks)))
-        ),
+        note=", ".join(filter(None, (asked_text, *(brief(remark, 300) for remark in remarks)))),
         unit="share" if is_percent else unit,
+        doubt=_doubt_of(gate, "" if not asked_text else gate_value(threshold or 0.0, unit)),
     )
 
 
-def confidence_of(summary: Mapping[str, Any]) -> str:
-    """Return a sentence with the confidence of the headline's intervals; "" where they differ."""
+def _doubt_of(gate: Mapping[str, Any], threshold: str) -> str:
+    """Return on which side of its threshold the figure of a gate may be as well."""
+    if gate.get("sure") is not False:
+        return ""
+    is_least = as_text(gate.get("op")) in {"gt", "gte"}
+    side = "below" if is_least == (gate.get("passed") is True) else "above"
+    if threshold and gate.get("op") != "eq":
+        return f"but may be {side} {threshold}"
+    return "but the threshold lies within the interval"
+
+
+def confidence_of(summary: Mapping[str, Any], *, has_trials: bool = True) -> str:
+    """Return a sentence with the confidence of the headline's intervals; "" where they differ.
+
+    Args:
+        summary: Of the evaluation.
+        has_trials: Whether a task has several runs.
+    """
     intervals = [as_map(as_map(summary.get("outcome")).get("share_interval"))]
     for entry in headline(summary):
         for estimate in (entry, *map(as_map, as_map(entry.get("models")).values())):
@@ -445,7 +459,8 @@ def confidence_of(summary: Mapping[str, Any]) -> str:
         return ""
     (level,) = levels
     text = f"{100 * (level or 0):.6g}% intervals"
-    if all(as_number(interval.get("clusters")) is not None for interval in known):
+    is_by_task = all(as_number(interval.get("clusters")) is not None for interval in known)
+    if is_by_task and has_trials:
         return f"{text}; trials of one task are not counted as independent."
     return f"{text}."
 

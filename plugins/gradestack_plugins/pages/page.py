@@ -123,7 +123,7 @@ class _Maker:
             index=self._index,
             reliable=self._reliable,
             results=results,
-            warnings=len(self._warnings),
+            warnings=self._warnings,
             rows_kept=self._report.has_rows,
         )
         return Page(
@@ -217,11 +217,19 @@ class _Maker:
         note: Link | str = ""
         if has_more:
             failed = number(self._failures.failed)
-            note = Link(f"all {failed} failed runs by cause", href="#failures")
-        return Section(self._title_of_causes(), [block], id="causes", note=[note])
+            kind = "failed runs" if self._success is not None else "of them"
+            note = Link(f"all {failed} {kind} by cause", href="#failures")
+        blocks: list[Block] = [block]
+        kinds = _kinds_of_failed(self._failures, self._words)
+        if len(kinds) > 1:
+            blocks.append(Words(f"{number(self._failures.failed)} runs: {', '.join(kinds)}."))
+        return Section(self._title_of_causes(), blocks, id="causes", note=[note])
 
     def _title_of_causes(self) -> str:
-        return "Why runs fail" if self._success is not None else "Why runs score below 1"
+        if self._success is None:
+            return "Why runs score below 1"
+        models = {entry.model for entry in self._index.entries}
+        return "Why runs fail" if len(models) < 3 else "Why runs of all models fail"
 
     def _amounts(self) -> Iterator[Section]:
         models = self._success.models if self._success is not None else {}
@@ -336,20 +344,18 @@ _WHERE_ALL_IS = (
 )
 
 
+def _kinds_of_failed(failures: Failures, words: Mapping[str, str]) -> list[str]:
+    """Count the failed runs that were graded, that ended in an error, and that are missing."""
+    kinds = {"graded": words["lost"], "failed": "ended in an error", "missing": "missing"}
+    counts = {word: failures.states.get(state, 0) for state, word in kinds.items()}
+    return [f"{number(count)} {word}" for word, count in counts.items() if count]
+
+
 def _failed_sentence(failures: Failures, total: int, words: Mapping[str, str]) -> str:
     """Return the number of failed runs, by how they failed."""
-    kinds = {
-        "graded": words["lost"],
-        "failed": "ended in an error",
-        "missing": "missing",
-    }
-    parts = [
-        f"{number(failures.states[state])} {word}"
-        for state, word in kinds.items()
-        if failures.states.get(state)
-    ]
+    kinds = ", ".join(_kinds_of_failed(failures, words))
     return (
-        f"{number(failures.failed)} of {number(total)} runs failed: {', '.join(parts)}. "
+        f"{number(failures.failed)} of {number(total)} runs failed: {kinds}. "
         "Each failed run is counted once. Open a cause for its tools; click a name for its runs."
     )
 

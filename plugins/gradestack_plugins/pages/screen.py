@@ -40,7 +40,9 @@ _STATES = {
     "failed": "not graded because of an error",
     "missing": "not recorded",
 }
-_MOST_FINDINGS, _MOST_MODELS = 3, 6
+_MOST_FINDINGS, _MOST_MODELS, _LONGEST_WARNING = 3, 6, 110
+_WIDE = 0.5
+"""Width of an interval of a share from which little is known."""
 _LOST_INPUT, _UNGRADED = 0.01, 0.01
 """Shares from which unread records and ungraded runs are worth a caveat."""
 _NO_DIFFERENCE, _ENOUGH = 0.05, 10
@@ -53,6 +55,7 @@ _JUDGED_BY = {
     "deepfabric": "the expected calls",
     "exact_match": "the expected answers",
     "judged": "a rubric",
+    "orchestrationbench": "the benchmark's labels",
     "recorded": "the verdicts in the recording",
     "regex_match": "the expected answers",
     "stability_label": "the expected labels",
@@ -60,7 +63,7 @@ _JUDGED_BY = {
     "tau_partial": "the expected calls",
     "tau_reward": "the rewards in the recording",
     "tool_calls": "the expected calls",
-    "tool_success": "what the tools answered, since no calls are expected",
+    "tool_success": "what the tools answered",
     "when2call": "the expected labels",
 }
 """Grader -> what it compares runs with."""
@@ -73,7 +76,7 @@ class Screen(msgspec.Struct, frozen=True):
     index: RowIndex
     reliable: Reliability
     results: Sequence[Result]
-    warnings: int
+    warnings: Sequence[str]
     rows_kept: bool
 
     @property
@@ -153,23 +156,35 @@ class Screen(msgspec.Struct, frozen=True):
         if not parts or success.passed in (0, success.of):
             return [f"{word}: ", share]
         every = f"{number(parts[0][1])} of {counted(self.reliable.tasks, 'tasks')}"
-        return [f"{word}: ", share, "; in every trial: ", Part(every, "bad")]
+        return [f"{word}: ", share, "; ", Part(every, "bad"), " in every trial"]
 
     def _note(self) -> Iterator[str | Part | Link]:
         """Yield the number of graded runs, their judge, and links to problems."""
         yield f"{capital(made_of(self.summary, self.reliable))}; {self._graded()}. "
         yield from self._judged_by()
+        yield from self._little_known()
         yield from self._of_tasks()
         bad = as_count(as_map(self.summary.get("bad_records")).get("count"))
         if bad:
             yield Link(f"{counted(bad, 'records')} could not be read", href="#problems")
             yield ". "
         if self.warnings:
-            yield Link(counted(self.warnings, "warnings"), href="#problems")
-            yield ". "
-        yield confidence_of(self.summary)
+            yield Link(counted(len(self.warnings), "warnings"), href="#problems")
+            yield f": {brief(self.warnings[0], _LONGEST_WARNING).rstrip('.')}. "
+        yield confidence_of(self.summary, has_trials=self.reliable.trials != 1)
         if not self.rows_kept:
             yield " No rows were kept: figures without runs."
+
+    def _little_known(self) -> Iterator[str | Part]:
+        """Say that little is known where the interval of the first figure is very wide."""
+        figure = self.results[0].figure if self.results else None
+        if figure is None or figure.unit != "share" or figure.interval is None:
+            return
+        ends = figure.interval
+        if ends[1] - ends[0] > _WIDE:
+            yield Part("Little is known", "strong")
+            label, within = figure.label, f"{100 * ends[0]:.0f} to {100 * ends[1]:.0f}%"
+            yield f" of so few tasks: “{label}” may be {within}. "
 
     def _of_tasks(self) -> Iterator[str]:
         """Count the tasks that pass in every, some and no trials; nothing for several models."""
@@ -193,6 +208,7 @@ class Screen(msgspec.Struct, frozen=True):
 
     def _judged_by(self) -> Iterator[str | Part]:
         outcome = as_text(as_map(self.summary.get("outcome")).get("grader"))
+        outcome = outcome or main_key(self.summary, self.report.header) or ""
         components = map(as_map, as_list(as_map(self.report.header).get("components")))
         names = [
             as_text(component.get("name"))
@@ -236,12 +252,13 @@ def about_of(report: Report, index: RowIndex) -> list[Part]:
     ]
     name = brief(report.name, 200)
     if name and not any(file == name or file.startswith(f"{name}.") for file in files):
-        parts.append(Part(name))
+        parts.append(Part(f"suite {name}"))
     stack = brief(as_text(as_map(summary.get("config")).get("stack")), 60)
     if stack not in ("", "auto", name):
-        parts.append(Part(stack))
+        parts.append(Part(f"stack {stack}"))
     if files:
-        parts.append(Part(brief(files[0], 120) if len(files) == 1 else f"{len(files)} files"))
+        file = f"file {brief(files[0], 120)}"
+        parts.append(Part(file if len(files) == 1 else f"{len(files)} files"))
     if as_list(summary.get("programs")):
         parts.append(Part("with the original program"))
     days = index.facets.counts().get("day", {})
@@ -254,7 +271,8 @@ def _name_models(models: Sequence[str], side: str) -> Part:
     """Return the model's name, how many there are, or that none is recorded."""
     if not models:
         return Part("model not recorded")
-    return Part(name_of(models[0]) if len(models) == 1 else f"{len(models)} {side}s", "strong")
+    name = f"model {name_of(models[0])}" if len(models) == 1 else f"{len(models)} {side}s"
+    return Part(name, "strong")
 
 
 def _file_name(path: str) -> str:
@@ -336,8 +354,9 @@ def _ungraded_runs(
         return
     kinds = " and ".join(f"{number(n)} {_STATES[name]}" for name, n in counts.items() if n)
     head = f"{number(ungraded)} of {counted(every, 'runs')} have no grade"
-    rest = f" by {brief(main, 60)}: {kinds}. Averages leave them out. "
-    text: list[str | Part | Link] = [Part(head, "strong"), rest]
+    rest = f": {kinds}. Averages leave them out. "
+    grader = Part(brief(main, 60), "code")
+    text: list[str | Part | Link] = [Part(head, "strong"), " by grader ", grader, rest]
     listed = sum(entry.state in ("failed", "missing") for entry in index.entries)
     if listed == ungraded and without:
         text.append(Link("Show them", without=without))
@@ -375,8 +394,8 @@ def _quiet_runs(index: RowIndex, words: Mapping[str, str]) -> Text:
     tasks = counted(len({(entry.model, entry.id) for entry in entries}), "tasks")
     sentence = (
         f"In {tasks} ({counted(len(entries), 'runs')}) nothing should be called. "
-        f"{counted(len(called), 'runs')} did call something and score 0, "
-        f"yet {number(passed)} of them are {words['passed']}. "
+        f"{counted(len(called), 'runs')} did call something and get 0%, "
+        f"yet the outcome of {number(passed)} of them is “{words['passed']}”. "
     )
     return [sentence, Link("Show them", search="expected:none passed:yes score<=0")]
 
@@ -385,4 +404,4 @@ def scores_section(key: str, scores: ScoreBins | None) -> Section | None:
     """Return the distribution of a grader's scores; None where all are 0 or 1."""
     if scores is None or not scores.fractional:
         return None
-    return Section(f"Scores of {brief(key, 80)}", [Counts(scores.labelled())], id="scores")
+    return Section(f"Scores by grader {brief(key, 80)}", [Counts(scores.labelled())], id="scores")

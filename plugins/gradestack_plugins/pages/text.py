@@ -167,6 +167,7 @@ _CAUSES_IN_WORDS = {
     "not_fulfilled": "criterion not met",
     "not_judged": "not judged",
     "run_error": "run crashed",
+    "target_error": "agent ended in an error",
     "undecided": "could not be decided",
 }
 

@@ -15,7 +15,7 @@ from gradestack_plugins.pages import blocks
 
 _BY_CLASS = {
     "mean_accuracy_across_runs": "right in a run",
-    "mean_consistency_at_k": "most frequent answer",
+    "mean_consistency_at_k": "share of the most frequent",
     "stability_at_k": "always the same",
     "mean_flip_rate": "changed",
 }
@@ -71,7 +71,7 @@ def _questions_blocks(about: Report, k: int) -> Iterable[blocks.Block]:
     wrong = sum(question.mode[0] != question.expected for question in same_questions)
     sentence: list[str | blocks.Part] = [f"Same answer all {k} times in "]
     sentence.append(blocks.Part(f"{len(same_questions)} of {len(recorded_questions)}", "good"))
-    sentence.append(f" questions; {wrong} of them always wrong")
+    sentence.append(f" questions, {wrong} of these always wrong")
     yield blocks.Head(sentence)
     ranked = sorted(recorded_questions.items(), key=lambda item: (-item[1].flips, item[0]))
     shown = [_strip(name, question, k) for name, question in ranked[:_MOST_SHOWN]]

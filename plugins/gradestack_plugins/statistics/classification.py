@@ -175,7 +175,7 @@ class Counted:
             return {"reason": "undefined"}
         for label in labels:
             if not self.totals[label].gold:
-                return {"reason": f"no gold label is {label}"}
+                return {"reason": f"no expected label is “{label}”"}
         f1 = {label: self.totals[label].f1 for label in labels}
         total = 0.0
         for value in f1.values():

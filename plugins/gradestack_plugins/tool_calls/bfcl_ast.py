@@ -68,7 +68,7 @@ class BfclAst(Grader):
     compares = frozenset({"calls"})
     graded_statuses = frozenset({Status.OK, Status.FAILED})
     metrics = ("mean", "call_figures")
-    verdict_labels = ("valid", "not valid")
+    verdict_labels = ("correct", "not correct")
 
     @property
     @override

@@ -44,8 +44,8 @@ def _head(about: Report, failed: int, total: int) -> blocks.Head:
     ]
     if errors:
         share = "all" if recovered == errors else f"{recovered:,} of"
-        sentence.append(f"; {share} {errors:,} failed calls were followed by a success")
-    return blocks.Head(sentence, note="No expected calls in the data: only the log is graded. ")
+        sentence.append(f"; after {share} {errors:,} failed calls the tool was called with success")
+    return blocks.Head(sentence, note="The data has no expected calls. ")
 
 
 def _quote(about: Report, index: RowIndex, cause: Cause) -> blocks.Quote:
@@ -53,18 +53,18 @@ def _quote(about: Report, index: RowIndex, cause: Cause) -> blocks.Quote:
     positions = list(islice(_positions(index, cause), _MOST_EXAMPLES))
     tools = ", ".join(part.name for part in cause.parts[:_MOST_TOOLS])
     more = len(cause.parts) - _MOST_TOOLS
-    if more > 0:
-        note = f"{tools} and {more} more"
-    else:
-        note = tools
+    note = f"{tools} and {more} more" if more > 0 else tools
     examples = [
         blocks.Link(index.entries[position].id or "(no id)", position=position)
         for position in positions
     ]
-    name = cause_text(cause.name).removeprefix("call failed: ")
+    error = cause_text(cause.name).removeprefix("call failed: ")
+    is_of_one = len(cause.parts) == 1
+    name = f"{tools}: {error}" if is_of_one else error
     link = blocks.Link(name, search=f"cause:{quoted(search_path(cause.path))}")
     text = _error_text(about, positions[0]) if positions else ""
-    return blocks.Quote(link, "" if text == name else text, cause.samples, note, examples)
+    note = "" if is_of_one else note
+    return blocks.Quote(link, "" if text == error else text, cause.samples, note, examples)
 
 
 def _positions(index: RowIndex, cause: Cause) -> Iterable[int]:

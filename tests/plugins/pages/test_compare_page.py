@@ -252,7 +252,7 @@ def test_what_a_run_takes(compared):
             statistics.median(row["usage"][name] for row in side) for side in (before, after)
         ]
         shown_medians = [form.format(three_digits(median)) for median in medians]
-        change = f"{100 * (medians[1] / medians[0] - 1):+.0f} %"
+        change = f"{100 * (medians[1] / medians[0] - 1):+.0f}%"
         line = f"{label} of a run, median {shown_medians[0]} → {shown_medians[1]} {change} –"
         assert line in shown
     per_passed = [
@@ -260,7 +260,7 @@ def test_what_a_run_takes(compared):
         for side in (before, after)
     ]
     texts = [f"${three_digits(cost)}" for cost in per_passed]
-    change = f"{100 * (per_passed[1] / per_passed[0] - 1):+.0f} %"
+    change = f"{100 * (per_passed[1] / per_passed[0] - 1):+.0f}%"
     assert f"Cost per passed run {texts[0]} → {texts[1]} {change} –" in shown
     head = text_of(page, "overview")
     assert f"{texts[1]} per passed run instead of {texts[0]}." in head
@@ -321,10 +321,12 @@ def test_the_four_answers(compared):
     else:
         decision = "No" if high < 0 else "Not decided"
     assert f"Ship? {decision} " in head
-    ends = []
-    for end in (low, high):
-        ends.append(f"{100 * abs(end):.1f} points {'more' if end > 0 else 'less'}")
-    assert f"95 % interval of the difference: {ends[0]} to {ends[1]} (p " in head
+    sizes = [100 * abs(end) for end in (low, high)]
+    words = ["more" if end > 0 else "less" for end in (low, high)]
+    within = f"{sizes[0]:.1f} points {words[0]} to {sizes[1]:.1f} points {words[1]}"
+    if words[0] == words[1]:
+        within = f"{min(sizes):.1f} to {max(sizes):.1f} points {words[0]}"
+    assert f"95% interval of the difference: {within} (p " in head
     falls = {task: sum(a[task]) - sum(b[task]) for task in a}
     worse = sorted((task for task in falls if falls[task] > 0), key=lambda t: (-falls[t], t))
     for task in worse[:3]:

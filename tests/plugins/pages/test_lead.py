@@ -62,8 +62,8 @@ def test_a_score_that_tells_nothing_is_said():
         "Credit says nothing here: solved and not solved runs get the same (50% and 50%)."
     )
     assert shown_texts(caveat.more) == (
-        "In 10 tasks (10 runs) nothing should be called. 4 runs did call something and score 0, "
-        "yet 2 of them are solved. Show them"
+        "In 10 tasks (10 runs) nothing should be called. 4 runs did call something and get 0%, "
+        "yet the outcome of 2 of them is “solved”. Show them"
     )
 
 
@@ -193,3 +193,34 @@ def test_a_gate_is_drawn_on_its_figure_in_percent():
     assert line.value == "62.5%"
     assert line.unit == "share"
     assert line.note.startswith("at least 50% is asked")
+
+
+def test_little_is_known_where_the_first_interval_is_wide():
+    """It is said in the note; where each task has one run, nothing is said about trials."""
+    for number, is_wide in ((5, True), (200, False)):
+        samples = [
+            {"id": f"t{task}", "expected": "x", "predicted": "xy"[task % 2]}
+            for task in range(number)
+        ]
+        report = gradestack.grade(samples, graders={"g": "exact_match"})
+        note = shown_texts(page_of(report).head.note)
+        assert ("Little is known of so few tasks: “Exact match” may be " in note) is is_wide
+        assert "95% intervals." in note
+        assert "trials" not in note
+
+
+def test_a_gate_says_on_which_side_of_its_threshold_the_figure_may_be_as_well():
+    gate = {"text": "g >= 0.5", "metric_key": "g", "metric": "mean", "value": 0.5, "actual": 0.6}
+    gate |= {"outcome": "passed", "passed": True, "sure": False, "op": "gte"}
+    summary = {"metrics": {"total": 9}, "gates": [gate]}
+    component = {"kind": "grader", "key": "g", "name": "t", "better": "higher", "unit": "score"}
+    results = results_of(summary, Declarations({"components": [component]}))
+    for changes, doubt in (
+        ({}, "but may be below 50%"),
+        ({"passed": False, "outcome": "failed", "actual": 0.4}, "but may be above 50%"),
+        ({"op": "lte"}, "but may be above 50%"),
+        ({"op": "eq"}, "but the threshold lies within the interval"),
+        ({"sure": True}, ""),
+    ):
+        (line,) = gate_lines({**summary, "gates": [{**gate, **changes}]}, results)
+        assert line.doubt == doubt

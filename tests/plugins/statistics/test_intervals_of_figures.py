@@ -256,7 +256,7 @@ def test_the_mean_f1_of_classes_of_few_tasks_is_as_unsure_as_theirs_together():
     absent = figures({"classification": {"labels": ["a", "b", "c", "d"], "exclude": ["d"]}}, rows)[
         "classification"
     ]
-    assert absent["macro_f1_interval"] == {"reason": "no gold label is d"}
+    assert absent["macro_f1_interval"] == {"reason": "no expected label is “d”"}
     assert absent["macro_f1_no_d_interval"] == figures_found["macro_f1_interval"]
 
 

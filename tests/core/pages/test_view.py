@@ -126,7 +126,7 @@ def test_pages_of_a_run_and_nothing_written(full, runs):
     assert status == 200
     expected = full("report.html")[2]
     assert page == expected
-    assert b">s &amp; t<" in page
+    assert b">suite s &amp; t<" in page
     assert carried(page.decode()) == ""  # rows come one by one
     row, panels = sample_of(full, 8)
     assert row["trajectory"][0][0]["content"] == "Bitte Nummer 7, schöne Grüße"

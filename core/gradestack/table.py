@@ -529,7 +529,7 @@ class Table:
         return TaskModelIndex(models, names, codes, of_tasks, of_models)
 
     def of_input(self, name: str) -> array[int]:
-        """Return the rows of an input: none of a table to which nothing was added yet."""
+        """Return the rows of an input; there are none while the table is empty."""
         rows = array(_CODES)
         ends = [*(start for _, start in self.inputs[1:]), len(self)]
         for (input_name, start), end in zip(self.inputs, ends, strict=False):

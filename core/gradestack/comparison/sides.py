@@ -387,7 +387,7 @@ def _causes(grades: Sequence[Any]) -> tuple[Cause, ...]:
 
 @lru_cache(maxsize=4096)  # rows give the same reasons again and again
 def _causes_of(code: str, subject: str | None, pointer: str | None) -> tuple[Cause, ...]:
-    """Return the code of a reason, the tool it is about, the argument, and all in one."""
+    """Return what a reason is counted under: its code, its tool, the argument, and all three."""
     if not subject:
         return ("reasons", code), ("details", code)
     first_part = f"{pointer}/".split("/")[1]

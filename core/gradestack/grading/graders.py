@@ -117,7 +117,7 @@ class Graders:
                 os._exit(0)
 
     def _grade(self, samples: Sequence[Sample]) -> Graded:
-        """Grade samples with each grader into columns; cut interrupted columns to one length."""
+        """Grade samples by each grader; if interrupted, keep those that all of them have graded."""
         graded = Graded({key: [] for key in self._keys}, {}, {})
         for grader in self._graders:
             started, key = perf_counter(), grader.stage.key

@@ -164,9 +164,10 @@ class Walk:
         return repr(self.text[self.at : self.at + 4].decode(errors="surrogateescape")[:1])
 
     def take(self) -> bytes | None:
-        """Move past the value here and return its text; None where its end cannot be known.
+        """Return the text of the value that begins here and move past it.
 
-        Of one above ``limits.record_bytes`` what ``loads`` refuses with the reason.
+        None if no end of it is found. A value above ``limits.record_bytes`` is returned as
+        ``TooLong``, which ``loads`` refuses and says why.
         """
         begin = self.place
         end = self._skimmed_end()
@@ -174,11 +175,15 @@ class Walk:
             constant = _constant.match(self.text, self.at)
             end = constant.end() if constant else self._closing_end()
         to = len(self.text) if end is None else end
+        # looking for the end may have dropped the beginning of a long value
         size, text = self._base + to - begin, self.text[self.at : to]
-        if size <= self._most and end is None:
+        if size > self._most:
+            self.at = to
+            return TooLong(text, size)
+        if end is None:
             return None
         self.at = to
-        return text if size <= self._most else TooLong(text, size)
+        return text
 
     def _skimmed_end(self) -> int | None:
         """Return the place behind the value here.

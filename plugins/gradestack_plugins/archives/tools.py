@@ -33,6 +33,7 @@ from gradestack_plugins.readers.declared import Items, Object, Text, convert_rec
 
 _NUMBERS: Final = (int, float)
 _SCALARS: Final = (str, *_NUMBERS)
+_FIELDS_OF_CASES: Final = ("retrieval_context", "tools_called", "expected_tools")
 _MODEL: Final = "gradestack: model of the run"
 _READ_TURN: Final = frozenset({"role", "content", "tools_called", "toolsCalled"})
 """Keys of a turn that are read."""
@@ -330,11 +331,16 @@ class DeepEval(DocumentReader):
     @classmethod
     @override
     def is_record(cls, value: Mapping[str, Any]) -> bool:
+        """Return whether this is a test case of DeepEval: a conversation, or one exchange.
+
+        One with ``messages`` is of another format.
+        """
         has_metrics = at(value, "metrics_data") is not None
-        if at(value, "input") is None:
-            return isinstance(value.get("turns"), list) and has_metrics
-        keys = ("retrieval_context", "tools_called", "expected_tools")
-        is_case = has_metrics or at(value, *keys) is not None
+        is_conversation = at(value, "input") is None
+        if is_conversation:
+            return has_metrics and isinstance(value.get("turns"), list)
+        has_field_of_case = at(value, *_FIELDS_OF_CASES) is not None
+        is_case = has_metrics or has_field_of_case
         return is_case and _has_answer(value) and "messages" not in value
 
     @classmethod

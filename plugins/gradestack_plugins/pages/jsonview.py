@@ -12,7 +12,7 @@ _DEEPEST, _INLINE, _MOST_COMPARED = 8, 72, 100
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{},:]|[^\s\[\]{},:"]+', re.DOTALL)
 
 
-def same(left: Any, right: Any) -> bool:
+def same_json(left: Any, right: Any) -> bool:
     """Return whether JSON values are equal.
 
     1 and 1.0 are, true and 1 are not, nor are those too deep to compare.
@@ -60,10 +60,12 @@ def equal_in_any_order(left: Any, right: Any) -> bool:
         or len(left) != len(right)
         or len(left) > _MOST_COMPARED
     ):
-        return same(left, right)
+        return same_json(left, right)
     free, rest = list(right), list[Any]()
     for value in left:
-        twin = next((position for position, other in enumerate(free) if same(value, other)), None)
+        twin = next(
+            (position for position, other in enumerate(free) if same_json(value, other)), None
+        )
         if twin is None:
             rest.append(value)
         else:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import attrs
 from typing_extensions import override
@@ -426,32 +426,43 @@ def metrics_document(
     counts: Mapping[str, Any],
     rate_of_nothing: float | None = None,
 ) -> dict[str, Any]:
-    """Return the suite's metrics file.
+    """Return what When2Call's own evaluation writes into its metrics file.
 
     Args:
-        method: The evaluation method.
-        blocks: Prediction set -> its metrics.
+        method: ``mcq_logprob``, ``mcq`` or that of a judge.
+        blocks: Prediction set -> its metrics; but for ``mcq_logprob`` there is one, ``SINGLE``.
         counts: Counters of the prediction files.
-        rate_of_nothing: Value of a rate without rows.
+        rate_of_nothing: What is written as a rate where there are no rows.
     """
     header = {"method": method}
     if method == "mcq_logprob":
-        fallbacks = {
+        return {"header": header, **_sections_of_logprob(blocks, counts)}
+    if method == "mcq":
+        names, rated_name = _COUNTED_OF_MCQ, "mcq_predicted_index_minus1"
+    else:
+        names, rated_name = _COUNTED_OF_JUDGES, "judge_fallback_to_cannot_answer"
+    rate = ratio(counts[rated_name], blocks[SINGLE]["n_total"])
+    counters = {f"n_{name}": counts[name] for name in names}
+    counters[f"{rated_name}_rate"] = rate_of_nothing if rate is None else rate
+    return {"header": header, "metrics": {**blocks[SINGLE], **counters}}
+
+
+_COUNTED_OF_MCQ: Final[tuple[str, ...]] = (
+    "mcq_predicted_index_minus1",
+    "mcq_predicted_label_invalid_raw",
+)
+_COUNTED_OF_JUDGES: Final[tuple[str, ...]] = tuple(f"judge_{flag}" for flag in JUDGE_FLAGS)
+
+
+def _sections_of_logprob(
+    blocks: Mapping[str, Mapping[str, Any]], counts: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the metrics of each variant, the counts by mode, and the fallbacks to text."""
+    return {
+        "metrics": {name: blocks[name] for name in VARIANTS if name in blocks},
+        "mode_counts": {mode: counts[f"mode_{mode}"] for mode in MODES},
+        "fallbacks": {
             "n_string_fallback": counts["mode_string_fallback"],
             "n_string_fallback_pred_idx_minus1": counts["string_fallback_pred_idx_minus1"],
-        }
-        return {
-            "header": header,
-            "metrics": {name: blocks[name] for name in VARIANTS if name in blocks},
-            "mode_counts": {mode: counts[f"mode_{mode}"] for mode in MODES},
-            "fallbacks": fallbacks,
-        }
-    names = tuple(f"judge_{flag}" for flag in JUDGE_FLAGS)
-    rated = "judge_fallback_to_cannot_answer"
-    if method == "mcq":
-        rated = "mcq_predicted_index_minus1"
-        names = (rated, "mcq_predicted_label_invalid_raw")
-    rate = ratio(counts[rated], blocks[SINGLE]["n_total"])
-    counters = {f"n_{name}": counts[name] for name in names}
-    counters[f"{rated}_rate"] = rate_of_nothing if rate is None else rate
-    return {"header": header, "metrics": {**blocks[SINGLE], **counters}}
+        },
+    }

@@ -10,7 +10,7 @@ import gradestack
 from gradestack import Figure
 from gradestack_plugins.pages.figures import lines_of
 from gradestack_plugins.pages.html import HtmlReporter
-from gradestack_plugins.pages.jsonview import equality_key, same
+from gradestack_plugins.pages.jsonview import equality_key, same_json
 from gradestack_plugins.pages.markdown import MarkdownReporter
 from gradestack_plugins.pages.models import MOST_MODELS, with_first_models
 from gradestack_plugins.pages.page import page_of
@@ -83,7 +83,7 @@ def test_reasons_are_bounded():
 @pytest.mark.parametrize("left", VALUES, ids=repr)
 @pytest.mark.parametrize("right", VALUES, ids=repr)
 def test_values_that_are_the_same_have_one_key(left, right):
-    assert (equality_key(left) == equality_key(right)) is same(left, right)
+    assert (equality_key(left) == equality_key(right)) is same_json(left, right)
 
 
 def _many_models(count):

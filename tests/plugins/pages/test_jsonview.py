@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradestack_plugins.pages.jsonview import equal_in_any_order, laid_out, same, spread
+from gradestack_plugins.pages.jsonview import equal_in_any_order, laid_out, same_json, spread
 from tests.core.outcomes import data
 
 DATA = data(__file__, "jsonview.yaml")
@@ -27,7 +27,7 @@ JSON_VALUES = st.recursive(
     DATA["values_are_compared"],
 )
 def test_values_are_compared(left, right, equal, but_for_order):
-    assert same(left, right) == equal
+    assert same_json(left, right) == equal
     assert equal_in_any_order(left, right) == but_for_order
 
 

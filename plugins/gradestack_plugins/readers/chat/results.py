@@ -100,8 +100,10 @@ def error_form(result: Any) -> ErrorForm | None:
 
 
 def _form_of_text(beginning: str, text: str) -> ErrorForm | None:
-    has_word = any(map(beginning.casefold().__contains__, _WORDS))
-    if beginning[:1] not in "45" and not has_word:
+    """Return the form of error that a tool's text begins like; None where it is no error."""
+    folded = beginning.casefold()
+    may_be_status = beginning[:1] in "45"  # of HTTP
+    if not may_be_status and not any(word in folded for word in _WORDS):
         return None
     match = _TEXTS.match(beginning)
     return None if match is None else ErrorForm(str(match.lastgroup), text)

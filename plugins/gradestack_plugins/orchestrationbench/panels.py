@@ -51,7 +51,7 @@ def _decisions(matrix: Mapping[str, Any]) -> blocks.Matrix:
         list(rows),
         columns,
         [[row.get(column) for column in columns] for row in rows.values()],
-        corner="steps: right ↓ decided →",
+        corner="steps: expected ↓ decided →",
         is_confusion=True,
         totals=[f"{sum(row.values())}" for row in rows.values()],
     )

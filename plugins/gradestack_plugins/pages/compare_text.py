@@ -61,9 +61,9 @@ def points_text(value: float, row: Fields) -> str:
 
 
 def smallest_found(row: Fields) -> str:
-    """Return the smallest difference that so many tasks show, as a sentence."""
+    """Return from which difference on so many tasks show it, as a sentence."""
     size = points_text(row["mde80"], row)
-    return f"So few tasks show only differences from {size} on, in four of five such comparisons."
+    return f"With so few tasks, differences below {size} are easily missed."
 
 
 def p_text(row: Fields) -> str:

@@ -125,6 +125,7 @@ class _Maker:
             results=results,
             warnings=self._warnings,
             rows_kept=self._report.has_rows,
+            left_out=self._replaced(),
         )
         return Page(
             index=self._index,
@@ -165,7 +166,7 @@ class _Maker:
     def _first_screen(self, screen: Screen) -> Iterator[Section]:
         """Yield the cards of the first screen, the most important first."""
         replaced = self._replaced()
-        results = screen.results_section(replaced)
+        results = screen.results_section()
         if results is not None:
             yield results
         yield from self._caveats()

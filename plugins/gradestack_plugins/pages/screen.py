@@ -78,6 +78,8 @@ class Screen(msgspec.Struct, frozen=True):
     results: Sequence[Result]
     warnings: Sequence[str]
     rows_kept: bool
+    left_out: Collection[str] = ()
+    """Names in paths of figures that a panel shows in another way."""
 
     @property
     def summary(self) -> Mapping[str, Any]:
@@ -98,13 +100,18 @@ class Screen(msgspec.Struct, frozen=True):
         """Return the head of the page."""
         return Head(self._sentence(), about_of(self.report, self.index), [*self._note()])
 
-    def results_section(self, left_out: Collection[str] = ()) -> Section | None:
-        """Return the figures with their intervals, but for those whose paths hold a name."""
-        figures = [
+    @property
+    def figures(self) -> list[Figure]:
+        """The figures of the results, but for those that are left out."""
+        return [
             result.figure
             for result in self.results
-            if not any(f".{name}" in f".{result.path}" for name in left_out)
+            if not any(f".{name}" in f".{result.path}" for name in self.left_out)
         ]
+
+    def results_section(self) -> Section | None:
+        """Return the figures with their intervals."""
+        figures = self.figures
         on_axis = [figure for figure in figures if _is_on_axis(figure)]
         others = [figure for figure in figures if not _is_on_axis(figure)]
         shown = [Interval(on_axis)] if on_axis else []
@@ -177,7 +184,7 @@ class Screen(msgspec.Struct, frozen=True):
 
     def _little_known(self) -> Iterator[str | Part]:
         """Say that little is known where the interval of the first figure is very wide."""
-        figure = self.results[0].figure if self.results else None
+        figure = next(iter(self.figures), None)
         if figure is None or figure.unit != "share" or figure.interval is None:
             return
         ends = figure.interval

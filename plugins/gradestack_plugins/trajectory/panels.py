@@ -43,8 +43,9 @@ def _head(about: Report, failed: int, total: int) -> blocks.Head:
         " had a failing tool call",
     ]
     if errors:
-        share = "all" if recovered == errors else f"{recovered:,} of"
-        sentence.append(f"; after {share} {errors:,} failed calls the tool was called with success")
+        share = "every" if recovered == errors else f"{recovered:,} of {errors:,}"
+        noun = "failed call was" if recovered == errors else "failed calls were"
+        sentence.append(f"; {share} {noun} followed by a successful one of the tool")
     return blocks.Head(sentence, note="The data has no expected calls. ")
 
 

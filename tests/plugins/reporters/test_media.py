@@ -269,7 +269,7 @@ def test_all_media_of_a_comparison_agree(tmp_path, run):
     assert markdown.startswith(f"### ⚪ {plain(claim_of(data))}")
     answers = text_of(page[page.index("Ship?") :].partition("</section>")[0])
     size = re.search(r"a true difference of (\S+) points", data["sentence"])[1]
-    chance = f"show only differences from {size} points on"
+    chance = f"differences below {size} points are easily missed"
     for words_said in ("may be chance", "26.7 points less to 10.0 points more", "12 tasks", chance):
         assert words_said in answers
     words = set()

@@ -63,7 +63,7 @@ def _quote(about: Report, index: RowIndex, cause: Cause) -> blocks.Quote:
     is_of_one = len(cause.parts) == 1
     name = f"{tools}: {error}" if is_of_one else error
     link = blocks.Link(name, search=f"cause:{quoted(search_path(cause.path))}")
-    text = _error_text(about, positions[0]) if positions else ""
+    text = _example_error(about, positions[0]) if positions else ""
     note = "" if is_of_one else note
     return blocks.Quote(link, "" if text == error else text, cause.samples, note, examples)
 
@@ -78,7 +78,8 @@ def _positions(index: RowIndex, cause: Cause) -> Iterable[int]:
             yield position
 
 
-def _error_text(about: Report, position: int) -> str:
+def _example_error(about: Report, position: int) -> str:
+    """Return the first error of a tool among the reasons of a row, "" where there is none."""
     (row,) = rows_at(about, [position])
     grade = as_map(as_map(row.get("grades")).get(_GRADER))
     for reason in map(as_map, as_list(grade.get("reasons"))):

@@ -185,7 +185,8 @@ def _holds_call(part: Mapping[str, Any], kind: str | None) -> bool:
     if is_named_object or is_deed or _is_named_call(part):
         return True
     return any(
-        _is_plain_call(entry) or (_is_deed(key) and _has_name(entry)) for key, entry in structures
+        _is_call_without_result(entry) or (_is_deed(key) and _has_name(entry))
+        for key, entry in structures
     )
 
 
@@ -225,7 +226,7 @@ def unread_keys(message: Mapping[str, Any], read: Iterable[str] = ()) -> Iterato
             yield key
             continue
         entries = value if isinstance(value, list) else [value]
-        if any(isinstance(entry, Mapping) and _is_plain_call(entry) for entry in entries):
+        if any(isinstance(entry, Mapping) and _is_call_without_result(entry) for entry in entries):
             yield key
 
 
@@ -235,12 +236,16 @@ def _may_hold_calls(key: str) -> bool:
     return names_a_call(key) or not (key in _NO_CALL_KEYS or _is_no_call(key))
 
 
-def _is_plain_call(entry: Mapping[str, Any]) -> bool:
-    """Return whether an object below a key of a message is a call, and no result or part."""
+def _is_call_without_result(entry: Mapping[str, Any]) -> bool:
+    """Return whether an object below a key of a message is a call that nobody has read.
+
+    It has a name and arguments. It is none if its type says that it is something else, or if it
+    has a key that results have, such as ``output``.
+    """
     kind = entry.get("type")
-    if isinstance(kind, str) and _is_no_call(kind):
-        return False
-    return _is_named_call(entry) and _OUTCOMES.isdisjoint(entry)
+    is_of_other_kind = isinstance(kind, str) and _is_no_call(kind)
+    has_result = not _OUTCOMES.isdisjoint(entry)
+    return _is_named_call(entry) and not is_of_other_kind and not has_result
 
 
 _DECODED_KEYS: Final = ("tool_calls", "function_call")

@@ -81,7 +81,7 @@ def test_long_names_widen_no_page(tab, tmp_path, width):
     assert tab.run("document.querySelector('#calls tbody th').textContent") == LONG
     assert (
         tab.run("document.querySelector('.causes small').textContent")
-        == f"all {LONG[:79]}….{'p' * 50}"
+        == f"always about {LONG[:79]}….{'p' * 50}"
     )
 
 

@@ -11,7 +11,7 @@ READY = "document.documentElement.classList.contains('ready')"
 MAP = "document.getElementById('whole-map')"
 CELLS = f"""[...{MAP}.querySelectorAll('path.trial')].map(one =>
   [one.classList[1], one.getAttribute('d').split('z').length - 1])"""
-SAID = "document.getElementById('map-says').textContent"
+SAID = "document.getElementById('map-says').textContent.replace('Selected: ', '')"
 HOSTILE = "<img src=https://example.invalid/x.png onerror=\"console.log('ran')\">"
 
 

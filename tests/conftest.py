@@ -98,7 +98,8 @@ class Held:
         self.free = free * records
         self.count = files * records
         self._running = []
-        (folder / "grader.py").write_text(GRADER)
+        grader_path = folder / "grader.py"
+        grader_path.write_text(GRADER)
         for file in range(files):
             numbers = range(file * records, (file + 1) * records)
             facets = {"held": file >= free}
@@ -169,7 +170,8 @@ class Held:
 
 def until(true, seconds=300.0):
     """Wait for something to come true; the limit is there for what never does."""
-    end = time.monotonic() + seconds
+    now = time.monotonic()
+    end = now + seconds
     while not true():
         assert time.monotonic() < end, "it never came true"
         time.sleep(0.01)

@@ -19,12 +19,14 @@ def panel_of(function, place="overview", *, name="p", title="P", plugin="mine"):
 
 
 def with_panels(report, *placed):
-    shared = {"panels": Panels(placed)}
+    panels = Panels(placed)
+    shared = {"panels": panels}
     return attrs.evolve(report, shared=shared)
 
 
 def unpacked(text):
-    return zlib.decompress(base64.b64decode(text), wbits=-15).decode()
+    decompressed = zlib.decompress(base64.b64decode(text), wbits=-15)
+    return decompressed.decode()
 
 
 def carried(page, name="chunk[0-9]+"):

@@ -69,10 +69,8 @@ class Figure(msgspec.Struct, frozen=True):
     @property
     def bounds(self) -> tuple[float, float]:
         """The least and the greatest value there can be; infinite where nothing is known."""
-        least, most = (
-            (-math.inf if self.unit == "score" else 0.0),
-            (1.0 if self.unit == "share" else math.inf),
-        )
+        least = -math.inf if self.unit == "score" else 0.0
+        most = 1.0 if self.unit == "share" else math.inf
         return least if self.least is None else self.least, most if self.most is None else self.most
 
     @property
@@ -237,7 +235,8 @@ class Aggregator(Contract):
         """
         values: dict[str, float | None] = {}
         for ratio in self._ratios:
-            right, of = totals[ratio.right], totals[ratio.of]
+            right = totals[ratio.right]
+            of = totals[ratio.of]
             values[ratio.name] = right / of if of else None
         return values
 

@@ -101,7 +101,8 @@ class Shard(msgspec.Struct, frozen=True, kw_only=True):
     def absolute(self) -> Shard:
         """Return the shard with the absolute path of its input, for another working directory."""
         source = self.input
-        return replace(self, input=replace(source, path=source.path.absolute()))
+        path = source.path.absolute()
+        return replace(self, input=replace(source, path=path))
 
 
 class Contract(abc.ABC):

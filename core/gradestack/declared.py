@@ -27,15 +27,18 @@ class Declarations:
 
     def __init__(self, header: Mapping[str, Any]) -> None:
         """Read the figures that the components in a header declare, by grader and aggregator."""
-        entries = [as_map(entry) for entry in as_list(header.get("components"))]
+        components = header.get("components")
+        entries = [as_map(entry) for entry in as_list(components)]
         self._scores: dict[str, Figure] = {}
         self._figures: dict[tuple[str, str], tuple[Figure, ...]] = {}
         for entry in entries:
-            if entry.get("kind") == "grader" and "better" in entry:
+            kind = entry.get("kind")
+            if kind == "grader" and "better" in entry:
                 self._scores[as_text(entry.get("key"))] = _score(entry)
         for entry in entries:
             if entry.get("kind") == "aggregator":
-                grader, key = as_text(entry.get("of")), as_text(entry.get("key"))
+                grader = as_text(entry.get("of"))
+                key = as_text(entry.get("key"))
                 if entry.get("name") == _MEAN and grader in self._scores:
                     figures: tuple[Figure, ...] = (self._scores[grader],)
                 else:
@@ -74,9 +77,11 @@ class Declarations:
 def _score(entry: Mapping[str, Any]) -> Figure:
     """Return the declaration of a grader's mean score."""
     label = as_text(entry.get("label"))
-    if label == as_text(entry.get("key")):
+    key = entry.get("key")
+    if label == as_text(key):
         label = "Mean score"
-    least, most = as_list(entry.get("bounds")) or (0.0, 1.0)
+    bounds = entry.get("bounds")
+    least, most = as_list(bounds) or (0.0, 1.0)
     figure = _figure({**entry, "name": _MEAN, "label": label})
     return msgspec.structs.replace(figure, least=least, most=most)
 

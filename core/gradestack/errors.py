@@ -59,7 +59,8 @@ class GradestackError(Exception):
         return message
 
     def __reduce__(self) -> tuple[type[GradestackError], tuple[str, ...]]:
-        return (type(self), (str(self.args[0]), *self.problems))
+        first_arg = self.args[0]
+        return (type(self), (str(first_arg), *self.problems))
 
 
 class ConfigError(GradestackError):

@@ -40,7 +40,9 @@ class Grades:
         numbers: tuple[Sequence[Numbers | None], Sequence[int]] | None = None,
     ) -> None:
         """Select a grader's grades in a table: all or some rows, with a metric's numbers."""
-        self.table, self.key, self._rows = table, key, rows
+        self.table = table
+        self.key = key
+        self._rows = rows
         self._numbers = numbers or ((), ())
 
     def __len__(self) -> int:
@@ -64,7 +66,8 @@ class Grades:
         grades = self.table.grades(self.key)
         verdicts = self.table.verdicts[self.key].codes
         columns = [self.table.keys[name] for name in _KEY_FIELDS]
-        facets, facet_codes = self.table.facets(), self.table.keys["facets"].codes
+        facets = self.table.facets()
+        facet_codes = self.table.keys["facets"].codes
         for row in self.rows:
             name, cluster, model, run = [column.values[column.codes[row]] for column in columns]
             of_row = facets[facet_codes[row]]
@@ -90,14 +93,16 @@ class Grades:
     def models(self) -> list[str]:
         """Names of the models, empty for none, in the order of their first samples."""
         column = self.table.keys["model"]
-        return [column.values[code] or "" for code in dict.fromkeys(self._select(column.codes))]
+        codes = dict.fromkeys(self._select(column.codes))
+        return [column.values[code] or "" for code in codes]
 
     def of_model(self, name: str) -> Grades:
         """Return the grades of one model."""
         column = self.table.keys["model"]
         is_of_model = [(value or "") == name for value in column.values]
         chosen = map(is_of_model.__getitem__, self._select(column.codes))
-        return self.within(array("I", compress(self.rows, chosen)))
+        compressed = compress(self.rows, chosen)
+        return self.within(array("I", compressed))
 
     @cached_property
     def by_task(self) -> dict[str, list[tuple[Key, Grade]]]:
@@ -126,7 +131,8 @@ class Grades:
         ``passed``, ``label``, ``gold``, and ``counts.NAME`` and ``parts.NAME`` (None where a grade
         has none).
         """
-        keys, grades = [key for key, _ in self], [grade for _, grade in self]
+        keys = [key for key, _ in self]
+        grades = [grade for _, grade in self]
         columns: dict[str, list[Any]] = {}
         for name in _KEY_FIELDS:
             columns[name] = [getattr(key, name) for key in keys]
@@ -154,7 +160,8 @@ class Grades:
     def _by_cell(self) -> list[Sums]:
         """The sums of each cell of the table."""
         index = self.table.cells()
-        return self._add_up(index.codes, len(index.tasks))
+        size = len(index.tasks)
+        return self._add_up(index.codes, size)
 
     @cached_property
     def _by_task(self) -> list[Sums]:
@@ -199,7 +206,8 @@ class Grades:
 
         def count(sums: Mapping[Sums, int]) -> Counter[CellT]:
             counts: Counter[CellT] = Counter()
-            for cell, times in zip(make_cells(list(sums)), sums.values(), strict=True):
+            cells = make_cells(list(sums))
+            for cell, times in zip(cells, sums.values(), strict=True):
                 counts[cell] += times
             return counts
 
@@ -230,12 +238,14 @@ class Grades:
 
     def numbers_by_task(self) -> dict[str, TaskNumbers]:
         """Return task -> what its samples add; tasks without any are left out."""
-        names, numbers = self.table.cells().names, self._exact.name_sums(self._by_task)
+        names = self.table.cells().names
+        numbers = self._exact.name_sums(self._by_task)
         return {task: added for task, added in zip(names, numbers, strict=True) if added}
 
     def tasks_by_model(self) -> TasksByModel:
         """Count tasks by their numbers under each of several models."""
-        index, parts = self.table.cells(), dict[int, list[tuple[str, TaskNumbers]]]()
+        index = self.table.cells()
+        parts = dict[int, list[tuple[str, TaskNumbers]]]()
         numbers = self._exact.name_sums(self._by_cell)
         for task, model, added in zip(index.tasks, index.of_models, numbers, strict=True):
             if added:

@@ -71,7 +71,8 @@ class Component(NamedTuple):
             raise ValueError(
                 f"the line {row[1]!r} of a table is indented; begin the table below its quotes"
             )
-        rows: list[Any] = [line.split(" ", 3) for line in text.replace("\n    ", " ").split("\n")]
+        lines = text.replace("\n    ", " ").split("\n")
+        rows: list[Any] = [line.split(" ", 3) for line in lines]
         return tuple(
             cls(kind, name, package + target, summary) for kind, name, target, summary in rows
         )

@@ -40,7 +40,8 @@ def installed_entry_points() -> list[EntryPoint]:
     for path in dict.fromkeys(sys.path):
         entries = _entries_of_archive(path) if os.path.isfile(path) else _entries_of_folder(path)
         for entry in entries:
-            first.setdefault((entry.distribution.lower(), entry.name), entry)
+            distribution = entry.distribution.lower()
+            first.setdefault((distribution, entry.name), entry)
     return sorted(first.values())
 
 
@@ -71,7 +72,8 @@ def _entries_of_archive(path: str) -> Iterator[EntryPoint]:
     for distribution in distributions(path=[path]):
         requires = _our_releases(distribution.requires or ())
         for entry in distribution.entry_points.select(group=NAME):
-            name, version = distribution.metadata["Name"], distribution.metadata["Version"]
+            name = distribution.metadata["Name"]
+            version = distribution.metadata["Version"]
             yield EntryPoint(entry.name, str(name), str(version), entry.value, requires)
 
 

@@ -191,7 +191,9 @@ def interval(
         most: What it cannot be above.
         amount: Whether it is an amount: no share, not below 0, without an upper bound.
     """
-    value, stderr, clusters = of.value, of.stderr, of.clusters
+    value = of.value
+    stderr = of.stderr
+    clusters = of.clusters
     if value is None:
         return {"reason": "undefined"}
     if clusters < 2:
@@ -247,7 +249,8 @@ def ends(
     low, high = _logit_ends(_logit(value), q * stderr / (value * (1 - value)))
     if _near_an_end(value, clusters):
         low_wilson, high_wilson = _wilson(value, clusters, q)
-        low, high = min(low, low_wilson), max(high, high_wilson)
+        low = min(low, low_wilson)
+        high = max(high, high_wilson)
         one_task = -math.expm1(math.log(confidence) / clusters)
         if value < 0.5:
             low = min(low, one_task)
@@ -269,14 +272,15 @@ def _skewed_ends(
     value: float, clusters: int, shape: Interval, confidence: float
 ) -> tuple[float, float]:
     """Compute both ends of an amount's interval, from ``stderr``, ``skewness`` and ``df``."""
-    stderr, g = shape["stderr"], shape["skewness"] / math.sqrt(clusters)
+    stderr = shape["stderr"]
+    g = shape["skewness"] / math.sqrt(clusters)
     q = _two_sided_quantile(confidence, shape["df"])
     below, above = [3 / g * (math.cbrt(1 + g * (x - g / 6)) - 1) for x in (q, -q)]
     return value - stderr * below, value - stderr * above
 
 
 def change_confidence(of: Interval, value: float, confidence: float) -> Interval:
-    """Compute the interval of a figure of this value at another confidence."""
+    """Compute a figure's interval at another confidence, from its interval and value."""
     if "reason" in of:
         return of
     if of["method"] not in _METHODS:  # an aggregator's own
@@ -289,12 +293,16 @@ def change_confidence(of: Interval, value: float, confidence: float) -> Interval
 
 def _ends_at(of: Interval, value: float, confidence: float) -> tuple[float, float]:
     """Compute both ends of an interval at another confidence."""
-    low, high, clusters, method = of["low"], of["high"], of["clusters"], of["method"]
+    low = of["low"]
+    high = of["high"]
+    clusters = of["clusters"]
+    method = of["method"]
     if method == "skewed_t":
         low, high = _skewed_ends(value, clusters, of, confidence)
         return max(0.0, low), high
     if method == "wilson" or "stderr" in of:
-        low, high, _ = ends(value, of.get("stderr", 0.0), clusters, confidence=confidence)
+        stderr = of.get("stderr", 0.0)
+        low, high, _ = ends(value, stderr, clusters, confidence=confidence)
         return low, high
     q = _two_sided_quantile(confidence, clusters - 1)
     before = _two_sided_quantile(of["confidence"], clusters - 1)
@@ -302,11 +310,13 @@ def _ends_at(of: Interval, value: float, confidence: float) -> tuple[float, floa
         half = (high - value) * (q / before)
         return max(value - half, low), value + half
     if method == "t":
-        centre, half = (low + high) / 2, (high - low) / 2
+        centre = (low + high) / 2
+        half = (high - low) / 2
         half *= q / before
         return centre - half, centre + half
     if low > 0 and high < 1:  # how far an end lies beyond 0 or 1 is not known: it stays
-        left, right = _logit(low), _logit(high)
+        left = _logit(low)
+        right = _logit(high)
         return _logit_ends((left + right) / 2, (right - left) / 2 * q / before)
     return low, high
 
@@ -374,7 +384,8 @@ def t_quantile(probability: float, df: int) -> float:
         low, high = high, 2 * high
     for _ in range(_BISECTIONS):
         middle = (low + high) / 2
-        if _upper_tail(middle, df) > 1 - probability:
+        upper_tail = _upper_tail(middle, df)
+        if upper_tail > 1 - probability:
             low = middle
         else:
             high = middle

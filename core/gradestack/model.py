@@ -85,7 +85,8 @@ class _Record(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     __hash__ = None  # type: ignore[assignment]  # holds mappings
 
     def __repr__(self) -> str:
-        members = [f"{name}={value!r}" for name, value in self._shown().items()]
+        shown = self._shown().items()
+        members = [f"{name}={value!r}" for name, value in shown]
         return f"{type(self).__name__}({', '.join(members)})"
 
 
@@ -233,7 +234,7 @@ class ExpectedCall(
 
     @classmethod
     def of(cls, call: ToolCall) -> ExpectedCall:
-        """Return a call that was made as one that should be."""
+        """Return an expected call with the name and arguments of a made call."""
         raw = call.raw_arguments if call.arguments is None else None
         return cls(name=call.name, arguments=call.arguments, raw_arguments=raw)
 
@@ -548,14 +549,14 @@ _GRADED = Outcome.GRADED
 
 def skipped(code: str, message: str) -> Grade:
     """Return a grade that says the grader does not apply here, and why."""
-    return Grade(
-        outcome=Outcome.SKIPPED, reasons=(Reason(code=code, message=message),), rationale=message
-    )
+    reason = Reason(code=code, message=message)
+    return Grade(outcome=Outcome.SKIPPED, reasons=(reason,), rationale=message)
 
 
 def failed(fault: Fault) -> Grade:
     """Return a grade that says the sample (or the grader on it) is broken."""
-    return Grade(outcome=Outcome.FAILED, fault=fault, rationale=fault.message or fault.code)
+    rationale = fault.message or fault.code
+    return Grade(outcome=Outcome.FAILED, fault=fault, rationale=rationale)
 
 
 VERDICT_NAMES: Final = (

@@ -138,7 +138,10 @@ def coloured(line: str, stream: TextIO | None) -> str:
 
 
 def traceback_text(error: BaseException, at: TracebackType | None) -> str:
-    """Return a traceback whose lines are safe; further lines of a message stand behind a bar."""
+    """Return a traceback that is safe to print.
+
+    The second and further lines of a message begin with a bar.
+    """
     import traceback  # noqa: PLC0415 - only where something is wrong
 
     lines: list[str] = []

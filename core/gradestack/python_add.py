@@ -77,8 +77,10 @@ def extended_suite(
         return read_suite(report, options, more_graders=added)
     config = _config_in_order(report)
     config["graders"] = {**config.get("graders", {}), **added}
-    document = document_of(config, str(run), str(report.header["suite_name"]))
-    folder = _folder_of_inputs(report, is_open=options.allow_outside or options.allow_code)
+    suite_name = report.header["suite_name"]
+    document = document_of(config, str(run), str(suite_name))
+    is_open = options.allow_outside or options.allow_code
+    folder = _folder_of_inputs(report, is_open=is_open)
     suite = resolve(document, options, folder)
     # the stack that the data chose is named by now, and would not say again why it was chosen
     notes = dict.fromkeys([*map(str, report.header.get("notes", ())), *suite.notes])
@@ -92,10 +94,12 @@ def _folder_of_inputs(report: Report, *, is_open: bool) -> Folder:
         ConfigError: A file of the run lies outside the working directory.
     """
     folder = folder_of_runs(is_open=is_open)
-    paths = [Path(str(entry["path"])) for entry in report.header["inputs"]]
+    inputs = report.header["inputs"]
+    paths = [Path(str(entry["path"])) for entry in inputs]
     for path in paths:
         folder.require_below(path, str(path))
-    target = as_map(report.summary["config"]["target"])
+    config = report.summary["config"]
+    target = as_map(config["target"])
     first = next(iter(target["paths"]))
     shown = Path(str(first["path"] if isinstance(first, Mapping) else first))
     for parent in paths[0].parents:
@@ -122,12 +126,14 @@ def _config_in_order(report: Report) -> dict[str, Any]:
     for section, kind in (("graders", "grader"), ("metrics", "aggregator")):
         entries = config.get(section)
         if isinstance(entries, Mapping):
-            config[section] = _ordered(entries, _keys_of(report, kind))
+            keys = _keys_of(report, kind)
+            config[section] = _ordered(entries, keys)
     headline = config.get("headline")
     if isinstance(headline, Mapping) and isinstance(headline.get("figures"), Mapping):
         figures = report.summary["headline"]["figures"]
         labels = [figure["label"] for figure in figures]
-        config["headline"] = {**headline, "figures": _ordered(headline["figures"], labels)}
+        ordered = _ordered(headline["figures"], labels)
+        config["headline"] = {**headline, "figures": ordered}
     return config
 
 

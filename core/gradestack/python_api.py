@@ -204,7 +204,8 @@ def _suite_of(report: Report) -> dict[str, Any]:
     suite = {name: value for name, value in config.items() if name not in _OF_INPUT}
     figures = report.summary["headline"]["figures"]
     by_label = {figure["label"]: figure["figure"] for figure in figures}
-    suite["headline"] = {**config.get("headline", {}), "figures": by_label}
+    headline = config.get("headline", {})
+    suite["headline"] = {**headline, "figures": by_label}
     outcome = report.summary.get("outcome")
     suite["outcome"] = "none" if outcome is None else outcome["grader"]
     return suite
@@ -227,7 +228,8 @@ def read_suite(
     if isinstance(suite, Report):
         cached = suite.path
         data = _suite_of(suite)
-        data["graders"] = {**data.get("graders", {}), **(more_graders or {})}
+        graders = data.get("graders", {})
+        data["graders"] = {**graders, **(more_graders or {})}
         document = document_of(data, str(suite.path))
     elif isinstance(suite, Mapping):
         document = document_of(suite, "suite")
@@ -236,7 +238,8 @@ def read_suite(
         document = _read_suite_file(origin)
     unused: list[str] = []
     if cached is not None:
-        path = str(local_path_of(str(cached)).absolute())
+        local_path = local_path_of(str(cached))
+        path = str(local_path.absolute())
         unused = _set_cached(document, path)
         texts |= {path}
     if isinstance(suite, Report):
@@ -370,12 +373,13 @@ def files_suite(
     mapping = _parse_columns(columns)
     if ids is None and mapping.keys() == {"id"} and data.get("reader") != RECORDS:
         ids = mapping.pop("id")  # for any reader
+    merge = False if no_merge else None
     options_of_reader = {
         "records": records,
         "ids": ids,
         "columns": mapping or None,
         "guess": guess if mapping else None,
-        "merge": False if no_merge else None,
+        "merge": merge,
     }
     _set_reader(data, options_of_reader)
     keyed = keyed_graders(graders)
@@ -526,7 +530,8 @@ def grade(
     data["graders"] = python_inputs.graders_by_key(graders, registry)
     document = Document(data=data, origin="grade()")
     suite = resolve(document, options, samples=reader)
-    stack_notes, stack_warnings = stack.get("notes", ()), stack.get("warnings", ())
+    stack_notes = stack.get("notes", ())
+    stack_warnings = stack.get("warnings", ())
     notes = (*suite.notes, *stack_notes)
     warnings = (*suite.warnings, *stack_warnings)
     suite = msgspec.structs.replace(suite, notes=notes, warnings=warnings)
@@ -541,7 +546,8 @@ def _run_with_temporary_pages(suite: Suite, options: RunOptions) -> Report:
     """Run a suite in a temporary directory, which the report removes when it is closed."""
     folder = Path(tempfile.mkdtemp(prefix="gradestack-"))
     try:
-        options = msgspec.structs.replace(options, output=folder / "run")
+        output = folder / "run"
+        options = msgspec.structs.replace(options, output=output)
         report = run_suite(suite, options)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
@@ -611,7 +617,8 @@ def stream(
     keyed = python_inputs.graders_by_key(graders, registry)
     paths = python_inputs.paths_of(data)
     if paths is None:
-        rows = python_inputs.as_samples(cast("Samples", data), registry)
+        samples = cast("Samples", data)
+        rows = python_inputs.as_samples(samples, registry)
         memory = python_inputs.MemoryReader(samples=rows)
         document = Document(data={"name": "samples", "graders": keyed}, origin="stream()")
         suite = resolve(document, options, samples=memory)
@@ -629,7 +636,8 @@ def stream(
             dataset=dataset,
         )
     plan = msgspec.structs.replace(suite.bare(), metrics=(), exporters=(), table=False)
-    return stream_grades(plan, bad or _warn, strict=strict)
+    on_bad = bad or _warn
+    return stream_grades(plan, on_bad, strict=strict)
 
 
 def stream_suite(

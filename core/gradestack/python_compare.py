@@ -109,7 +109,8 @@ def compare(
     if figures is None:
         comparable, left_out = _comparable_figures(sides, aggregators)
     else:
-        comparable = [figure_of(path, sides, aggregators) for path in dict.fromkeys(figures)]
+        paths = dict.fromkeys(figures)
+        comparable = [figure_of(path, sides, aggregators) for path in paths]
         left_out = {}
     rules = Rules(
         headline=headline,
@@ -204,7 +205,8 @@ def write_comparison(comparison: Comparison, out: Path, registry: Registry) -> l
         out.mkdir(parents=True, exist_ok=True)
     with reserve(out), writing(out), filling(out, (COMPARISON_PARTS,)) as folder:
         pages = [folder / COMPARISON]
-        pages[0].write_text(dumps(comparison.data) + "\n", encoding="utf-8")
+        text = dumps(comparison.data)
+        pages[0].write_text(text + "\n", encoding="utf-8")
         for name in PAGES:
             reporter = registry.load("reporter", name)()
             try:

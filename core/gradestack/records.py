@@ -86,7 +86,8 @@ def read_document(file: Input) -> Iterator[Element]:
     """
     try:
         with reading(file.shown):
-            yield Element(0, 1, loads(read_regular(file.path)))
+            text = read_regular(file.path)
+            yield Element(0, 1, loads(text))
     except JsonProblem as problem:
         yield Element(0, 1, problem=str(problem))
 
@@ -202,7 +203,8 @@ class RecordReader(Reader):
             if begun == 0.0 or len(head) < _HEAD:
                 return begun or None
             try:
-                records, head = far_records(path, head, cls.sniffed), b""
+                records = far_records(path, head, cls.sniffed)
+                head = b""
             except OSError:  # reading it will say so
                 return begun
 
@@ -218,12 +220,14 @@ class RecordReader(Reader):
         """Cut the files into ranges of whole records."""
         ordinal = position = 0
         for planned in self.files(inputs, index):
-            file, ranges = planned.file or planned.input, planned.ranges
+            file = planned.file or planned.input
+            ranges = planned.ranges
             with reading(file.shown):
                 size = file.path.stat().st_size
                 for part in record_ranges(file.path, self.layout) if ranges is None else ranges:
+                    fields = msgspec.structs.asdict(part)
                     yield Shard(
-                        **msgspec.structs.asdict(part),
+                        **fields,
                         ordinal=ordinal,
                         input=planned.input,
                         position=position + part.start * planned.most,
@@ -233,7 +237,7 @@ class RecordReader(Reader):
             position += (size + 1) * planned.most
 
     def read(self, shard: Shard, index: Any) -> Iterator[Sample | BadRecord]:
-        """Yield the sample of every record of a shard, or what is wrong with it."""
+        """Yield a sample for each record of a shard, or a BadRecord that says what is wrong."""
         return self.samples(shard, self._sample_of_object)
 
     def _sample_of_object(self, record: Any, source: Source) -> Iterator[Sample | BadRecord]:
@@ -334,7 +338,8 @@ class RecordReader(Reader):
         try:
             return identified(sample, record, location)
         except (ValueError, RecursionError) as error:
-            return self._bad_record(error, record, sample.source or Source(file="", ordinal=0))
+            source = sample.source or Source(file="", ordinal=0)
+            return self._bad_record(error, record, source)
 
     def elements(self, file: Input, part: Range) -> Iterator[Element]:
         """Yield the records of a range as they are decoded."""
@@ -353,17 +358,21 @@ def identified(sample: Sample, record: Any, location: str) -> Sample:
     """Return a sample with the id that stands at a place of its record, or that of its input."""
     value = _id_of_input(sample) if location == INPUT else _id_at(record, location)
     if value is None:
+        remarks = {**sample.remarks, _ID_NOT_FOUND: sample.remarks.get(_ID_NOT_FOUND, 0) + 1}
         return replace(
             sample,
-            remarks={**sample.remarks, _ID_NOT_FOUND: sample.remarks.get(_ID_NOT_FOUND, 0) + 1},
+            remarks=remarks,
         )
     source = sample.source
+    cluster = str(value) if sample.cluster == sample.id else sample.cluster
+    without_made_id = _without_made_id(sample.remarks)
+    facets = _without_made_id(sample.facets)
     return replace(
         sample,
         id=str(value),
-        cluster=str(value) if sample.cluster == sample.id else sample.cluster,
-        remarks=_without_made_id(sample.remarks),
-        facets=_without_made_id(sample.facets),
+        cluster=cluster,
+        remarks=without_made_id,
+        facets=facets,
         source=source and replace(source, id=value if isinstance(value, int) else None),
     )
 

@@ -106,7 +106,8 @@ class Registry:
     """Everything discovered at one time. Build one with ``discover``; there is no global one."""
 
     def __init__(self, plugins: Sequence[Plugin], unknown: Sequence[str] = ()) -> None:
-        self.plugins, self.unknown = tuple(plugins), list(unknown)
+        self.plugins = tuple(plugins)
+        self.unknown = list(unknown)
         offered: dict[tuple[Kind, str], list[tuple[Component, Plugin]]] = {}
         # ours first
         for plugin in sorted(self.plugins, key=lambda plugin: plugin.distribution != BUILT_IN):
@@ -212,7 +213,8 @@ class Registry:
         except (Exception, SystemExit) as error:  # noqa: BLE001
             hint = ""
             if isinstance(error, AttributeError):
-                hint = suggest(error.name, dir(error.obj))
+                known = dir(error.obj)
+                hint = suggest(error.name, known)
             problem = f" cannot be loaded: {type(error).__name__}: {error}{hint}"
             cause = error
         what = f"{component.kind} {component.name!r} of plugin {plugin}"
@@ -258,7 +260,8 @@ def flaw(target: Any, kind: Kind) -> str | None:
     if target.__init__ is not object.__init__:
         return "has an __init__ of its own; write its options as fields under @attrs.frozen instead"
     constants = ("ClassVar", "typing.ClassVar")
-    if not all(str(hint).startswith(constants) for hint in target.__annotations__.values()):
+    hints = target.__annotations__.values()
+    if not all(str(hint).startswith(constants) for hint in hints):
         return "is no attrs class; is @attrs.frozen missing?"
     attrs.frozen(slots=False)(target)  # in place, so that it can be pickled by its name
     return None
@@ -279,7 +282,9 @@ def _problem(component: object) -> str | None:
     if not isinstance(component, Component):
         what = "expected gradestack.Component records"
         return f"gradestack_components returned {component!r}, {what}"
-    kind, name, target = component.kind, component.name, component.target
+    kind = component.kind
+    name = component.name
+    target = component.target
     if kind not in KINDS:
         return f"component {name!r} has unknown kind {kind!r}{suggest(kind, KINDS)}"
     if not isinstance(name, str) or not _NAME.fullmatch(name):
@@ -332,7 +337,8 @@ def _load(
     requires: str = "",
 ) -> Plugin:
     """Register a plugin and collect its components; its errors end up in the Plugin's ``error``."""
-    entry, key = Plugin(name, distribution, version), f"{distribution}:{name}"
+    entry = Plugin(name, distribution, version)
+    key = f"{distribution}:{name}"
     lacking = unmet(requires)
     if lacking:
         return entry._replace(error=f"needs gradestack {lacking}, this is {__version__}")
@@ -353,9 +359,9 @@ def _load(
 
 
 def unmet(requires: str, version: str = __version__) -> str:
-    """Return the clauses of ``>=0.2,<1`` that a version does not meet, joined.
+    """Return the clauses of a requirement (``>=0.2,<1``) that a version does not meet, joined.
 
-    What cannot be read is met.
+    A clause that cannot be parsed counts as met.
     """
     if not requires:
         return ""

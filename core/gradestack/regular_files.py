@@ -97,7 +97,8 @@ def open_regular(path: Path, buffering: int = io.DEFAULT_BUFFER_SIZE) -> io.Buff
         OSError: It cannot be opened, or is no regular file: a FIFO, a device, a socket, a
             directory.
     """
-    return io.BufferedReader(io.FileIO(path, opener=_opener), buffering)
+    file_io = io.FileIO(path, opener=_opener)
+    return io.BufferedReader(file_io, buffering)
 
 
 def checksum(path: Path) -> str:

@@ -60,7 +60,8 @@ HEADER, SUMMARY = "header.json", "summary.json"
 def header_of(path: Path) -> dict[str, Any]:
     """Return the content of a report directory's header.json; nothing where it is none."""
     try:
-        header = json.loads(read_regular(path / HEADER))
+        text = read_regular(path / HEADER)
+        header = json.loads(text)
     except (OSError, ValueError, RecursionError):
         return {}
     if isinstance(header, dict) and header.get("generator") == GENERATOR:
@@ -218,8 +219,10 @@ class Report:
     )  # a directory to be removed with the report
 
     def __repr__(self) -> str:
-        parts = [repr(self.summary.get("suite"))]
-        parts.append(counted(as_map(self.summary.get("metrics")).get("total", 0), "sample"))
+        suite = self.summary.get("suite")
+        parts = [repr(suite)]
+        total = as_map(self.summary.get("metrics")).get("total", 0)
+        parts.append(counted(total, "sample"))
         passed = self.summary.get("gates_passed")
         if passed is not None:
             parts.append(f"gates {'passed' if passed else 'failed'}")
@@ -281,7 +284,8 @@ class Report:
 
         None where no program with gates of its own ran.
         """
-        entries = [as_map(entry) for entry in as_list(self.summary.get("programs"))]
+        programs = as_list(self.summary.get("programs"))
+        entries = [as_map(entry) for entry in programs]
         deciding = [entry for entry in entries if entry.get("exit_code") is not None]
         if not deciding:
             return None
@@ -444,7 +448,10 @@ class Report:
         if not subset:
             return self
         chosen: IO[bytes] = tempfile.SpooledTemporaryFile(_LARGEST_IN_MEMORY)  # noqa: SIM115
-        ids, facets, row_count, left_out = dict[str, None](), set[str](), 0, 0
+        ids = dict[str, None]()
+        facets = set[str]()
+        row_count = 0
+        left_out = 0
         for number, _, line in self.lines():
             fields = self._decoded(_decode_named, number, line).fields
             facets |= (fields.facet or {}).keys()
@@ -469,7 +476,8 @@ class Report:
 
         What is done to these changes nothing here.
         """
-        header, summary = copy.deepcopy(self.header), copy.deepcopy(self.summary)
+        header = copy.deepcopy(self.header)
+        summary = copy.deepcopy(self.summary)
         return attrs.evolve(self, header=header, summary=summary, warnings=[])
 
     def _lines_at(self, positions: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int, bytes]]:
@@ -496,7 +504,8 @@ class Report:
                     yield number, position, line
                 position = end
         if self.path is not None and is_on_disk:
-            check_count(rows_file(self.path), rows, self.summary)
+            path = rows_file(self.path)
+            check_count(path, rows, self.summary)
 
     def close(self) -> None:
         """Let go of held rows; remove the report directory if it was a temporary one."""
@@ -541,7 +550,8 @@ def load_report(path: str | Path) -> Report:
     summary = _read_file(path / SUMMARY, _Summary)
     components = header.get("components", [])
     graders = {entry["key"] for entry in components if entry["kind"] == "grader"}
-    unknown_graders = summary["metrics"]["states"].keys() - graders
+    keys = summary["metrics"]["states"].keys()
+    unknown_graders = keys - graders
     if unknown_graders:
         where = f"in components, of which {SUMMARY} has figures"
         raise _not_ours(path / HEADER, f"no grader {min(unknown_graders)!r} {where}")

@@ -56,7 +56,8 @@ def run_suite(suite: Suite, options: RunOptions) -> Report:
     """Run a suite and write its report directory."""
     if options.output is not None:
         inputs = [original(input_.path) for input_ in suite.inputs.files]
-        keep_inputs(options.output, [*inputs, *([suite.origin] if suite.origin else [])])
+        paths = [*inputs, *([suite.origin] if suite.origin else [])]
+        keep_inputs(options.output, paths)
     if suite.rows == "none":
         check_without_rows(suite)
     # Rows are our own: they may be longer than a record.
@@ -103,7 +104,8 @@ class _Clock:
     """When a run was begun, by the calendar and in seconds."""
 
     def __init__(self) -> None:
-        self.started, self._begun = datetime.now(UTC), time.perf_counter()
+        now = datetime.now(UTC)
+        self.started, self._begun = now, time.perf_counter()
 
     @property
     def started_text(self) -> str:
@@ -115,8 +117,10 @@ class _Clock:
 
 
 def _timings(loop: Loop, seconds: float) -> dict[str, Any]:
-    graders = {key: round(spent, 3) for key, spent in sorted(loop.merged.timings.items())}
-    return {"grading": seconds, "merging": round(loop.seconds, 3), "graders": graders}
+    timings = sorted(loop.merged.timings.items())
+    graders = {key: round(spent, 3) for key, spent in timings}
+    merging = round(loop.seconds, 3)
+    return {"grading": seconds, "merging": merging, "graders": graders}
 
 
 def _as_read(content: dict[str, Any]) -> dict[str, Any]:
@@ -129,7 +133,9 @@ class _DirectoryRun:
 
     def __init__(self, suite: Suite, options: RunOptions) -> None:
         """Choose and lock the report directory, and prepare baselines, recorder and loop."""
-        self._suite, self._options, self._echo = suite, options, options.echo
+        self._suite = suite
+        self._options = options
+        self._echo = options.echo
         self._progress = ProgressCount(options.progress)
         self._clock = _Clock()
         self._timings: dict[str, Any] = {}
@@ -149,7 +155,8 @@ class _DirectoryRun:
 
     def _choose_place(self) -> Path:
         """Return the directory of the run to resume, or a new one; mention an unfinished run."""
-        name, is_resumed = self._suite.name, self._options.resume
+        name = self._suite.name
+        is_resumed = self._options.resume
         earlier = newest_unfinished(name, PATIENCE if is_resumed else 0)
         if earlier is not None and is_resumed:
             return earlier
@@ -201,7 +208,9 @@ class _DirectoryRun:
         """Grade everything, write the directory and its pages, and return the report."""
         self._grade()
         self._write_native()
-        suite, loop, staging = self._suite, self._loop, self._staging
+        suite = self._suite
+        loop = self._loop
+        staging = self._staging
         with Interruption(patient=True) as interruption:
             figures = self._write_figures()
             recorded = self._recorder.close()
@@ -256,9 +265,13 @@ class _DirectoryRun:
 
     def _write_figures(self) -> dict[str, Any]:
         """Write summary.json and header.json, those of several runs too; return the summary."""
-        suite, loop, staging = self._suite, self._loop, self._staging
-        recorded = Report(path=staging.path, header={"rows": RECORDED[suite.rows]}, summary={})
-        programs = run_programs(suite, loop.merged, recorded, staging.path / "native")
+        suite = self._suite
+        loop = self._loop
+        staging = self._staging
+        rows = RECORDED[suite.rows]
+        recorded = Report(path=staging.path, header={"rows": rows}, summary={})
+        folder = staging.path / "native"
+        programs = run_programs(suite, loop.merged, recorded, folder)
         programs.write()
         run_figures, baselines = self._figures, self._baselines
         evaluation = Evaluation(suite, run_figures, loop.merged, recorded, baselines, programs)
@@ -275,5 +288,6 @@ class _DirectoryRun:
 
 
 def _read_header(path: Path) -> dict[str, Any]:
-    head: dict[str, Any] = loads((path / HEADER).read_bytes())
+    text = (path / HEADER).read_bytes()
+    head: dict[str, Any] = loads(text)
     return head

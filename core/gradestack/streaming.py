@@ -51,7 +51,8 @@ class _Outbox(ShardWriter, ShardWriters, Recorder):
     ) -> GradeColumns:
         rows = zip(*columns.values(), strict=True)
         for sample, grades in zip(samples, rows, strict=True):
-            self.graded.append((sample, dict(zip(columns, grades, strict=True))))
+            pairs = dict(zip(columns, grades, strict=True))
+            self.graded.append((sample, pairs))
         return columns
 
     def take_all(self) -> Iterator[Graded]:
@@ -75,7 +76,9 @@ def stream_grades(
     loop = Loop(plan, outbox, ProgressCount(), strict=strict)
     with named_as_given():
         worker = loop.open()
-        identities, answered, is_empty = set[Identity](), set[tuple[str, str, str]](), True
+        identities = set[Identity]()
+        answered = set[tuple[str, str, str]]()
+        is_empty = True
         for shard in loop.shards:
             with closing(worker.blocks(shard)) as blocks:
                 for graded in _grade_blocks(worker, shard, blocks, answered, outbox, on_bad):
@@ -83,13 +86,16 @@ def stream_grades(
                     if plan.duplicates == "error":
                         _check_new(graded[0], identities)
                     yield graded
-            loop.files.check([shard], [member.input.path for member in shards_in(shard)])
+            paths = [member.input.path for member in shards_in(shard)]
+            loop.files.check([shard], paths)
         loop.files.check(loop.shards)
         if is_empty:
             raise loop.nothing_left()
         if worker.dataset is not None:
-            shard = Shard(ordinal=len(loop.shards), input=plan.inputs.data[-1])
-            absent = ([sample] for sample in unanswered(worker.dataset, answered))
+            ordinal = len(loop.shards)
+            shard = Shard(ordinal=ordinal, input=plan.inputs.data[-1])
+            samples = unanswered(worker.dataset, answered)
+            absent = ([sample] for sample in samples)
             yield from _grade_blocks(worker, shard, absent, set(), outbox, on_bad)
 
 

@@ -460,9 +460,9 @@ class Table:
         return self._verdict_counts[key]
 
     def repeated(self, *, named: bool = False) -> list[int]:
-        """Return the rows whose id, model and run an earlier one has.
+        """Return the rows that repeat the id, model and run of an earlier row.
 
-        Those of missing runs repeat nothing. ``named``: only rows of runs that have a name.
+        Rows of missing runs are left out. ``named``: only rows of runs that have a name.
         """
         ids, models, runs = (self.keys[name] for name in ("id", "model", "run"))
         if len(ids.values) == len(self):

@@ -29,7 +29,8 @@ def samples(name, files):
 
 def written(bench, name, folder, seed=5):
     folder.mkdir()
-    return bench("formats").FORMATS[name](folder, RECORDS, seed)
+    formats = bench("formats").FORMATS
+    return formats[name](folder, RECORDS, seed)
 
 
 def test_every_reader_of_a_family_has_files(bench):
@@ -48,7 +49,8 @@ def test_every_record_is_a_sample(bench, name, tmp_path):
     files = written(bench, name, folder)
     samples_read = samples(name, files)
     assert len(samples_read) == RECORDS
-    assert sum(sample.status is Status.OK for sample in samples_read) >= 0.9 * RECORDS
+    count = sum(sample.status is Status.OK for sample in samples_read)
+    assert count >= 0.9 * RECORDS
     assert len({(sample.id, sample.model, sample.run) for sample in samples_read}) == RECORDS
     if name not in {"when2call", "letta_dataset"}:
         assert any(sample.calls for sample in samples_read)
@@ -85,7 +87,8 @@ def test_copies_of_a_case_are_runs_of_their_own(bench, tmp_path):
     A file that is one session stays one, and has the sub-agents of all copies.
     """
     writers = bench("case_files").WRITERS
-    assert {"claude_code", "bedrock", "langsmith", "weave"} <= writers.keys()
+    keys = writers.keys()
+    assert {"claude_code", "bedrock", "langsmith", "weave"} <= keys
     for name, write in writers.items():
         counts = []
         for copies in (1, 3):

@@ -31,7 +31,8 @@ def page_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
             examples_folder = file_path.parents[2] / "examples"
             suite = examples_folder / family / "suite.yaml"
             out = tmp_path_factory.mktemp(family) / "run"
-            pages[family] = gradestack.run(suite, output=out, engine="serial").path / "report.html"
+            path = gradestack.run(suite, output=out, engine="serial").path
+            pages[family] = path / "report.html"
         return pages[family]
 
     return page

@@ -58,7 +58,8 @@ def axe_file():
         pytest.skip(
             "no axe-core here; `make accessibility` has it, or GRADESTACK_AXE names axe.min.js"
         )
-    return Path(package.origin).with_name("axe.min.js")
+    origin_path = Path(package.origin)
+    return origin_path.with_name("axe.min.js")
 
 
 @pytest.fixture(scope="module")
@@ -127,7 +128,8 @@ def test_a_folder_of_runs_has_no_violation(tab, axe, page_of, tmp_path, scheme, 
     second_folder = tmp_path / "second"
     output = tmp_path / "compared"
     gradestack.compare(first_folder, second_folder, output=output)
-    path = write_index(folder_of(tmp_path), tmp_path)
+    folder = folder_of(tmp_path)
+    path = write_index(folder, tmp_path)
     assert violations(tab, axe, path, width=width, scheme=scheme) == []
 
 

@@ -51,7 +51,8 @@ def test_a_sample_beside_the_page_is_read_when_it_is_looked_at(opened):
     assert tab.run("document.querySelectorAll('#one .m').length") > 2
     assert tab.run("document.querySelectorAll('#one .grade').length") > 0
     assert "Row 8 of results.jsonl" in tab.run("document.getElementById('one').textContent")
-    assert tab.messages() == []
+    messages = tab.messages()
+    assert messages == []
     requests = tab.requests()
     expected = [path.as_uri(), (path.parent / "report_data" / "chunk-1.js").as_uri()]
     assert requests == expected
@@ -181,7 +182,8 @@ def test_what_a_row_has_is_shown(opened, fake, change, texts):
     tab.wait("document.querySelector('#one').textContent.includes('Row 2 of')")
     shown = " ".join(tab.run(ALL_TEXT).split())
     assert [text for text in texts if text not in shown] == []
-    assert tab.messages() == []
+    messages = tab.messages()
+    assert messages == []
 
 
 def of_sample(row):
@@ -222,7 +224,8 @@ def test_panels_stand_in_samples(opened, panel, options):
             assert tab.run(
                 "document.querySelector('#one .panel').nextElementSibling.textContent"
             ).startswith("Calls")
-    assert tab.messages() == []
+    messages = tab.messages()
+    assert messages == []
 
 
 def test_numbers_keep_their_digits(opened, fake):
@@ -232,7 +235,8 @@ def test_numbers_keep_their_digits(opened, fake):
     tab, _ = opened([row, graded_row])
     show(tab, 0)
     cells = "[...document.querySelector('#one .pair').querySelectorAll('tr td:nth-child(2)')]"
-    assert tab.run(f"{cells}.map(one => one.textContent).slice(0, 3)") == [
+    expected_text = f"{cells}.map(one => one.textContent).slice(0, 3)"
+    assert tab.run(expected_text) == [
         "12345678901234567890",
         "1.0",
         "2",
@@ -284,7 +288,8 @@ def test_a_long_list_is_read_from_beside_the_page(opened, monkeypatch):
     tab, _ = opened()
     assert tab.run("document.getElementById('shown-count').textContent") == "24 of 24"
     show(tab, 3)
-    assert tab.messages() == []
+    messages = tab.messages()
+    assert messages == []
 
 
 def test_the_worst_samples_stay_in_the_page(opened):

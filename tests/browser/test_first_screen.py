@@ -20,7 +20,8 @@ def tau(tmp_path_factory):
     if not data:
         pytest.skip("GRADESTACK_REFERENCE_DATA is not set")
     out = tmp_path_factory.mktemp("tau") / "run"
-    tau_bench_folder = Path(data) / "tau-bench"
+    data_path = Path(data)
+    tau_bench_folder = data_path / "tau-bench"
     paths = tau_bench_folder / "gpt-4o-airline.json"
     gradestack.grade_files(paths, output=out)
     return out
@@ -116,7 +117,8 @@ class Reader:
         graded = [row for row in self.rows if row["state"] == "graded"]
         below = []
         for row in graded:
-            below.append(row["grade"]["score"] < 1 if row["passed"] is None else not row["passed"])
+            passed = row["passed"]
+            below.append(row["grade"]["score"] < 1 if passed is None else not row["passed"])
         pairs = zip(graded, below, strict=True)
         self.lost = [row for row, is_lost in pairs if is_lost]
         tab.visit(page.as_uri(), width=1440)
@@ -178,7 +180,8 @@ def the_most_common_cause(reader):
 def the_wrong_argument_of_a_sample(reader):
     reader.click(".causes [href*='wrong_']")
     blamed = set()
-    for reason in reasons_of(reader.opened()):
+    row = reader.opened()
+    for reason in reasons_of(row):
         if reason.get("pointer"):
             blamed.add(reason["pointer"].split("/")[1])
     marked = reader.run(
@@ -268,4 +271,5 @@ def test_what_is_asked_is_a_few_clicks_away(tab, page_of, two, find, clicks, fam
     reader = Reader(tab, two if family == "two" else page_of(family))
     find(reader)
     assert reader.clicks <= clicks
-    assert tab.messages() == []
+    messages = tab.messages()
+    assert messages == []

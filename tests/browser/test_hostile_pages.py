@@ -105,7 +105,8 @@ def watched(tab):
             )
             == 0
         )
-        assert tab.messages() == []
+        messages = tab.messages()
+        assert messages == []
         report_data_folder = path.parent / "report_data"
         data_folder = report_data_folder.as_uri()
         requests = tab.requests()
@@ -179,7 +180,8 @@ def test_a_comparison(watched, tmp_path):
     assert "onerror=alert(3)" in expected
     tab = out / "comparison.html"
     assert watched(tab) == [(out / "comparison.html").as_uri()]
-    page = render(out / "comparison.md")
+    source = out / "comparison.md"
+    page = render(source)
     assert watched(page) == [page.as_uri()]
 
 

@@ -31,7 +31,8 @@ def opened(tab, path, width):
 
 @pytest.mark.parametrize("width", [390, 1440])
 def test_the_axis_is_labelled_where_its_lines_are(tab, page_of, width):
-    opened(tab, page_of("airline"), width)
+    page = page_of("airline")
+    opened(tab, page, width)
     labels = tab.run(LABELS)
     lines = tab.run(GRID)
     assert len(labels) == len(lines) == 5  # one axis for shares and scores
@@ -42,11 +43,11 @@ def test_the_axis_is_labelled_where_its_lines_are(tab, page_of, width):
 
 @pytest.mark.parametrize("width", [390, 1440])
 def test_an_interval_keeps_to_its_column(tab, page_of, width):
-    opened(tab, page_of("when2call"), width)
+    page = page_of("when2call")
+    opened(tab, page, width)
     shown = "[...document.querySelectorAll('.plot small')]"
-    assert (
-        tab.run(f"{shown}.filter(one => /0[.]000\\d/.test(one.textContent)).length") == 0
-    )  # three digits are enough
+    expected_text = f"{shown}.filter(one => /0[.]000\\d/.test(one.textContent)).length"
+    assert tab.run(expected_text) == 0  # three digits are enough
     assert (
         tab.run(
             f"{shown}.filter(one => one.scrollWidth > one.clientWidth).map(one => one.textContent)"
@@ -96,17 +97,20 @@ def test_the_overview_is_short(tab, page_of, family):
     And no view is wider than the window.
     """
     for width, most in ((1440, 2500), (390, 4 * 844)):
-        opened(tab, page_of(family), width)
+        page = page_of(family)
+        opened(tab, page, width)
         assert tab.run("document.documentElement.scrollHeight") <= most
         for view in dict.fromkeys(tab.run(VIEWS)):
             tab.run(f"location.hash = '#{view}'")
             tab.wait(f"document.querySelector('.view.now').dataset.view === '{view}'")
             assert tab.run("document.documentElement.scrollWidth") <= width
-    assert tab.messages() == []
+    messages = tab.messages()
+    assert messages == []
 
 
 def test_figures_are_searched(tab, page_of):
-    opened(tab, page_of("airline"), 1440)
+    page = page_of("airline")
+    opened(tab, page, 1440)
     tab.run("location.hash = '#figures'; document.getElementById('figure-table').open = true")
     tab.wait("document.querySelectorAll('[data-table] tbody tr').length > 20")
     tab.run(
@@ -121,7 +125,8 @@ def test_figures_are_searched(tab, page_of):
 
 
 def test_a_cell_of_the_confusion_matrix_shows_its_samples(tab, page_of):
-    opened(tab, page_of("when2call"), 1440)
+    page = page_of("when2call")
+    opened(tab, page, 1440)
     tab.wait("document.documentElement.classList.contains('searchable')")
     cells = tab.run(
         "[...document.querySelectorAll('.heat td a')].map(one => [one.textContent, one.hash])"
@@ -134,7 +139,8 @@ def test_a_cell_of_the_confusion_matrix_shows_its_samples(tab, page_of):
 
 
 def test_a_phone_shows_the_list_or_the_sample(tab, page_of):
-    opened(tab, page_of("airline"), 390)
+    page = page_of("airline")
+    opened(tab, page, 390)
     tab.run("location.hash = '#samples'")
     visible_parts = (
         "[...document.querySelectorAll('.list, #one')].filter(one => one.checkVisibility())"
@@ -150,7 +156,8 @@ def test_a_phone_shows_the_list_or_the_sample(tab, page_of):
 
 @pytest.mark.parametrize("family", ["airline", "when2call"])
 def test_what_is_touched_is_large_enough(tab, page_of, family):
-    opened(tab, page_of(family), 390)
+    page = page_of(family)
+    opened(tab, page, 390)
     small = """[...document.querySelectorAll('a, button, select, input, summary')]
       .filter(one => one.checkVisibility() && !one.closest('.skip, p, .reasons'))
       .map(one => [one, one.getBoundingClientRect()])

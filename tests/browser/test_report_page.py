@@ -80,7 +80,8 @@ def test_the_filter_leaves_what_was_asked_for(opened, page):
         calls = row["predicted"]["calls"] or ()
         called.append({call["name"] for call in calls})
     tool = next(name for names in called for name in names)
-    assert search(opened, f"tool:{tool}") == sum(tool in names for names in called)
+    expected_text = f"tool:{tool}"
+    assert search(opened, expected_text) == sum(tool in names for names in called)
     assert search(opened, f"tool:{tool} model:north-1") == sum(
         tool in names and row["model_name"] == "north-1"
         for names, row in zip(called, rows, strict=True)
@@ -96,7 +97,8 @@ def test_the_filter_leaves_what_was_asked_for(opened, page):
     opened.run("document.getElementById('clear').click()")
     assert opened.run(SHOWN) == 24
     assert opened.run("document.getElementById('clear').hidden")
-    assert opened.messages() == []
+    messages = opened.messages()
+    assert messages == []
 
 
 def test_sorting_reorders_the_list(opened, page):
@@ -145,7 +147,8 @@ def test_a_link_to_a_sample_opens_it(opened, page):
     assert opened.run("document.querySelector('#one h3').textContent") == title
     assert opened.run("document.querySelectorAll('#one .grade').length") > 0
     address = opened.run("location.href")
-    assert f"{row['sample']['id']}.{row['run']}" in address
+    expected_text = f"{row['sample']['id']}.{row['run']}"
+    assert expected_text in address
     opened.open("about:blank")
     opened.open(address)
     opened.wait(READY)
@@ -170,7 +173,8 @@ def test_a_cause_shows_exactly_its_samples(opened):
         assert opened.run("document.querySelector('.view.now').dataset.view") == "samples"
     # also in so many that passed; passed of a category
     numbers = "document.querySelectorAll('a[href*=reason], td a[href*=facet]')"
-    assert opened.run(f"{numbers}.length") > 2
+    expected_text = f"{numbers}.length"
+    assert opened.run(expected_text) > 2
     for position in range(opened.run(f"{numbers}.length")):
         number_shown = opened.run(
             f"const one{position} = {numbers}[{position}]; one{position}.click(); "
@@ -186,7 +190,8 @@ def test_a_cause_shows_exactly_its_samples(opened):
     first = opened.run("+document.querySelector('.causes td.n').textContent")
     opened.run("document.querySelector('.causes a').click()")
     opened.wait(f"{SHOWN} === {first}")
-    assert opened.messages() == []
+    messages = opened.messages()
+    assert messages == []
 
 
 def test_the_keyboard_is_enough(opened, page):
@@ -236,12 +241,14 @@ def test_it_works_without_scripts(tab, page):
     assert tab.run("document.getElementById('s1').checkVisibility()")
     assert tab.run("document.documentElement.scrollWidth") <= 1280
     buttons = "[...document.querySelectorAll('.save')].filter(one => one.checkVisibility())"
-    assert tab.run(f"{buttons}.length") == 0
+    expected_text = f"{buttons}.length"
+    assert tab.run(expected_text) == 0
     tab.emulate()
 
 
 def test_text_can_be_read_in_both_schemes(opened):
-    path = Path(__file__).with_name("contrast.js")
+    file_path = Path(__file__)
+    path = file_path.with_name("contrast.js")
     script = path.read_text(encoding="utf-8")
     texts_checked = 0
     for scheme in ("light", "dark"):
@@ -261,7 +268,8 @@ def test_text_can_be_read_in_both_schemes(opened):
 @pytest.mark.parametrize("width", [390, 1440])
 def test_everything_has_a_name(opened, width):
     opened.emulate(width=width)
-    path = Path(__file__).with_name("names.js")
+    file_path = Path(__file__)
+    path = file_path.with_name("names.js")
     script = path.read_text(encoding="utf-8")
     assert opened.run(script) == []
     opened.run("document.querySelectorAll('details').forEach(one => { one.open = true; })")
@@ -283,7 +291,8 @@ def test_a_browser_that_cannot_unpack_the_list_shows_the_samples(tab, page):
     view(tab, "samples")
     assert tab.run("document.querySelector('#all tr .what').checkVisibility()")
     assert tab.run("document.getElementById('list').checkVisibility()") is False
-    assert tab.messages() == []
+    messages = tab.messages()
+    assert messages == []
 
 
 @pytest.fixture
@@ -313,8 +322,10 @@ def test_a_panel_is_silent_and_alone(tab, panelled, panel_place):
     assert tab.run("document.querySelectorAll('.panel img, .panel script').length") == 0
     assert tab.run("document.querySelector('.panel').textContent.includes('onerror=')")
     tab.run("new Promise(done => requestAnimationFrame(() => setTimeout(done, 200)))")
-    assert tab.messages() == []
-    assert tab.requests() == [address]
+    messages = tab.messages()
+    assert messages == []
+    requests = tab.requests()
+    assert requests == [address]
 
 
 def test_a_sample_shows_its_sub_agents(tab, tmp_path, fake):
@@ -341,4 +352,5 @@ def test_a_sample_shows_its_sub_agents(tab, tmp_path, fake):
         "document.querySelector('#one "
         f"h3').textContent.includes({json.dumps(rows[1]['sample']['id'])})"
     )
-    assert tab.messages() == []
+    messages = tab.messages()
+    assert messages == []

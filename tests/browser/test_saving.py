@@ -38,7 +38,8 @@ def saved(opened, tmp_path):
         saved_folder = tmp_path / "saved"
         path = saved_folder / f"rail-{table}.{form}"
         opened.run(f"document.querySelector('[data-save={table}][data-form={form}]').click()")
-        deadline = time.monotonic() + 60
+        now = time.monotonic()
+        deadline = now + 60
         while not path.is_file():
             assert time.monotonic() < deadline, "nothing was saved"
             opened.run("new Promise(done => setTimeout(done, 20))")
@@ -71,16 +72,21 @@ def test_tasks_are_counted_as_the_reporters_count_them(saved, report, tmp_path):
     assert [line[:-1] for line in saved_rows] == expected
     for line, other in zip(saved_rows[1:], wanted[1:], strict=True):
         assert (line[-1] == "") == (other[-1] == "")
-        assert not line[-1] or abs(float(line[-1]) - float(other[-1])) <= 0.001
+        if line[-1]:
+            difference = float(line[-1]) - float(other[-1])
+            assert abs(difference) <= 0.001
     document = json.loads(saved("tasks", "json"))
     (task_row,) = (line for line in document if line["id"] == FORMULA)
     assert task_row["trials"] == 1
-    assert task_row["passed"] + task_row["not_passed"] + task_row["ungraded"] == 1
+    passed = task_row["passed"]
+    not_passed = task_row["not_passed"]
+    assert passed + not_passed + task_row["ungraded"] == 1
 
 
 def test_samples_are_those_the_list_shows(saved, opened, report):
     text = saved("samples", "json")
-    document_count = len(json.loads(text))
+    document = json.loads(text)
+    document_count = len(document)
     entry_count = len(index_of(report).entries)
     assert document_count == entry_count
     opened.run("const find = document.getElementById('find'); find.value = 'HYPERLINK'")
@@ -91,7 +97,8 @@ def test_samples_are_those_the_list_shows(saved, opened, report):
     assert head == ["position", "id", "model", "run", "outcome", "score", "reasons"]
     index = index_of(report)
     entry = index.entries[int(line[0])]
-    assert line[1] == f"'{FORMULA}"
+    expected_text = f"'{FORMULA}"
+    assert line[1] == expected_text
     expected = [entry.model, entry.run]
     assert line[2:4] == expected
     kinds = list(index_of(report).reasons.kinds)

@@ -79,7 +79,8 @@ def test_models_stand_side_by_side_the_largest_difference_first(opened, fake):
     )
     assert tab.run("document.querySelector('#one h3').textContent") == "Task task 10, trial 1"
     assert tab.run("document.querySelector('.view.now').dataset.view") == "samples"
-    assert tab.messages() == []
+    messages = tab.messages()
+    assert messages == []
 
 
 def test_every_task_of_many_is_there(opened, fake):
@@ -99,7 +100,9 @@ def test_every_task_of_many_is_there(opened, fake):
 
 
 def test_trials_without_names_and_states_are_shown(opened, fake):
-    rows = [row(fake, "a", None, "m", passed=passed) for passed in (False, True)]
+    rows = []
+    for passed in (False, True):
+        rows.append(row(fake, "a", None, "m", passed=passed))
     rows += [
         {**fake.ungraded_row(5, 0, None, state), "sample": {"id": "b"}}
         for state in ("failed", "skipped", "missing")
@@ -141,9 +144,12 @@ def test_filters_show_the_tasks_that_broke_that_were_fixed_and_that_both_fail(op
     tab.run("location.hash = 'view=compare&show=fail'")
     tab.wait(f"{names} === 'c'")
     assert tab.run("document.querySelector('#task-filter input:checked').value") == "fail"
-    assert tab.messages() == []
+    messages = tab.messages()
+    assert messages == []
 
 
 def test_of_three_models_no_task_broke(opened, fake):
-    rows = [row(fake, "a", 0, model, passed=True) for model in ("x", "y", "z")]
+    rows = []
+    for model in ("x", "y", "z"):
+        rows.append(row(fake, "a", 0, model, passed=True))
     assert opened(rows).run("document.getElementById('task-filter') === null")

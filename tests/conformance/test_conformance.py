@@ -90,7 +90,8 @@ def test_a_confidence_is_between_0_and_1(component):
     made = REGISTRY.load("aggregator", component.name)
     assert made(confidence=0.5).confidence == 0.5
     for value in (0, 1, 95):
-        with pytest.raises(ValueError, match=f"confidence must be between 0 and 1, got {value}"):
+        match = f"confidence must be between 0 and 1, got {value}"
+        with pytest.raises(ValueError, match=match):
             made(confidence=value)
 
 

@@ -36,7 +36,8 @@ def _results(suite, engine, out):
     overrides = [f"engine={engine}"]
     gradestack.run(suite, output=out, overrides=overrides)
     contents = {}
-    for path in sorted(out.rglob("*")):
+    paths = out.rglob("*")
+    for path in sorted(paths):
         if path.is_file():
             contents[path.relative_to(out)] = path.read_bytes()
     return {path: content for path, content in contents.items() if path.name != "header.json"}
@@ -58,7 +59,8 @@ def test_processes_give_what_one_gives(suite, workers, size, tmp_path, monkeypat
     one_shard = "orchestration", "sessions", "stability"  # files, and a dataset of few bytes
     assert _shards(suite) > shards or _name(suite) in one_shard
     many_folder = tmp_path / "many"
-    results = _results(suite, f"{{kind: processes, workers: {workers}}}", many_folder)
+    engine = f"{{kind: processes, workers: {workers}}}"
+    results = _results(suite, engine, many_folder)
     assert results == expected
 
 

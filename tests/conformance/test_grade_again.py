@@ -70,7 +70,8 @@ def _graded_twice(records_file, options, folder):
         assert code in (2, 3)
         return None
     text = (first / "summary.json").read_text()
-    config = json.loads(text)["config"]
+    document = json.loads(text)
+    config = document["config"]
     paths = [str(first)]
     config |= {"target": {"paths": paths}, "reader": {"kind": "letta"}}
     values_by_name = {name: value for name, value in config.items() if name != "dataset"}
@@ -86,8 +87,10 @@ def _content(run, graders):
     """
     rows = []
     results_path = run / "results.jsonl"
-    for line in results_path.read_text().splitlines():
-        rows.append(json.loads(line))
+    text = results_path.read_text()
+    for line in text.splitlines():
+        document = json.loads(line)
+        rows.append(document)
     names = ("predicted", "expected", "status", "error", "facets", "usage", "remarks", "native")
     compared_rows = []
     for row in rows:
@@ -112,10 +115,9 @@ def _content(run, graders):
         compared_rows += [row["passed"] for row in rows]
     else:
         outcome = None
-    figures = [
-        {key: metrics[part][key] for key in graders}
-        for part in ("aggregates", "by_metric", "states")
-    ]
+    figures = []
+    for part in ("aggregates", "by_metric", "states"):
+        figures.append({key: metrics[part][key] for key in graders})
     headline = [
         figure
         for figure in summary["headline"]["figures"]
@@ -132,7 +134,8 @@ def _check(records_file, options, folder):
     text = summary_path.read_text()
     document = json.loads(text)
     graders = document["metrics"]["states"]
-    assert _content(runs[1], graders) == _content(runs[0], graders)
+    run = runs[1]
+    assert _content(run, graders) == _content(runs[0], graders)
 
 
 @pytest.mark.parametrize("profile", some_of(["documented", "upstream"], 2))

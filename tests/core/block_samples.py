@@ -107,22 +107,37 @@ def sample(number, **fields):
     last_message = Message(role="assistant", content=json.dumps(number % 3) if number % 9 else "")
     calls = (CALL,) if number % 6 else ()
     expectation = Expectation(calls=calls, text="1")
-    status = Status.FAILED if failed else Status.MISSING if number == 50 else Status.OK
-    recorded = {"score": number % 5 / 7, **wish}
+    if failed:
+        status = Status.FAILED
+    elif number == 50:
+        status = Status.MISSING
+    else:
+        status = Status.OK
+    score = number % 5 / 7
+    recorded = {"score": score, **wish}
+    error = None
+    if failed:
+        error = Fault(category="target", code="x")
+    if number % 8:
+        tags = ["odd"] if number % 2 else []
+        facets = {"tags": tags, "nan": float("nan")}
+    else:
+        facets = {"deep": {1}}
+    source = Source(file="in.jsonl", ordinal=number, line=number + 1)
+    run = number // 20
+    model = (None, "m", "é")[number % 3]
     usual_fields = {
         "id": f"t{number % 20}" if number % 10 else f"t{number}",
-        "model": (None, "m", "é")[number % 3],
-        "run": number // 20,
+        "model": model,
+        "run": run,
         "recorded": recorded,
         "expected": expectation,
         "calls": made if number % 13 else None,
         "turns": ((last_message,),),
         "status": status,
-        "error": Fault(category="target", code="x") if failed else None,
-        "facets": {"tags": ["odd"] if number % 2 else [], "nan": float("nan")}
-        if number % 8
-        else {"deep": {1}},
-        "source": Source(file="in.jsonl", ordinal=number, line=number + 1),
+        "error": error,
+        "facets": facets,
+        "source": source,
     }
     return Sample(**{**usual_fields, **fields})
 
@@ -131,9 +146,10 @@ def records(count=100):
     for number in range(count):
         if number % 14 == 3:
             source = Source(file="in.jsonl", ordinal=number, line=number + 1)
+            reason = f"bad {number}"
             yield BadRecord(
                 source=source,
-                reason=f"bad {number}",
+                reason=reason,
             )
         yield sample(number)
 
@@ -185,7 +201,9 @@ def consistent(result):
     assert [id_column.values[code] for code in id_column.codes] == ids
     verdicts = table.verdicts.values()
     numbers = table.numbers.values()
-    code_counts = {len(verdict.codes) for verdict in (*verdicts, *numbers)}
+    code_counts = set()
+    for verdict in (*verdicts, *numbers):
+        code_counts.add(len(verdict.codes))
     assert code_counts == {len(ids)}
     if "log/all.txt" in result.parts.native:
         log_all_txt = result.parts.native["log/all.txt"]

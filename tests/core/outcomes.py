@@ -8,7 +8,8 @@ import yaml
 
 
 def data(test_file, name):
-    path = Path(test_file).with_name(name)
+    test_file_path = Path(test_file)
+    path = test_file_path.with_name(name)
     text = path.read_text(encoding="utf-8")
     return yaml.safe_load(text)
 
@@ -71,7 +72,8 @@ def files_but_headers(folder):
     relative path.
     """
     contents_by_path = {}
-    for path in sorted(folder.rglob("*")):
+    paths = folder.rglob("*")
+    for path in sorted(paths):
         if path.is_file() and path.name != "header.json":
             contents_by_path[path.relative_to(folder).as_posix()] = path.read_bytes()
     return contents_by_path

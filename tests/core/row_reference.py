@@ -88,12 +88,16 @@ def grade_of(grade):
         error_type = fault.type or fault.code
         named = {"error": fault.message, "error_type": error_type}
     shared = shared_of(grade)
-    score = 0.0 if grade.score is None else grade.score
+    if grade.score is None:
+        score = 0.0
+    else:
+        score = grade.score
     metadata = named | pure(grade.metadata)
+    state = grade.outcome.value
     fields = {
         **shared,
         "score": score,
-        "state": grade.outcome.value,
+        "state": state,
         "rationale": grade.rationale,
         "metadata": metadata,
     }
@@ -264,9 +268,9 @@ def row_bytes(sample, grades, main, *, passed=None, submissions=None):
     )
     for key, grade in grades.items():
         if kept_grades[key] is not grade:
-            raise (RecursionError if kept_grades[key].fault.code == "too_deep" else TypeError)(
-                kept_grades[key].fault.message
-            )
+            fault = kept_grades[key].fault
+            message = kept_grades[key].fault.message
+            raise (RecursionError if fault.code == "too_deep" else TypeError)(message)
     return line
 
 

@@ -34,7 +34,8 @@ def test_a_message_has_a_limit():
     assert last_problem == "  - and 4900 more"
     assert str(pickle.loads(pickle.dumps(error))) == str(error)  # noqa: S301
     config_error = ConfigError("head", *map(str, range(101)))
-    assert len(config_error.problems) == 101
+    problem_count = len(config_error.problems)
+    assert problem_count == 101
 
 
 def test_errors_cross_process_borders():
@@ -48,4 +49,5 @@ def test_what_cannot_be_read_is_a_data_error_and_names_are_few(tmp_path):
         (tmp_path / "nowhere").read_bytes()
     with pytest.raises(KeyError), reading("shown"):
         raise KeyError
-    assert [first_of("abc", most) for most in (2, 3)] == ["a, b, …", "a, b, c"]
+    firsts = [first_of("abc", most) for most in (2, 3)]
+    assert firsts == ["a, b, …", "a, b, c"]

@@ -69,7 +69,9 @@ def test_runs_are_compared_in_time_by_their_tasks(graded):
 
 
 def test_files_of_a_directory_are_named_in_time_by_their_number(tmp_path):
-    folders = [tmp_path / f"{number:03}" for number in range(80)]
+    folders = []
+    for number in range(80):
+        folders.append(tmp_path / f"{number:03}")
     for folder in folders:
         folder.mkdir()
     files = [folder / f"{number}.jsonl" for number in range(100) for folder in folders]
@@ -85,7 +87,9 @@ def test_files_of_a_directory_are_named_in_time_by_their_number(tmp_path):
 
 def test_calls_of_a_sample_become_a_table_in_time_by_their_number():
     def row(size):
-        calls = [{"name": f"f{number}"} for number in range(size)]
+        calls = []
+        for number in range(size):
+            calls.append({"name": f"f{number}"})
         items = [
             {"outcome": "graded", "score": 1.0, "metadata": {"call": at}} for at in range(size)
         ]

@@ -102,7 +102,8 @@ PUBLIC = {"gradestack", "gradestack.testing", "gradestack.jsonio"}
 def room(path):
     """Return the file or folder of the house a module belongs to."""
     relative_path = path.relative_to(KERNEL)
-    return relative_path.parts[0].removesuffix(".py")
+    first_part = relative_path.parts[0]
+    return first_part.removesuffix(".py")
 
 
 @cache
@@ -116,11 +117,14 @@ def imported_modules(path):
     gradestack.
     """
     collected = set()
-    for node in ast.walk(tree_of(path)):
+    tree = tree_of(path)
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
-            names = [f"{node.module}.{alias.name}" for alias in node.names]
+            names = []
+            for alias in node.names:
+                names.append(f"{node.module}.{alias.name}")
         else:
             continue
         collected |= {
@@ -146,7 +150,8 @@ def imports(path, *, top_only=False):
     if top_only:
         nodes = tree_of(path).body
     else:
-        nodes = ast.walk(tree_of(path))
+        tree = tree_of(path)
+        nodes = ast.walk(tree)
     collected = set()
     for node in nodes:
         if isinstance(node, ast.Import):
@@ -183,7 +188,8 @@ def test_the_kernel_knows_no_plugin():
         "rich": {"cli"},
     } | sets_by_library
     misplaced = {}
-    for path in sorted(KERNEL.rglob("*.py")):
+    paths = KERNEL.rglob("*.py")
+    for path in sorted(paths):
         names = imports(path)
         for library in roots(names) & allowed.keys():
             if room(path) not in allowed[library]:
@@ -202,8 +208,10 @@ def test_every_file_has_its_place():
 def test_each_file_imports_only_what_stands_above_it():
     """Its own folder, and the layers above; the import root alone looks down."""
     forbidden_imports = {}
-    for path in sorted(KERNEL.rglob("*.py")):
-        if path == KERNEL / "__init__.py":
+    paths = KERNEL.rglob("*.py")
+    for path in sorted(paths):
+        init_path = KERNEL / "__init__.py"
+        if path == init_path:
             continue
         here = LAYERS.index(room(path))
         below = set()
@@ -220,7 +228,8 @@ def test_each_file_imports_only_what_stands_above_it():
 
 def test_no_two_modules_import_each_other():
     modules = {}
-    for path in sorted(KERNEL.rglob("*.py")):
+    paths = KERNEL.rglob("*.py")
+    for path in sorted(paths):
         relative_path = path.relative_to(KERNEL)
         parts = relative_path.with_suffix("").parts
         modules[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
@@ -242,7 +251,8 @@ def test_the_outside_imports_the_public_paths_only():
     forbidden_imports = {}
     for path in files_outside():
         names = set()
-        for node in ast.walk(tree_of(path)):
+        tree = tree_of(path)
+        for node in ast.walk(tree):
             if isinstance(node, ast.ImportFrom):
                 names.add(node.module)
         nodes = ast.walk(tree_of(path))
@@ -281,7 +291,8 @@ def test_no_folder_does_more_or_says_it_denser():
     for folder, figures in measured.items():
         for name, value in figures.items():
             if value > ceilings[folder][name]:
-                over[f"{folder}: {name}"] = (value, ceilings[folder][name])
+                ceiling = ceilings[folder]
+                over[f"{folder}: {name}"] = (value, ceiling[name])
     assert over == {}
 
 
@@ -345,9 +356,10 @@ def test_plugin_modules_are_light():
         "import sys\nfrom gradestack.registry import discover\n"
         "assert discover(limit='').names('grader')\nprint(*sys.modules)"
     )
-    modules = subprocess.run(
+    stdout = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    ).stdout.split()
+    ).stdout
+    modules = stdout.split()
     paths = FAMILIES.glob("*/__init__.py")
     packages = {f"gradestack_plugins.{path.parent.name}" for path in paths}
     names = {name for name in modules if name.startswith("gradestack_plugins.")}

@@ -37,9 +37,8 @@ def defined(figure, tasks):
         grader = tasks[:at] + tasks[at + 1 :]
         pseudo.append(count * value - (count - 1) * figure(grader))
     mean = sum(pseudo) / count
-    return value, math.sqrt(
-        sum((pseudo_value - mean) ** 2 for pseudo_value in pseudo) / (count - 1) / count
-    )
+    total = sum((pseudo_value - mean) ** 2 for pseudo_value in pseudo)
+    return value, math.sqrt(total / (count - 1) / count)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -63,7 +62,8 @@ def test_one_task_is_left_out_at_a_time(seed):
 
 
 def _mean(tasks):
-    return sum(size * score for size, score in tasks) / sum(size for size, _ in tasks)
+    total = sum(size * score for size, score in tasks)
+    return total / sum(size for size, _ in tasks)
 
 
 @pytest.mark.parametrize("value", [0.1, 1 / 3, 0.7])
@@ -154,7 +154,9 @@ class Share(Aggregator):
 
 
 def figures(*rows):
-    grades = [grade if isinstance(grade, Grade) else Grade(score=grade) for _, grade in rows]
+    grades = []
+    for _, grade in rows:
+        grades.append(grade if isinstance(grade, Grade) else Grade(score=grade))
     contributions = {"share": ("q", Share().contribution)}
     wanted = Wanted(parts={"q": ()}, contributions=contributions)
     keys = [key for key, _ in rows]
@@ -201,8 +203,10 @@ def test_what_cannot_be_below_a_bound_has_no_interval_that_is():
     for confidence in (0.5, 0.99):
         known = interval(few, 3, share=False, confidence=confidence)
         computed = change_confidence(cut, 1.5, confidence)
-        assert computed["low"] == pytest.approx(max(0.0, known["low"]), rel=1e-9)
-        assert computed["high"] == pytest.approx(known["high"], rel=1e-9)
+        low = computed["low"]
+        assert low == pytest.approx(max(0.0, known["low"]), rel=1e-9)
+        high = computed["high"]
+        assert high == pytest.approx(known["high"], rel=1e-9)
     assert interval(few, 3, share=False, least=-10.0) == plain
 
 

@@ -77,7 +77,9 @@ def test_examples_are_given_to_components_of_their_kind(tmp_path):
         {"mine": [loud, quiet_reporter]},
         {"grader mine": [loud], "aggregator mine": [quiet_reporter]},
     ):
-        named = [check.name for check in checks(str(file), examples=examples)]
+        named = []
+        for check in checks(str(file), examples=examples):
+            named.append(check.name)
         assert "aggregator mine: rules" in named
         assert "grader mine: rules" in named
         assert not [name for name in named if "example" in name]
@@ -109,7 +111,8 @@ def test_a_reader_of_folders_is_given_a_folder(tmp_path):
     file.write_text(HEAD + FOLDERS)
     for folder_path in (folder, scratch):
         folder_path.mkdir()
-    (folder / "all.jsonl").write_text('{"id": "a"}\n{"id": "b"}\n')
+    all_path = folder / "all.jsonl"
+    all_path.write_text('{"id": "a"}\n{"id": "b"}\n')
     folders = load_file(file).Folders()
     check_reader(folders, folder, scratch=scratch)
     paths = scratch.glob("*/all.jsonl")

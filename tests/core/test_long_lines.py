@@ -52,7 +52,8 @@ def peak(spawn, tmp_path):
         pytest.skip("this system does not say what a process takes")
 
     def measure(name, records, *more):
-        write_records(tmp_path / name, records)
+        path = tmp_path / name
+        write_records(path, records)
         arguments = ["grade", name, "-o", f"out-{name}", "--engine", "serial", "--quiet", *more]
         result = spawn(*arguments, program=["-c", MEASURED], **GIVEN_BACK)
         assert result.code == 0, result.err
@@ -95,7 +96,8 @@ def test_rows_behind_a_long_one_are_where_they_are_said_to_be(tmp_path, rows, le
         for size in (length, 1):
             predicted = "y" * size
             records.append({"id": f"{size}-{number}", "expected": "x", "predicted": predicted})
-    write_records(tmp_path / "runs.jsonl", records)
+    path = tmp_path / "runs.jsonl"
+    write_records(path, records)
     paths = tmp_path / "runs.jsonl"
     output = tmp_path / "out"
     report = gradestack.grade_files(paths, output=output, rows=rows)

@@ -159,4 +159,5 @@ def test_broken_grades_are_told_apart(grade, problem):
     ("pointer", "name"), [("/a/b", "a"), ("", ""), ("/a~1b/c", "a/b"), ("/~01", "~1"), ("x", "x")]
 )
 def test_an_argument_is_the_first_part_of_a_pointer(pointer, name):
-    assert argument_at(pointer) == name
+    argument = argument_at(pointer)
+    assert argument == name

@@ -29,7 +29,9 @@ RECORDS = [
 def installed(way, distribution, *, documented=False):
     """Install the package that breaks in this way, and return its folder."""
     offers = [offer.split() for offer in way.get("offers", ["grader bad Bad"])]
-    targets = [(kind, name, f"nasty_one:{target}", "Nasty") for kind, name, target in offers]
+    targets = []
+    for kind, name, target in offers:
+        targets.append((kind, name, f"nasty_one:{target}", "Nasty"))
     if documented:
         code = re.sub(r"(?m)^class .*:$", r"\g<0>\n    'Nasty.'", way["code"])
     else:
@@ -41,8 +43,10 @@ def installed(way, distribution, *, documented=False):
 def grades_of(out):
     rows = []
     results_path = out / "results.jsonl"
-    for line in results_path.read_text().splitlines():
-        rows.append(json.loads(line))
+    text = results_path.read_text()
+    for line in text.splitlines():
+        document = json.loads(line)
+        rows.append(document)
     return [row["grades"]["tau_partial"] for row in rows]
 
 
@@ -71,7 +75,8 @@ CASES = [
 def test_what_breaks_is_named_and_costs_nobody_else(
     spawn, distribution, tmp_path, plain, way, engine
 ):
-    write_records(tmp_path / "runs.jsonl", RECORDS)
+    path = tmp_path / "runs.jsonl"
+    write_records(path, RECORDS)
     arguments = way.get(
         "run", ["--grader", "bad", "--grader", "tau_partial", "--set", "outcome=tau_partial"]
     )
@@ -98,11 +103,17 @@ def test_what_breaks_is_named_and_costs_nobody_else(
         # a record that ends its worker is graded by nobody
         ungraded = way.get("ungraded", {})
         ended = ungraded.get(engine)
-        expected = ["graded" if record["id"] != ended else "failed" for record in RECORDS]
-        grades = grades_of(tmp_path / "out")
+        expected = []
+        for record in RECORDS:
+            expected.append("graded" if record["id"] != ended else "failed")
+        out_folder = tmp_path / "out"
+        grades = grades_of(out_folder)
         states = [grade["state"] for grade in grades]
         assert states == expected
-        scores = [grade["score"] for grade in grades if grade["state"] == "graded"]
+        scores = []
+        for grade in grades:
+            if grade["state"] == "graded":
+                scores.append(grade["score"])
         pairs = zip(plain, RECORDS, strict=True)
         assert scores == [score for score, record in pairs if record["id"] != ended]
 
@@ -120,8 +131,10 @@ FOUND = [
 
 @pytest.mark.parametrize("way", FOUND)
 def test_the_kit_finds_it(spawn, distribution, tmp_path, way):
-    write_records(tmp_path / "runs.jsonl", RECORDS)
-    if way.get("offers") == ["reader bad Bad"]:
+    path = tmp_path / "runs.jsonl"
+    write_records(path, RECORDS)
+    offers = way.get("offers")
+    if offers == ["reader bad Bad"]:
         reader = ["--reader", "bad"]
     else:
         reader = []

@@ -36,7 +36,8 @@ def sound(tmp_path_factory):
                     "input": "do",
                 }
             )
-    write_records(folder / "r.jsonl", samples)
+    path = folder / "r.jsonl"
+    write_records(path, samples)
     for name in ("good", "bad"):
         output = folder / name
         gradestack.grade(samples, graders={"g": "tool_calls"}, output=output)
@@ -112,4 +113,5 @@ def test_what_is_wrong_is_named_with_its_place(sound, tmp_path):
         "not the header of a gradestack run: Expected `array`, got `null` - at `$.components`; "
         "grade the files again"
     )
-    assert str(caught.value) == f"{path}: {message}"
+    expected_text = f"{path}: {message}"
+    assert str(caught.value) == expected_text

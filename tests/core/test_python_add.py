@@ -25,7 +25,8 @@ def records(tmp_path, monkeypatch):
     for task in range(6):
         for run in range(2):
             samples.append({"id": f"t{task}", "run": run, "expected": CALL, "predicted": CALL})
-    write_records(tmp_path / "runs.jsonl", samples)
+    path = tmp_path / "runs.jsonl"
+    write_records(path, samples)
     return tmp_path / "runs.jsonl"
 
 
@@ -62,7 +63,8 @@ def test_a_filter_chooses_the_runs_that_are_graded_and_the_others_are_skipped(re
     rows = gradestack.load_report("out").rows()
     before = [row["grades"] for row in rows]
     report = gradestack.add_graders("out", "repeats", filter='id == "t1"')
-    assert report.states["repeats"] == {"graded": 2, "skipped": 10, "failed": 0, "missing": 0}
+    repeats = report.states["repeats"]
+    assert repeats == {"graded": 2, "skipped": 10, "failed": 0, "missing": 0}
     tool_calls = report.states["tool_calls"]
     assert tool_calls["graded"] == 12
     for row, kept_row in zip(report.rows(), before, strict=True):

@@ -96,9 +96,9 @@ def write(tmp_path):
 
     def call(content, *, as_list=False, name="quiz.json"):
         if not isinstance(content, str):
-            texts = [
-                record if isinstance(record, str) else json.dumps(record) for record in content
-            ]
+            texts = []
+            for record in content:
+                texts.append(record if isinstance(record, str) else json.dumps(record))
             if as_list:
                 content = f"[{', '.join(texts)}]"
             else:
@@ -111,11 +111,13 @@ def write(tmp_path):
 
 
 def inputs_of(*paths):
-    return Inputs(data=tuple(Input(path=path, name=path.stem, shown=path.name) for path in paths))
+    inputs = tuple(Input(path=path, name=path.stem, shown=path.name) for path in paths)
+    return Inputs(data=inputs)
 
 
 def shards_of(*paths, reader=None):
-    return list((reader or Quiz()).plan(inputs_of(*paths), None))
+    shards = (reader or Quiz()).plan(inputs_of(*paths), None)
+    return list(shards)
 
 
 def read(*paths, reader=None):
@@ -125,7 +127,9 @@ def read(*paths, reader=None):
 
 
 def summaries(records):
-    texts = [record.reason if isinstance(record, BadRecord) else record.id for record in records]
+    texts = []
+    for record in records:
+        texts.append(record.reason if isinstance(record, BadRecord) else record.id)
     pairs = zip(texts, records, strict=True)
     return [(text, record.source.line, record.source.ordinal) for text, record in pairs]
 
@@ -207,7 +211,9 @@ def test_an_empty_file_has_no_records(write):
 def test_any_cut_gives_the_same_records(write, monkeypatch, as_list, size):
     records = []
     for n in range(60):
-        reply = "odd" if n % 7 == 3 else "yes"
+        reply = "yes"
+        if n % 7 == 3:
+            reply = "odd"
         records.append(quiz(n, reply))
     records[10:10] = [[1], {"question": 1}]
     paths = [
@@ -369,7 +375,8 @@ def test_files_below_or_beside_an_input(tmp_path, name, relative, shown):
     ("text", "value", "problem"), [("\ufeff[1]\n", [1], None), ("{", None, "not JSON")]
 )
 def test_a_document_is_one_record(tmp_path, text, value, problem):
-    (tmp_path / "a.json").write_text(text)
+    a_path = tmp_path / "a.json"
+    a_path.write_text(text)
     path = tmp_path / "a.json"
     file = Input(path=path, name="a", shown="a.json")
     (record,) = read_document(file)

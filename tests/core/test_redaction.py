@@ -169,7 +169,8 @@ def test_a_pattern_changes_no_key_of_a_row_or_summary_that_is_gradestacks_own(gr
 
 def test_a_field_hides_values_of_the_data_alone(graded):
     """A call keeps its name and a grade its score, whatever fields of the data are called."""
-    (graded / "runs.jsonl").write_text(
+    runs_path = graded / "runs.jsonl"
+    runs_path.write_text(
         '{"id": "a", "expected": [], "predicted": '
         '[{"name": "f", "arguments": {"name": "Ann", "score": "secret"}}]}'
     )

@@ -23,10 +23,9 @@ HOOK = "from gradestack import Component, hookimpl\n"
 
 def module(**components):
     """Return the text of a plugin module; names map to targets."""
-    lines = [
-        f"Component(kind='grader', name={name!r}, target={target!r}, summary='s')"
-        for name, target in components.items()
-    ]
+    lines = []
+    for name, target in components.items():
+        lines.append(f"Component(kind='grader', name={name!r}, target={target!r}, summary='s')")
     return f"{HOOK}\n@hookimpl\ndef gradestack_components():\n    return [{', '.join(lines)}]\n"
 
 
@@ -119,7 +118,8 @@ def test_a_malformed_component_breaks_its_plugin(toys, component, message):
     discovered = discover(extra=extra, limit="")
     (sick,) = [plugin for plugin in discovered.broken if plugin.name == "odd"]
     assert message in sick.error
-    assert "toy" in discovered.names("grader")
+    names = discovered.names("grader")
+    assert "toy" in names
 
 
 def test_a_malformed_component_costs_itself(toys):
@@ -208,7 +208,8 @@ def test_a_release_of_ours_that_a_distribution_does_not_take_is_named(
     text = metadata.read_text()
     metadata.write_text(text + "Requires-Dist: Gradestack[dask] (>=9.0) ; python_version > '3'\n")
     message = f"needs gradestack >=9.0, this is {__version__}"
-    assert message in plugins_of(spawn, site)
+    plugins = plugins_of(spawn, site)
+    assert message in plugins
     lines = write_lines([record("a")])
     used = spawn("grade", lines, "--grader", "half", "-o", "out", paths=[site])
     assert used.code == 4
@@ -273,7 +274,8 @@ def test_plugins_are_those_installed_when_it_starts(spawn, distribution):
     text = points.read_text()
     points.write_text(text + "more = acme_two\n")
     broken = distribution("gamma", {"gamma": "acme_one"}, {}) / "gamma-1.0.dist-info"
-    (broken / "entry_points.txt").write_bytes(b"[gradestack]\n\xff = acme_one\n")
+    entry_points_path = broken / "entry_points.txt"
+    entry_points_path.write_bytes(b"[gradestack]\n\xff = acme_one\n")
     broken.rename(site / broken.name)
     plugins = plugins_of(spawn, site)
     expected = set(plugins.split())

@@ -44,7 +44,10 @@ def reads_by_itself(node):
         name = getattr(node.func, "id", "")
     if name in {"read_bytes", "read_text"}:
         return isinstance(node.func, ast.Attribute)
-    modes = [argument.value for argument in node.args if isinstance(argument, ast.Constant)]
+    modes = []
+    for argument in node.args:
+        if isinstance(argument, ast.Constant):
+            modes.append(argument.value)
     is_path = isinstance(node.func, ast.Attribute) and (not node.args or modes == ["rb"])
     keywords = {keyword.arg for keyword in node.keywords}
     return name == "open" and is_path and (modes == ["rb"] or bool(keywords & {"encoding"}))
@@ -98,4 +101,5 @@ def test_a_journal_is_not_written_through_a_link(tmp_path, put):
         os.mkfifo(part)
     with pytest.raises(OSError):
         append_regular(part)
-    assert mine.read_text() == "mine"
+    text = mine.read_text()
+    assert text == "mine"

@@ -59,7 +59,8 @@ def test_a_run_reads_back_equal(finished):
     rows = list(loaded.rows())
     expected = list(finished.rows())
     assert rows == expected
-    assert (loaded.passed, loaded.exit_code) == (False, 1)
+    assert loaded.passed is False
+    assert loaded.exit_code == 1
 
 
 def test_reporters_keep_the_options_of_the_run(run_lines, record, registry, tmp_path):
@@ -111,7 +112,8 @@ def test_samples_are_graded_without_a_directory(registry, tmp_path, monkeypatch)
         pairs = []
         for one in report.rows():
             for two in report.rows():
-                pairs.append((one["sample"]["id"], two["sample"]["id"]))
+                sample = one["sample"]
+                pairs.append((sample["id"], two["sample"]["id"]))
         expected = [(one, two) for one in "abc" for two in "abc"]
         assert pairs == expected
     paths = list(tmp_path.iterdir())
@@ -150,7 +152,8 @@ def test_what_is_no_run_directory(tmp_path, finished):
         ("file", "not a directory"),
         ("theirs", "not a gradestack report directory"),
     ]:
-        with pytest.raises(DataError, match=f"{name}: {message}"):
+        match = f"{name}: {message}"
+        with pytest.raises(DataError, match=match):
             load_report(tmp_path / name)
 
 
@@ -183,9 +186,8 @@ def test_rows_that_were_lost_or_repeated_since_are_refused(finished, change):
     path = finished.path / "results.jsonl"
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join(change(lines)))
-    with pytest.raises(
-        DataError, match=rf"results\.jsonl: {len(change(lines))} rows, but .* {len(lines)} samples"
-    ):
+    match = rf"results\.jsonl: {len(change(lines))} rows, but .* {len(lines)} samples"
+    with pytest.raises(DataError, match=match):
         list(finished.rows())
     with pytest.raises(DataError, match="grade the files again"):
         index_of(gradestack.load_report(finished.path))

@@ -22,7 +22,9 @@ def test_a_run_directory(run_lines, record, toys):
 
 
 def test_progress_is_reported(run_lines, write_lines, record, registry, tmp_path):
-    records = [record(str(number), 1.0) for number in range(100)]
+    records = []
+    for number in range(100):
+        records.append(record(str(number), 1.0))
     path = write_lines(records)
     states = []
     paths = [str(path)]

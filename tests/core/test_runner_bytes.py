@@ -75,9 +75,8 @@ def test_any_split_into_shards_gives_the_same_bytes(
     lines = run_lines(LINES, using=with_echo, **RICH)
     uncut = toys.files_of(lines.path, "header.json")
     small_shards(size)
-    split = toys.files_of(
-        run_lines(LINES, output="split", using=with_echo, **RICH).path, "header.json"
-    )
+    path = run_lines(LINES, output="split", using=with_echo, **RICH).path
+    split = toys.files_of(path, "header.json")
     assert split == uncut
 
 
@@ -115,7 +114,9 @@ def test_native_files_of_several_inputs(run_lines, write_lines, record, with_ech
     two = write_lines([record("c", 0.25), record("d", 0.125)], "two.jsonl")
     paths = [str(one), str(two)]
     report = run_lines([], using=with_echo, target={"paths": paths})
-    figures = {name: read(report, f"native/{name}/figures.json") for name in ("one", "two")}
+    figures = {}
+    for name in ("one", "two"):
+        figures[name] = read(report, f"native/{name}/figures.json")
     assert {
         name: (figures_of_input["ids"], figures_of_input["sum"])
         for name, figures_of_input in figures.items()

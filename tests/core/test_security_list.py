@@ -89,7 +89,8 @@ def test_nothing_runs_a_command():
     """The files that start a program or run code are those above; none goes through a shell."""
     commands_run = {}
     for path in program_files():
-        shown = path.relative_to(ROOT).as_posix()
+        relative_path = path.relative_to(ROOT)
+        shown = relative_path.as_posix()
         text = path.read_text(encoding="utf-8")
         tree = ast.parse(text)
         started = started_by(tree)

@@ -60,7 +60,9 @@ def table(keys, grades, cuts=()):
     for start, end in zip([0, *cuts], [*cuts, len(keys)], strict=True):
         columns = Columns(wanted)
         part = slice(start, end)
-        columns.add(keys[part], dict.fromkeys(PARTS, grades[part]), [True] * (end - start))
+        key = keys[part]
+        grade = grades[part]
+        columns.add(key, dict.fromkeys(PARTS, grade), [True] * (end - start))
         filled_table.extend(columns.to_bytes())
     return filled_table
 
@@ -68,7 +70,9 @@ def table(keys, grades, cuts=()):
 @pytest.mark.parametrize("cuts", [(), (7,), (0, 1, 30, 59), (60,)])
 def test_keys_and_grades_come_back_in_order_however_the_input_was_cut(cuts):
     keys = samples(60)
-    grades = [GRADES[number % len(GRADES)] for number in range(60)]
+    grades = []
+    for number in range(60):
+        grades.append(GRADES[number % len(GRADES)])
     filled_table = table(keys, grades, cuts)
     pairs = zip(Grades(filled_table, "h"), keys, grades, strict=True)
     for row, ((key, grade), given_key, made) in enumerate(pairs):
@@ -102,8 +106,10 @@ def test_numbers_add_up_exactly(numbers, data):
     choices = data.draw(st.lists(st.integers(0, len(numbers) - 1), max_size=3 * len(numbers)))
     adding = ExactSums(numbers)
     sums = [adding.contributions[at] for at in choices]
-    (total,) = adding.add_by_cell([0] * len(choices), choices, 1)
-    totals = adding.exact_totals(Counter(sums))
+    cells = [0] * len(choices)
+    (total,) = adding.add_by_cell(cells, choices, 1)
+    counts = Counter(sums)
+    totals = adding.exact_totals(counts)
     assert adding.numbers_of("", [total]) == [len(choices)]
     for name in "abcd":
         fraction = Fraction(0)

@@ -8,7 +8,9 @@ from tests.core.outcomes import read_json
 
 @pytest.fixture
 def suite(write_lines, record):
-    records = [record(str(number), number / 3, model="m") for number in range(4)]
+    records = []
+    for number in range(4):
+        records.append(record(str(number), number / 3, model="m"))
     path = write_lines([*records, "{"])
     graders = {"second": "toy", "first": {"kind": "toy", "factor": 0.5}}
     paths = [str(path)]
@@ -37,5 +39,6 @@ def test_the_figures_are_the_same(suite, tmp_path, registry):
     assert names == {"header.json", "summary.json", "report.html", "report.md"}
     assert report.has_rows is False
     header_path = tmp_path / "without/header.json"
-    rows = read_json(header_path)["rows"]
+    document = read_json(header_path)
+    rows = document["rows"]
     assert rows is False

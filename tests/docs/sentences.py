@@ -93,7 +93,11 @@ def _docstrings(tree):
     """Find the constants of a module that stand alone, as docstrings do."""
     nodes = ast.walk(tree)
     expressions = [node for node in nodes if isinstance(node, ast.Expr)]
-    return {id(node.value) for node in expressions if isinstance(node.value, ast.Constant)}
+    ids = set()
+    for node in expressions:
+        if isinstance(node.value, ast.Constant):
+            ids.add(id(node.value))
+    return ids
 
 
 def _text_of(node):
@@ -123,7 +127,8 @@ def list_texts(source):
     texts = []
     for node in ast.walk(tree):
         if isinstance(node, (ast.Constant, ast.JoinedStr)) and id(node) not in skipped:
-            texts.append(_text_of(node))
+            text = _text_of(node)
+            texts.append(text)
     return texts
 
 

@@ -96,15 +96,20 @@ def files(tmp_path):
     tau_bench = EXAMPLES / "airline/results.json"
     deepfabric = EXAMPLES / "deepfabric/replies.jsonl"
     jsonl = EXAMPLES / "quickstart/runs.jsonl"
+    letta = EXAMPLES / "letta/recorded"
+    letta_dataset = EXAMPLES / "letta/dataset.jsonl"
+    orchestrationbench = EXAMPLES / "orchestration/results"
+    stability = EXAMPLES / "stability/runs.jsonl"
+    when2call = EXAMPLES / "when2call/judge_decisions.jsonl"
     written_files = {
         "tau_bench": tau_bench,
         "deepfabric": deepfabric,
         "jsonl": jsonl,
-        "letta": EXAMPLES / "letta/recorded",
-        "letta_dataset": EXAMPLES / "letta/dataset.jsonl",
-        "orchestrationbench": EXAMPLES / "orchestration/results",
-        "stability": EXAMPLES / "stability/runs.jsonl",
-        "when2call": EXAMPLES / "when2call/judge_decisions.jsonl",
+        "letta": letta,
+        "letta_dataset": letta_dataset,
+        "orchestrationbench": orchestrationbench,
+        "stability": stability,
+        "when2call": when2call,
     }
     records = DATA["records"].items()
     written |= {name: (f"{name}.jsonl", record) for name, record in records}
@@ -119,7 +124,8 @@ def files(tmp_path):
         path.parent.mkdir(parents=True)
         path.write_text(json.dumps(record))
     written_files["opencode_storage"] = tmp_path / "storage"
-    (tmp_path / "count.py").write_text("def count(sample, submission):\n    return 1.0\n")
+    count_path = tmp_path / "count.py"
+    count_path.write_text("def count(sample, submission):\n    return 1.0\n")
     return written_files
 
 
@@ -141,9 +147,8 @@ def test_every_reader_goes_with_every_grader_or_says_why_not(files, tmp_path, re
             for grader, fields in refused.items():
                 wanted = f"{grader} needs {', '.join(sorted(fields))}; the format {name!r} provides"
                 assert any(wanted in line for line in problems), (name, grader, problems)
-        for grade_of, row in _rows(
-            tmp_path, files[name], name, set(graders) - set(refused) - APART
-        ):
+        path = files[name]
+        for grade_of, row in _rows(tmp_path, path, name, set(graders) - set(refused) - APART):
             assert row["state"] in {"graded", "skipped", "failed", "missing"}
             if row["state"] == "graded":
                 graded.add(grade_of)

@@ -225,7 +225,8 @@ def run_page(page, folder, registry, environment):
 def test_examples_are_checked_at_all():
     """The pages hold examples of every checked kind, so that the test above is about something."""
     blocks = [block for page in PAGES for block in _blocks(page)]
-    assert sum(block.language == "console" for block in blocks) > 10
+    count = sum(block.language == "console" for block in blocks)
+    assert count > 10
     assert sum((block.language, block.word) == ("python", "run") for block in blocks) > 10
     assert sum(block.text.startswith("# suite\n") for block in blocks) > 5
     readme_path = ROOT / "README.md"
@@ -264,10 +265,11 @@ def test_blocks_are_of_their_language(page):
 def test_a_wrong_output_is_noticed(stage, warm):
     """The console check tells a page that says something else from one that is right."""
     block = Block("console", "", "$ echo one && false\none\n$ echo $?\n1\n")
+    environment = environment_of(warm)
     _run_console(
         block,
         stage,
-        environment_of(warm),
+        environment,
     )
     with pytest.raises(AssertionError, match="the page says"):
         _run_console(Block("console", "", "$ echo one\ntwo\n"), stage, environment_of(warm))
@@ -373,7 +375,8 @@ def test_the_easy_reader_is_described():
     assert {name for name in names if not name.startswith("_")} <= words
     blocks = _blocks(page)
     code = next(block.text for block in blocks if "(RecordReader)" in block.text)
-    line_count = len(code.splitlines())
+    lines = code.splitlines()
+    line_count = len(lines)
     assert line_count <= 30
 
 
@@ -491,7 +494,8 @@ def test_index_links_to_every_page():
     for page in DOCS.rglob("*.md"):
         if page.name != "index.md":
             relative_path = page.relative_to(DOCS)
-            others.append(relative_path.as_posix())
+            path = relative_path.as_posix()
+            others.append(path)
     names = [name for name in others if f"]({name})" not in text]
     assert names == []
 
@@ -504,7 +508,8 @@ def test_examples_of_plugins_are_typed(tmp_path):
             if block.language == "python" and block.file and block.file != "broken.py":
                 (tmp_path / block.file).parent.mkdir(exist_ok=True)
                 (tmp_path / block.file).write_text(block.text)
-    (tmp_path / "pyrightconfig.json").write_text('{"typeCheckingMode": "strict"}')
+    pyrightconfig_path = tmp_path / "pyrightconfig.json"
+    pyrightconfig_path.write_text('{"typeCheckingMode": "strict"}')
     for checker in (["mypy", "--strict", "."], ["pyright", "--pythonpath", sys.executable]):
         command = [sys.executable, "-m", *checker]
         done = subprocess.run(command, check=False, cwd=tmp_path, capture_output=True, text=True)

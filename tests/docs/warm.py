@@ -79,7 +79,8 @@ def serve(address):
     file_path = Path(__file__)
     recording = file_path.parents[2] / "examples/airline/results.json"
     with tempfile.TemporaryDirectory() as folder:
-        _main(["grade", str(recording), "--quiet", "-o", f"{folder}/out"])
+        arguments = ["grade", str(recording), "--quiet", "-o", f"{folder}/out"]
+        _main(arguments)
     while True:
         server, _ = listening.accept()
         with contextlib.suppress(ChildProcessError):

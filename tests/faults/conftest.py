@@ -24,7 +24,8 @@ class Recording:
 
     def __init__(self, folder):
         self.folder = folder
-        (folder / "grader.py").write_text(FUNCTION)
+        grader_path = folder / "grader.py"
+        grader_path.write_text(FUNCTION)
         self.count = self.files * self.records
         self.do({})
 
@@ -97,7 +98,8 @@ def marked(tmp_path, monkeypatch):
                 try:
                     environ_folder = entry / "environ"
                     if mark in environ_folder.read_bytes().split(b"\0"):
-                        collected.append(int(entry.name))
+                        number = int(entry.name)
+                        collected.append(number)
                 except OSError:
                     continue
         return collected

@@ -200,7 +200,8 @@ def test_appended_lines_are_not_graded_and_a_warning_says_so(command, tmp_path, 
     A chat log is one sample, of the lines there were.
     """
     text, samples = FILES[reader]
-    (tmp_path / "runs.jsonl").write_text(text)
+    runs_path = tmp_path / "runs.jsonl"
+    runs_path.write_text(text)
     done = command(APPEND, engine, "runs.jsonl", "--reader", reader)
     assert done.returncode == 0, done.stderr
     assert (
@@ -213,7 +214,8 @@ def test_appended_lines_are_not_graded_and_a_warning_says_so(command, tmp_path, 
     assert entry["bytes"] == len(text)
     digest = hashlib.sha256(text.encode()).hexdigest()
     assert entry["sha256"] == digest
-    assert report.metrics["total"] == samples
+    total = report.metrics["total"]
+    assert total == samples
     bad_records = report.summary["bad_records"]
     assert bad_records["count"] == 0
 

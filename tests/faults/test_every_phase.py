@@ -62,7 +62,8 @@ def recording(tmp_path_factory):
     text = json.dumps(tau_records, indent=1)
     tau_path.write_text(text)
     ended = start(folder, "whole", "serial", program=DATA["program"])
-    assert (ended.returncode, ended.stderr) == (0, "")
+    assert ended.returncode == 0
+    assert ended.stderr == ""
     return folder, files_of(folder / "whole")
 
 

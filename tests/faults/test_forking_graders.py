@@ -49,7 +49,8 @@ def test_a_child_that_comes_back_ends(tmp_path, engine, ending):
     done = subprocess.run(
         command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False
     )
-    assert (done.returncode, done.stderr) == (0, "")
+    assert done.returncode == 0
+    assert done.stderr == ""
     children_folder = tmp_path / "children"
     text = children_folder.read_text()
     assert text == "x" * 6

@@ -32,7 +32,8 @@ def command(tmp_path):
         (tmp_path / f"{file}.jsonl").write_text("".join(rows))
 
     def run(grader, engine, *options, output="out", **variables):
-        (tmp_path / "own.py").write_text(grader)
+        own_path = tmp_path / "own.py"
+        own_path.write_text(grader)
         files = [f"{file}.jsonl" for file in range(4)]
         options = [
             "--allow-code",
@@ -55,9 +56,10 @@ def command(tmp_path):
             "reports=[]",
         ]
         stdout_folder = tmp_path / "stdout"
+        stderr_folder = tmp_path / "stderr"
         out, err = (
             stdout_folder,
-            tmp_path / "stderr",
+            stderr_folder,
         )  # no pipes, which what is left behind would keep open
         for path in (out, err):
             path.write_text("")
@@ -161,7 +163,8 @@ def test_no_line_of_a_worker_is_torn_by_another(command, tmp_path, unbuffered):
     os.close(writing)
     with os.fdopen(reading, "rb", buffering=0) as pipe:
         written = list(iter(lambda: pipe.read(4096), b""))
-    assert run.wait() == 0
+    exit_code = run.wait()
+    assert exit_code == 0
     expected = sorted(f"a line of t{number} in one piece\n".encode() for number in range(COUNT))
     assert sorted(written) == expected
 
@@ -175,13 +178,15 @@ def test_a_grader_that_changes_the_directory(command, tmp_path, engine):
         "return 1.0\n",
         engine,
     )
-    assert (done.returncode, done.stderr) == (0, "")
+    assert done.returncode == 0
+    assert done.stderr == ""
     elsewhere_folder = tmp_path / "elsewhere"
     paths = list(elsewhere_folder.iterdir())
     assert paths == []
     path = tmp_path / "out"
     report = gradestack.load_report(path)
-    assert report.metrics["total"] == COUNT
+    total = report.metrics["total"]
+    assert total == COUNT
 
 
 LEAVES = DATA["leaves"]
@@ -194,12 +199,15 @@ def test_a_worker_that_dies_with_a_child_left_is_known_to_be_dead(command, tmp_p
         done = command(LEAVES, "processes", "--workers", "2")
     finally:
         once_folder = tmp_path / "once"
-        number = int(once_folder.read_text())
+        text = once_folder.read_text()
+        number = int(text)
         os.kill(number, signal.SIGKILL)
-    assert (done.returncode, done.stderr) == (0, "")
+    assert done.returncode == 0
+    assert done.stderr == ""
     path = tmp_path / "out"
     report = gradestack.load_report(path)
-    assert report.metrics["avg_score_total"] == 1.0
+    avg_score_total = report.metrics["avg_score_total"]
+    assert avg_score_total == 1.0
 
 
 def test_a_metric_whose_numbers_cannot_leave_their_process(command, tmp_path):
@@ -212,7 +220,8 @@ def test_a_metric_whose_numbers_cannot_leave_their_process(command, tmp_path):
         assert done.returncode == 0, done.stderr
         path = tmp_path / engine
         report = gradestack.load_report(path)
-        assert report.metrics["avg_score_total"] == 1.0
+        avg_score_total = report.metrics["avg_score_total"]
+        assert avg_score_total == 1.0
         (warning,) = report.summary["warnings"]
         assert warning.startswith("grade/m (own.py:Unwritable) is broken and left out: TypeError: ")
         summary_path = tmp_path / engine / "summary.json"

@@ -48,7 +48,8 @@ def here(tmp_path):
     trap = f"open({str(made_folder / 'sprung')!r}, 'a').write(__name__ + chr(10))\n"
     for name in {*sys.stdlib_module_names, *packages_distributions(), *MORE}:
         (made_folder / f"{name}.py").write_text(trap)
-    (made_folder / "evil.pth").write_text("import evil\n")
+    evil_path = made_folder / "evil.pth"
+    evil_path.write_text("import evil\n")
     for folder in ("evil-1.0.dist-info", "evil.egg-info"):
         (made_folder / folder).mkdir()
         for name in ("METADATA", "PKG-INFO"):
@@ -135,10 +136,13 @@ def test_workers_that_are_not_forked_import_nothing_from_it(command, tmp_path):
 def test_code_that_is_allowed_imports_what_stands_beside_it(command, tmp_path, engine):
     """A file of one's own, its folder's modules, and what PYTHONPATH names work on every engine."""
     (tmp_path / "mine").mkdir()
-    (tmp_path / "mine/grader.py").write_text(GRADER)
-    (tmp_path / "mine/sibling.py").write_text("SCORE = 0.5\n")
+    grader_path = tmp_path / "mine/grader.py"
+    grader_path.write_text(GRADER)
+    sibling_path = tmp_path / "mine/sibling.py"
+    sibling_path.write_text("SCORE = 0.5\n")
     (tmp_path / "named").mkdir()
-    (tmp_path / "named/my_module.py").write_text("def halved(sample):\n    return 0.25\n")
+    my_module_path = tmp_path / "named/my_module.py"
+    my_module_path.write_text("def halved(sample):\n    return 0.25\n")
     module = "graders.m={kind: python_function, module: my_module, name: halved}"
     workers = () if engine == "serial" else ("--workers", 2)
     file = tmp_path / "mine/grader.py"
@@ -156,7 +160,8 @@ def test_code_that_is_allowed_imports_what_stands_beside_it(command, tmp_path, e
     named_folder = tmp_path / "named"
     command("grade", *FILES, *options, "-o", out, PYTHONPATH=str(named_folder))
     summary_path = out / "summary.json"
-    document = json.loads(summary_path.read_text())
+    text = summary_path.read_text()
+    document = json.loads(text)
     metrics = document["metrics"]
     averages = metrics["by_metric"]
     assert [average["avg_score_attempted"] for average in averages.values()] == [0.5, 0.25]
@@ -166,11 +171,12 @@ def test_code_that_is_allowed_imports_what_stands_beside_it(command, tmp_path, e
 def test_started_as_a_module_it_leaves_the_working_directory_out(options, tmp_path):
     """Plugins are not looked for in it, unless PYTHONPATH names it."""
     (tmp_path / "mine.egg-info").mkdir()
-    (tmp_path / "mine.egg-info/PKG-INFO").write_text(
-        "Metadata-Version: 2.1\nName: mine\nVersion: 1.0\n"
-    )
-    (tmp_path / "mine.egg-info/entry_points.txt").write_text("[gradestack]\nmine = my_plugin\n")
-    (tmp_path / "my_plugin.py").write_text(
+    pkg_info_folder = tmp_path / "mine.egg-info/PKG-INFO"
+    pkg_info_folder.write_text("Metadata-Version: 2.1\nName: mine\nVersion: 1.0\n")
+    entry_points_path = tmp_path / "mine.egg-info/entry_points.txt"
+    entry_points_path.write_text("[gradestack]\nmine = my_plugin\n")
+    my_plugin_path = tmp_path / "my_plugin.py"
+    my_plugin_path.write_text(
         "from gradestack import Component, hookimpl\n\n@hookimpl\ndef gradestack_components():\n"
         "    return [Component(kind='stack', name='mine', target='x:y', summary='')]\n"
     )

@@ -113,7 +113,8 @@ def test_a_grader_that_never_gives_memory_back(recording):
     recording.do(dict.fromkeys(range(150), "keep"))
     report = recording.run({**POOL, "memory": "1500MB"})
     _all_there(report, recording)
-    assert _faults(report) == {}
+    faults = _faults(report)
+    assert faults == {}
 
 
 def _nested(recording, engine, depths):

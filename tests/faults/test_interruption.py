@@ -55,8 +55,10 @@ def test_ctrl_c_again_while_a_dask_cluster_is_closed(tmp_path, scratch):
         "import os, signal\n\ndef grade(sample):\n    os.kill(os.getppid(), signal.SIGINT)\n "
         "   return 1.0\n"
     )
-    (tmp_path / "own.py").write_text(grader)
-    (tmp_path / "runs.jsonl").write_text('{"id": "a", "predicted": "x"}\n')
+    own_path = tmp_path / "own.py"
+    own_path.write_text(grader)
+    runs_path = tmp_path / "runs.jsonl"
+    runs_path.write_text('{"id": "a", "predicted": "x"}\n')
     options = [
         "--allow-code",
         "--grader",
@@ -71,7 +73,8 @@ def test_ctrl_c_again_while_a_dask_cluster_is_closed(tmp_path, scratch):
     ]
     command = [sys.executable, "-c", SECOND, "grade", "runs.jsonl", *options]
     result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert (result.returncode, result.stdout) == (130, "")
+    assert result.returncode == 130
+    assert result.stdout == ""
     assert result.stderr in ("interrupted\n", "interrupted: nothing was graded yet\n", PARTIAL)
     paths = list(scratch.iterdir())
     assert paths == []

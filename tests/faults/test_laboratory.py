@@ -46,7 +46,8 @@ class Laboratory:
 
     def __init__(self, folder):
         self.folder = folder
-        (folder / "grader.py").write_text(GRADER)
+        grader_path = folder / "grader.py"
+        grader_path.write_text(GRADER)
         for file in range(FILES):
             rows = []
             for n in range(RECORDS):
@@ -104,7 +105,8 @@ def laboratory(tmp_path, scratch):
 def expected(tmp_path_factory):
     folder = tmp_path_factory.mktemp("undisturbed")
     done = Laboratory(folder).run("out", "serial")
-    assert (done.returncode, done.stderr) == (0, "")
+    assert done.returncode == 0
+    assert done.stderr == ""
     return files_of(folder / "out")
 
 

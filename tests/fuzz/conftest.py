@@ -54,9 +54,8 @@ class Ended(NamedTuple):
         report = gradestack.load_report(self.out)
         lines = report.lines()
         rows = sum(1 for _ in lines)
-        superseded = sum(
-            int(match[1]) for text in summary["warnings"] if (match := LATER.match(text))
-        )
+        warnings = summary["warnings"]
+        superseded = sum(int(match[1]) for text in warnings if (match := LATER.match(text)))
         count = summary["bad_records"]["count"]
         return rows + count + superseded
 

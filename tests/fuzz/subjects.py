@@ -53,7 +53,8 @@ def _lines(name: str) -> list[Any]:
     text = (EXAMPLES / name).read_text()
     lines = text.splitlines()
     for line in lines[:9]:
-        documents.append(json.loads(line))
+        document = json.loads(line)
+        documents.append(document)
     return documents
 
 
@@ -76,7 +77,8 @@ def _value(line: bytes) -> Any:
 def every_line(content: bytes) -> tuple[int, int]:
     """Each line that is not blank."""
     lines = _text_lines(content)
-    return len(lines), len(lines) + sum(len(_BORDER.findall(line)) for line in lines)
+    total = sum(len(_BORDER.findall(line)) for line in lines)
+    return len(lines), len(lines) + total
 
 
 def every_line_or_element(content: bytes) -> tuple[int, int] | None:
@@ -143,12 +145,14 @@ def _joined() -> list[Any]:
 
 def _orchestration() -> Any:
     kiln_out_path = EXAMPLES / "orchestration/results/kiln_out.json"
-    return json.loads(kiln_out_path.read_text())
+    text = kiln_out_path.read_text()
+    return json.loads(text)
 
 
 def _seeds() -> list[Subject]:
     """Return the small files of formats without an example."""
-    path = Path(__file__).with_name("seeds.yaml")
+    file_path = Path(__file__)
+    path = file_path.with_name("seeds.yaml")
     text = path.read_text(encoding="utf-8")
     seeds = yaml.safe_load(text)
     return [
@@ -169,7 +173,9 @@ def _published() -> list[Subject]:
             or path.parts[-3] == "bfcl"
         ):
             continue
-        lines = [_value(line) for line in text.splitlines()[:9]]
+        lines = []
+        for line in text.splitlines()[:9]:
+            lines.append(_value(line))
         is_whole = len(lines) < 2 or None in lines
         if is_whole and _value(text) is None:
             continue
@@ -186,7 +192,8 @@ def _published() -> list[Subject]:
 def subjects() -> list[Subject]:
     """Return the files of all formats, cut to a few records."""
     results_path = EXAMPLES / "airline/results.json"
-    document = json.loads(results_path.read_text())
+    text = results_path.read_text()
+    document = json.loads(text)
     tau = document[:3]
     lines = _lines("quickstart/runs.jsonl")
     subject = Subject(

@@ -116,7 +116,8 @@ def test_a_mutated_file_ends_in_figures_or_in_an_error(tmp_path, ended, fuzz, su
             least, most = expected
             assert least <= ended_command.records <= most
 
-    fuzz(contents(subject), look)
+    request = contents(subject)
+    fuzz(request, look)
 
 
 @pytest.mark.parametrize(
@@ -261,7 +262,8 @@ def test_a_mutated_journal_of_a_judge_is_read_or_refused(tmp_path, ended, fuzz):
         trees, edits = choices
         records = mutation.changed(judged["journal"], trees)
         content = mutation.edited(mutation.written(records, "lines"), edits)
-        (tmp_path / "journal.jsonl").write_bytes(content)
+        journal_path = tmp_path / "journal.jsonl"
+        journal_path.write_bytes(content)
         judge = ["--rubric", "rubric.yaml", "--judgements", "journal.jsonl"]
         ended("grade", "log.jsonl", *judge, "-q", "--engine", "serial", "-o", "out")
 

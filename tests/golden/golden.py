@@ -181,7 +181,8 @@ def record(out: Path, program: Path, names: list[str]) -> int:
 def read_recording(folder: Path) -> dict[str, bytes]:
     """Read a recording as file contents by relative path."""
     contents_by_path = {}
-    for path in sorted(folder.rglob("*")):
+    paths = folder.rglob("*")
+    for path in sorted(paths):
         if path.is_file():
             contents_by_path[path.relative_to(folder).as_posix()] = path.read_bytes()
     return contents_by_path
@@ -189,7 +190,8 @@ def read_recording(folder: Path) -> dict[str, bytes]:
 
 def keep_committed(case: dict[str, Any], recording: Path) -> None:
     """Remove the files of a case's recording that are not compared with committed ones."""
-    for path in list(recording.rglob("*")):
+    paths = recording.rglob("*")
+    for path in list(paths):
         if path.is_file() and not any(fnmatch.fnmatch(path.name, n) for n in case["committed"]):
             path.unlink()
 
@@ -223,7 +225,8 @@ def compare_engines(recording: Path) -> list[str]:
     """Compare the files (not the consoles) of each case between engines."""
     serial = recording / "serial"
     differences = []
-    for folder in sorted(recording.iterdir()):
+    paths = recording.iterdir()
+    for folder in sorted(paths):
         if folder == serial:
             continue
         for case in sorted(folder.iterdir()):

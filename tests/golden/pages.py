@@ -21,7 +21,8 @@ MASKS = {r"'?sha256-[\w+/=]+": "DIGEST", r"gradestack \d[\w.+]*": "gradestack VE
 
 def unpack(text):
     """Decode a list as pages carry it: deflated JSON in base 64."""
-    return zlib.decompress(base64.b64decode(text), wbits=-15).decode()
+    decompressed = zlib.decompress(base64.b64decode(text), wbits=-15)
+    return decompressed.decode()
 
 
 def show_packed(match):

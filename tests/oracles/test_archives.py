@@ -63,13 +63,15 @@ def test_results_of_adk_are_adks(tmp_path):
                     actual_invocation=actual_invocation, expected_invocation=expected_invocation
                 )
             )
+        eval_id = f"case-{number}"
+        session_id = f"s{number}"
         return EvalCaseResult(
             eval_set_id="desk",
-            eval_id=f"case-{number}",
+            eval_id=eval_id,
             final_eval_status=passed,
             overall_eval_metric_results=[metric],
             eval_metric_result_per_invocation=invocation_results,
-            session_id=f"s{number}",
+            session_id=session_id,
         )
 
     cases = [case_result(number) for number in range(1, 4)]
@@ -105,7 +107,8 @@ def test_trajectories_of_atif_are_atifs(tmp_path):
     atif = pytest.importorskip("atif")
     calls = []
     for n in range(3):
-        calls.append({"tool_call_id": f"c{n}", "function_name": "find", "arguments": {"n": n}})
+        tool_call_id = f"c{n}"
+        calls.append({"tool_call_id": tool_call_id, "function_name": "find", "arguments": {"n": n}})
     results = []
     for call in calls[::-1]:
         arguments = str(call["arguments"])
@@ -141,9 +144,8 @@ def test_trajectories_of_atif_are_atifs(tmp_path):
                 atif_document[result.source_call_id] = result.content
     results_by_id = {call.id: call.result for call in sample.calls}
     assert results_by_id == atif_document
-    assert sample.usage.input_tokens == sum(
-        step.metrics.prompt_tokens for step in known.steps if step.metrics
-    )
+    total = sum(step.metrics.prompt_tokens for step in known.steps if step.metrics)
+    assert sample.usage.input_tokens == total
     text = (tmp_path / "trajectory.json").read_text()
     agent = json.loads(text)["agent"]
     model_name = agent["model_name"]
@@ -164,7 +166,10 @@ def test_what_convert_writes_is_what_atif_s_own_model_takes(name, plain):
     for sample in samples:
         document, _ = as_atif(sample, plain=plain)
         known = atif.Trajectory.model_validate_json(document)
-        made = [call.function_name for step in known.steps for call in step.tool_calls or ()]
+        made = []
+        for step in known.steps:
+            for call in step.tool_calls or ():
+                made.append(call.function_name)
         calls = sample.calls or ()
         names = [call.name for call in calls]
         assert made == names

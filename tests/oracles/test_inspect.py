@@ -131,9 +131,10 @@ def test_samples_are_those_inspect_reads_back(logs, form, tmp_path):
     assert len(samples_by_identity) == sample_count == 6
     for wanted in log.samples:
         sample = samples_by_identity[str(wanted.id), wanted.epoch]
-        results = {
-            message.tool_call_id: message for message in wanted.messages if message.role == "tool"
-        }
+        results = {}
+        for message in wanted.messages:
+            if message.role == "tool":
+                results[message.tool_call_id] = message
         calls = [
             call
             for message in wanted.messages
@@ -151,7 +152,8 @@ def test_samples_are_those_inspect_reads_back(logs, form, tmp_path):
         assert [call.result or "" for call in sample.calls or ()] == [
             results[c.id].text or e for c, e in pairs
         ]
-        assert (sample.status is gradestack.Status.FAILED) is (wanted.error is not None)
+        failed = gradestack.Status.FAILED
+        assert (sample.status is failed) is (wanted.error is not None)
         scores = {}
         for name, score in (wanted.scores or {}).items():
             scores[name] = VALUES.get(str(score.value), score.value)
@@ -161,14 +163,16 @@ def test_samples_are_those_inspect_reads_back(logs, form, tmp_path):
             **scores,
             **{f"several.{name}": value for name, value in several.items()},
         }
-        used = list(wanted.model_usage.values())
-        assert (sample.usage.output_tokens or 0) == sum(
-            read_sample.output_tokens for read_sample in used
-        )
-        assert (sample.usage.input_tokens or 0) == sum(
+        model_usage = wanted.model_usage.values()
+        used = list(model_usage)
+        total = sum(read_sample.output_tokens for read_sample in used)
+        assert (sample.usage.output_tokens or 0) == total
+        input_tokens = sample.usage.input_tokens
+        assert (input_tokens or 0) == sum(
             read_sample.input_tokens + read_sample.input_tokens_cache_read for read_sample in used
         )
-        assert (sample.text or "") == (wanted.output.completion or "")
+        completion = wanted.output.completion
+        assert (sample.text or "") == (completion or "")
         assert (
             sample.input == wanted.input if isinstance(wanted.input, str) else wanted.input[0].text
         )

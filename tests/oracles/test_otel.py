@@ -51,7 +51,8 @@ class Api(BaseHTTPRequestHandler):
         content_length = self.headers["Content-Length"]
         text = self.rfile.read(int(content_length))
         request = json.loads(text)
-        done = any(message["role"] == "tool" for message in request["messages"])
+        messages = request["messages"]
+        done = any(message["role"] == "tool" for message in messages)
         reply_message = (
             {"role": "assistant", "content": "Done."}
             if done
@@ -102,7 +103,8 @@ class Export:
         self.spans, self.logs = in_memory_span_exporter, to_logs.InMemoryLogRecordExporter()
         tracer_provider = trace.TracerProvider()
         logger_provider = logs.LoggerProvider()
-        self.provider, self.logger = tracer_provider, logger_provider
+        self.provider = tracer_provider
+        self.logger = logger_provider
         simple_span_processor = to_spans.SimpleSpanProcessor(self.spans)
         self.provider.add_span_processor(simple_span_processor)
         self.logger.add_log_record_processor(to_logs.SimpleLogRecordProcessor(self.logs))
@@ -135,7 +137,10 @@ class Export:
 
 
 def made(sample):
-    return [(call.name, call.arguments, call.result, call.status) for call in sample.calls]
+    mades = []
+    for call in sample.calls:
+        mades.append((call.name, call.arguments, call.result, call.status))
+    return mades
 
 
 @pytest.mark.parametrize(("module", "captured"), CASES)
@@ -258,4 +263,5 @@ def test_what_an_agent_of_adk_did(tmp_path, captured, monkeypatch):
     if captured != "NO_CONTENT":
         made = [(call.arguments, call.result) for call in sample.calls]
         assert made == [(ARGUMENTS, {"result": "room 100"}), ({}, {"error": "taken"})]
-        assert (sample.input, sample.text) == ("Move A1.", "Done.")
+        assert sample.input == "Move A1."
+        assert sample.text == "Done."

@@ -42,7 +42,10 @@ def test_lines_are_requests_of_log_records(tmp_path, monkeypatch):
     otel_evaluation_path = report.path / "native/otel_evaluation.jsonl"
     text = otel_evaluation_path.read_text("ascii")
     lines = text.splitlines()
-    parsed = [ParseDict(json.loads(line, object_hook=with_bytes), LogsData()) for line in lines]
+    parsed = []
+    for line in lines:
+        document = json.loads(line, object_hook=with_bytes)
+        parsed.append(ParseDict(document, LogsData()))
     records = [
         record
         for log_record in parsed

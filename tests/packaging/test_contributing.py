@@ -48,7 +48,8 @@ def test_fragments_come_to_a_section():
     for path in FRAGMENTS:
         section = path.name.split(".")[1].capitalize()
         after = draft.partition(f"### {section} ")[2].partition(" ### ")[0]
-        assert f"- {' '.join(path.read_text(encoding='utf-8').split())}" in after
+        expected_text = f"- {' '.join(path.read_text(encoding='utf-8').split())}"
+        assert expected_text in after
 
 
 def test_make_test_installs_what_its_tests_import():
@@ -131,7 +132,8 @@ def test_the_newest_section_of_the_changelog_is_short():
     changelog_path = ROOT / "CHANGELOG.md"
     text = changelog_path.read_text(encoding="utf-8")
     newest = re.split(r"^(?=## \[)", text, flags=re.MULTILINE)[1]
-    line_count = len(newest.splitlines())
+    lines = newest.splitlines()
+    line_count = len(lines)
     assert line_count <= 60
     assert "\n### Removed\n" in newest
     assert "\n| old name | new name |\n" in newest

@@ -63,7 +63,8 @@ def fresh(tmp_path_factory, built):
 def test_wheel_holds_exactly_the_three_packages(built):
     """Nothing but the three packages and the metadata lands in site-packages."""
     (wheel,) = [path for path in built if path.suffix == ".whl"]
-    assert wheel.stat().st_size <= 1_500_000
+    status = wheel.stat()
+    assert status.st_size <= 1_500_000
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
     tops = {name.split("/")[0] for name in names}
@@ -105,12 +106,14 @@ def test_installed_wheel_lists_built_ins_with_distribution_and_version(fresh):
 @pytest.mark.proof
 def test_third_party_grader_runs_from_a_suite_and_shows_in_the_report(fresh):
     """A suite names the grader and its aggregator; the report shows their figures."""
-    (fresh / "runs.jsonl").write_text(
+    runs_path = fresh / "runs.jsonl"
+    runs_path.write_text(
         '{"id": "calm", "predicted": "all is well"}\n'
         '{"id": "loud", "predicted": "ALL is WELL"}\n'
         '{"id": "mute", "predicted": ""}\n'
     )
-    (fresh / "suite.yaml").write_text(
+    suite_path = fresh / "suite.yaml"
+    suite_path.write_text(
         "name: shouting\ntarget: {paths: [runs.jsonl]}\ngraders:\n  volume: {kind: shout, limit: "
         "0.7}\n"
         "gate: {metric_key: volume, op: gte, value: 0.5}\n"
@@ -120,7 +123,8 @@ def test_third_party_grader_runs_from_a_suite_and_shows_in_the_report(fresh):
     )
     assert "Gate (volume >= 0.5): FAILED" in result
     summary_path = fresh / "out/summary.json"
-    summary = json.loads(summary_path.read_text())
+    text = summary_path.read_text()
+    summary = json.loads(text)
     states = summary["metrics"]["states"]
     volume = states["volume"]
     assert volume == {
@@ -134,12 +138,14 @@ def test_third_party_grader_runs_from_a_suite_and_shows_in_the_report(fresh):
     assert loudest["id"] == "loud"
     assert loudest["score"] == 7 / 9
     assert loudest["all_capitals"] == 0.0
-    page = (fresh / "out/report.html").read_text()
+    report_path = fresh / "out/report.html"
+    page = report_path.read_text()
     assert "volume" in page
     assert "loudest" in page
     header_path = fresh / "out/header.json"
     header = json.loads(header_path.read_text())
-    (grader,) = [component for component in header["components"] if component["kind"] == "grader"]
+    components = header["components"]
+    (grader,) = [component for component in components if component["kind"] == "grader"]
     assert grader["name"] == "shout"
     assert grader["version"] == "2"
     assert grader["distribution"] == "gradestack-shout 0.3.1"

@@ -40,7 +40,8 @@ def reference(folder):
     root = os.environ.get("GRADESTACK_REFERENCE_DATA")
     if not root:
         pytest.skip("GRADESTACK_REFERENCE_DATA is not set")
-    return Path(root) / folder
+    root_path = Path(root)
+    return root_path / folder
 
 
 def described_sample(sample):

@@ -20,9 +20,9 @@ def write(tmp_path):
             text = json.dumps(records, indent=2)
             path.write_text(text)
         else:
-            lines = [
-                record if isinstance(record, str) else json.dumps(record) for record in records
-            ]
+            lines = []
+            for record in records:
+                lines.append(record if isinstance(record, str) else json.dumps(record))
             path.write_text("".join(f"{line}\n" for line in lines))
         return path
 

@@ -53,7 +53,8 @@ def test_a_value_of_another_type_raises_nothing(case, tmp_path):
     """Neither the look at a record, nor the reading of the file: what is wrong is said in words."""
     reader = case.data["reader"]
     kind = REGISTRY.load("reader", reader)
-    ((name, content),) = case.data["files"].items()
+    files = case.data["files"]
+    ((name, content),) = files.items()
     for path in list(places(content))[1:]:
         for other in OTHERS:
             damaged = changed(content, path, other)

@@ -36,14 +36,18 @@ def imported(path, package):
             names |= {f"{node.module}.{alias.name}" for alias in node.names}
     own_prefix = f"gradestack_plugins.{package}."
     modules = modules_of(package)
-    below = {name.removeprefix(own_prefix) for name in names if name.startswith(own_prefix)}
+    below = set()
+    for name in names:
+        if name.startswith(own_prefix):
+            below.add(name.removeprefix(own_prefix))
     return {name if name in modules else name.rpartition(".")[0] for name in below} - {""}
 
 
 @pytest.mark.parametrize("package", PACKAGES)
 def test_no_two_modules_of_a_package_import_each_other(package):
     edges = {}
-    for name, path in modules_of(package).items():
+    modules = modules_of(package)
+    for name, path in modules.items():
         if name:
             edges[name] = imported(path, package) - {name}
     TopologicalSorter(edges).prepare()  # raises CycleError, naming them
@@ -77,8 +81,10 @@ def overridden_methods(component):
 def test_methods_call_their_parameters_as_the_contract_does(kind):
     """Callers may name them, and type checkers compare them."""
     different = []
-    for name, component in gradestack.discover(limit="").sound(kind).items():
+    sound = gradestack.discover(limit="").sound(kind)
+    for name, component in sound.items():
         for own, declared in overridden_methods(component):
-            if [*inspect.signature(own).parameters] != [*inspect.signature(declared).parameters]:
+            parameters = inspect.signature(own).parameters
+            if [*parameters] != [*inspect.signature(declared).parameters]:
                 different.append(f"{name}.{own.__name__}")
     assert different == []

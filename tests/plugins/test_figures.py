@@ -56,7 +56,8 @@ def test_figures(name):
     case = CASES[name]
     rows = list(rows_of(case["rows"]))
     figures_found = figures(case["metrics"], rows)
-    assert {path: at(figures_found, path) for path in case["is"]} == case["is"]
+    paths = case["is"]
+    assert {path: at(figures_found, path) for path in paths} == case["is"]
     keys = case.get("keys", {})
     for path, names in keys.items():
         assert list(at(figures_found, path)) == names

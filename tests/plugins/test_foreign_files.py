@@ -49,7 +49,8 @@ def test_no_run_is_made_of_a_file_of_another_format(name, tmp_path):
     made = []
     for other, (path, content) in FILES.items():
         file = tmp_path / f"{other}-{path}"
-        file.write_text(text_of(path, content))
+        text = text_of(path, content)
+        file.write_text(text)
         if other == name or kind.sniff(file, file.read_bytes()[: 64 * 1024]):
             continue
         inputs = Inputs(data=(Input(path=file, name=file.stem, shown=file.name),))

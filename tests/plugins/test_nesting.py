@@ -49,7 +49,8 @@ def test_a_record_nested_too_deeply_hides_no_other(name, tmp_path):
     bad, *others = [sample for shard in shards for sample in reader.read(shard, index)]
     assert isinstance(bad, BadRecord)
     assert bad.reason == "nested too deeply"
-    assert str(bad.source) == "log.jsonl:1"
+    source = str(bad.source)
+    assert source == "log.jsonl:1"
     sources = {str(other.source) for other in others}
     assert sources == {"log.jsonl:2"}
     assert name == "deepfabric" or all(
@@ -92,14 +93,15 @@ def test_a_results_file_nested_too_deeply_is_refused(tmp_path):
 def test_a_role_of_tau2_that_is_no_text_is_counted(tmp_path):
     messages = [{"role": odd, "content": "x"} for odd in ([], {}, None, 1, "nobody")]
     path = tmp_path / "results.json"
-    path.write_text(
-        json.dumps(
-            {"info": {}, "tasks": [], "simulations": [{"task_id": "a", "messages": messages}]}
-        )
+    text = json.dumps(
+        {"info": {}, "tasks": [], "simulations": [{"task_id": "a", "messages": messages}]}
     )
+    path.write_text(text)
     (sample,) = read("tau2", path)
     first_turn = sample.turns[0]
     roles = [message.role for message in first_turn]
     assert roles == ["nobody"]
-    assert sample.remarks["message_without_role"] == 4
-    assert sample.remarks["role:nobody"] == 1
+    message_without_role = sample.remarks["message_without_role"]
+    assert message_without_role == 4
+    role_nobody = sample.remarks["role:nobody"]
+    assert role_nobody == 1

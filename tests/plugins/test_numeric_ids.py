@@ -32,7 +32,8 @@ def with_numbers(value, numbers):
     if not isinstance(value, dict):
         return value
     row = dict(value)
-    for key in ROW_IDS & row.keys():
+    keys = row.keys()
+    for key in ROW_IDS & keys:
         if isinstance(row[key], str) and row[key]:
             row[key] = numbers.setdefault(row[key], len(numbers) + 1)
     for key in ("trace", "spans", "data", "observations"):
@@ -92,4 +93,5 @@ def test_ids_may_be_numbers(case, tmp_path):
         files[name] = written(with_numbers(decoded_file(file_text), numbers))
     numbered = attrs.evolve(case, data={**case.data, "files": files})
     folder = tmp_path / "numbers"
-    assert runs_of(numbered, folder) == expected
+    runs = runs_of(numbered, folder)
+    assert runs == expected

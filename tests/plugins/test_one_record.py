@@ -43,7 +43,8 @@ def test_a_number_beyond_floats_or_a_value_of_another_type_ends_no_run(tmp_path,
     code = code_of("grade", "log.jsonl", "--output", "out", "--quiet", "--allow-all-failed")
     assert code == 0
     results_path = tmp_path / "out/results.jsonl"
-    lines = results_path.read_text().splitlines()
+    text = results_path.read_text()
+    lines = text.splitlines()
     line_count = len(lines)
     assert line_count == 2
     assert code_of("report", "out") == 0
@@ -89,7 +90,8 @@ def test_a_record_too_deep_for_a_path_is_a_bad_record(tmp_path, path):
     rows = report.rows()
     ids = [row["sample"]["id"] for row in rows]
     assert ids == ["b"]
-    (bad,) = report.summary["bad_records"]["listed"]
+    bad_records = report.summary["bad_records"]
+    (bad,) = bad_records["listed"]
     assert bad["file"] == "log.jsonl"
     assert bad["line"] == 1
     assert bad["reason"] == "nested too deeply"
@@ -140,11 +142,14 @@ def test_whatever_a_reader_raises_of_one_record_makes_a_bad_record(tmp_path):
 def test_half_of_a_surrogate_pair_is_no_path(tmp_path, monkeypatch, capsys, option):
     """Said with the option, exit code 2."""
     monkeypatch.chdir(tmp_path)
-    written(tmp_path / "log.jsonl", {"id": "a", **PREDICTED})
+    path = tmp_path / "log.jsonl"
+    written(path, {"id": "a", **PREDICTED})
     options = f'{{kind: orchestrationbench, {option}: "\\ud800"}}'
     reader = f"target: {{paths: [log.jsonl]}}\nreader: {options}\n"
     suite_path = tmp_path / "suite.yaml"
     suite_path.write_text(f"name: odd\n{reader}graders: {{m: {{kind: exact_match}}}}\n")
-    assert code_of("run", "suite.yaml") == 2
-    assert f"reader.{option}" in (error_output := capsys.readouterr().err)
+    code = code_of("run", "suite.yaml")
+    assert code == 2
+    expected_text = f"reader.{option}"
+    assert expected_text in (error_output := capsys.readouterr().err)
     assert "is no path: it holds half of a surrogate pair" in error_output

@@ -37,7 +37,8 @@ def has_identity(line, reader):
 def test_a_repeated_line_counts_once(case, tmp_path):
     """Neither calls nor usage grow: agents that resume a session write lines again."""
     name = case.data["reader"]
-    lines = case.data["files"]["log.jsonl"]
+    files = case.data["files"]
+    lines = files["log.jsonl"]
     doubled = []
     for line in lines:
         doubled += [line, line] if has_identity(line, name) else [line]

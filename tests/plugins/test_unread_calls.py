@@ -147,8 +147,10 @@ PARTS = data(__file__, "unread_parts.yaml")
 def test_a_part_that_names_what_it_calls_is_a_call_in_any_form(tmp_path, part):
     messages = [{"role": "user", "content": "q"}, {"role": "assistant", "content": [part]}]
     log_path = tmp_path / "log.jsonl"
-    log_path.write_text(json.dumps({"messages": messages, "expected": []}))
-    (sample,) = read_all(tmp_path / "log.jsonl")
+    text = json.dumps({"messages": messages, "expected": []})
+    log_path.write_text(text)
+    path = tmp_path / "log.jsonl"
+    (sample,) = read_all(path)
     assert sample.calls is None
     assert any(kind.startswith(REMARK) for kind in sample.remarks)
 
@@ -171,7 +173,8 @@ EMPTY = [
 
 @pytest.mark.parametrize("keys", EMPTY)
 def test_keys_that_are_empty_or_say_something_else_hold_no_call(keys):
-    assert unread_in({"role": "assistant", "content": "x", **keys}) == []
+    unread = unread_in({"role": "assistant", "content": "x", **keys})
+    assert unread == []
 
 
 @pytest.mark.parametrize(
@@ -196,8 +199,10 @@ def test_tags_count_only_where_the_run_has_no_decoded_call(tmp_path):
         {"role": "assistant", "content": "<use_tool>g</use_tool>"},
     ]
     log_path = tmp_path / "log.jsonl"
-    log_path.write_text(json.dumps({"messages": messages}))
-    (sample,) = read_all(tmp_path / "log.jsonl")
+    text = json.dumps({"messages": messages})
+    log_path.write_text(text)
+    path = tmp_path / "log.jsonl"
+    (sample,) = read_all(path)
     names = [call.name for call in sample.calls]
     assert names == ["f"]
 
@@ -209,7 +214,8 @@ REFERENCE = os.environ.get("GRADESTACK_REFERENCE_DATA")
 @pytest.mark.skipif(REFERENCE is None, reason="GRADESTACK_REFERENCE_DATA is not set")
 def test_the_calls_of_every_file_of_the_reference_data_are_read():
     files_with_calls = set()
-    paths = Path(REFERENCE).rglob("*")
+    reference_path = Path(REFERENCE)
+    paths = reference_path.rglob("*")
     files = [path for path in paths if path.is_file()]
     for path in files:
         if path.suffix in {".md", ".py", ".sh", ".yaml"} or path.name == "expected.json":

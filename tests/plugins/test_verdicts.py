@@ -37,7 +37,8 @@ def test_a_recorded_failure_is_the_outcome(recording, tmp_path, reader):
     components = report.header["components"]
     assert components[0]["name"] == reader
     assert outcome["grader"] != "tool_success"
-    assert (outcome["passed"], outcome["failed"]) == (1, 1), report.summary["warnings"]
+    passed = outcome["passed"]
+    assert (passed, outcome["failed"]) == (1, 1), report.summary["warnings"]
     rows = report.rows()
     assert [row["passed"] for row in rows] == [True, False]
 
@@ -60,7 +61,8 @@ def test_a_recorded_failure_beside_expectations_is_named_with_how_to_grade_by_it
     name, value = failure
     records = []
     for n in range(2):
-        records.append({"task_id": f"t{n}", name: value, **EXPECTING[kind]})
+        task_id = f"t{n}"
+        records.append({"task_id": task_id, name: value, **EXPECTING[kind]})
     path = tmp_path / f"runs{suffix}"
     lines = "".join(f"{json.dumps(record)}\n" for record in records)
     path.write_text(json.dumps(records) if suffix == ".json" else lines)

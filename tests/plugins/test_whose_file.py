@@ -21,7 +21,8 @@ READERS = {"tau2": Tau2, "bfcl": Bfcl}
 def files():
     roots = [EXAMPLES]
     if DATA:
-        paths = Path(DATA).iterdir()
+        data_path = Path(DATA)
+        paths = data_path.iterdir()
         roots += [path for path in paths if path.name not in MIXED]
     return [path for root in roots for path in sorted(root.rglob("*")) if path.is_file()]
 

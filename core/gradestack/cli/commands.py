@@ -170,7 +170,8 @@ class _Commands(click.Group):
     """
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted({*super().list_commands(ctx), *_plugin_commands(ctx)})
+        commands = super().list_commands(ctx)
+        return sorted({*commands, *_plugin_commands(ctx)})
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return a command; one of a plugin is imported now."""
@@ -267,7 +268,8 @@ def _find_plugins(context: click.Context | None = None, *, no_plugins: bool = Fa
     meta = (context or click.get_current_context()).meta
     key = f"gradestack.registry {no_plugins}"
     if key not in meta:
-        meta[key] = registry = discover(limit="" if no_plugins else None)
+        limit = "" if no_plugins else None
+        meta[key] = registry = discover(limit=limit)
         for name in registry.unknown:
             from gradestack.python_api import unknown_plugin  # noqa: PLC0415 - rarely needed
 
@@ -284,7 +286,9 @@ def _overrides_of_part(options: dict[str, Any]) -> list[str]:
     import json  # noqa: PLC0415 - not needed for --help
     from pathlib import Path  # noqa: PLC0415
 
-    expression, tasks, limit = options.pop("filter"), options.pop("tasks"), options.pop("limit")
+    expression = options.pop("filter")
+    tasks = options.pop("tasks")
+    limit = options.pop("limit")
     overrides = []
     if expression is not None:
         overrides.append(f"filter={json.dumps(expression)}")
@@ -307,7 +311,8 @@ def _execute(make: Callable[[RunOptions], Suite], shared: dict[str, Any]) -> Non
     from gradestack.runner import run_suite  # noqa: PLC0415
 
     quiet = shared.pop("quiet")
-    is_compared, url = shared.pop("compare_previous"), shared.pop("report_url")
+    is_compared = shared.pop("compare_previous")
+    url = shared.pop("report_url")
     if url is not None and not is_compared:
         raise click.UsageError("--report-url goes with --compare-previous")
     for name in ("num_runs", "profile", "allow_all_failed", "tables"):
@@ -471,7 +476,8 @@ def _add_graders(
         raise click.UsageError(
             f"--add-grader keeps how the run was made; leave out {others[0].replace('_', '-')}"
         )
-    run, text = files[0], shared["filter"]
+    run = files[0]
+    text = shared["filter"]
     shared["filter"] = None
     shared["output"] = shared["output"] or run
     _execute(lambda options: extended_suite(run, options, graders, text), shared)

@@ -125,7 +125,8 @@ class _ProgressDisplay:
 
     def show(self, progress: Progress) -> None:
         """Show progress, unless the last was shown a moment ago."""
-        resumed, is_grading = progress.resumed, progress.phase == "grading"
+        resumed = progress.resumed
+        is_grading = progress.phase == "grading"
         is_resumed_known = not is_grading or progress.samples > resumed
         if resumed and is_resumed_known and not self._has_named_resumed:
             self._has_named_resumed = True
@@ -140,7 +141,8 @@ class _ProgressDisplay:
             if is_grading and seconds <= _LIVE_EVERY:
                 return
             total = progress.share and 1.0
-            self._update(total=total, completed=progress.share or 0.0, description=text)
+            completed = progress.share or 0.0
+            self._update(total=total, completed=completed, description=text)
         self._shown_at = time.monotonic()
 
 
@@ -158,7 +160,8 @@ def show_progress(name: str, *, quiet: bool) -> Iterator[ProgressCallback]:
 @contextmanager
 def _bar() -> Iterator[Callable[..., None] | None]:
     """Yield the function that moves a bar on a terminal; None elsewhere."""
-    is_dumb = os.environ.get("TERM") == "dumb"
+    term = os.environ.get("TERM")
+    is_dumb = term == "dumb"
     if is_dumb or sys.stderr is None or not sys.stderr.isatty():
         yield None
         return
@@ -168,5 +171,7 @@ def _bar() -> Iterator[Callable[..., None] | None]:
 
     text = rich.TextColumn("{task.description}")
     columns = (rich.SpinnerColumn(), rich.BarColumn(_BAR_WIDTH), text, rich.TimeElapsedColumn())
-    with rich.Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        yield partial(bar.update, bar.add_task("", total=None))
+    console = Console(stderr=True)
+    with rich.Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("", total=None)
+        yield partial(bar.update, task)

@@ -49,7 +49,8 @@ def verdict(report: Report) -> str:
     gates_explain_it = all(gate["passed"] for gate in report.gates) == report.passed
     if "passed" not in runs or gates_explain_it:
         return word
-    rule, passed = runs["rule"], runs["passed"]
+    rule = runs["rule"]
+    passed = runs["passed"]
     number = len(runs["runs"])
     must = _RUNS_MUST.get(rule, f"{rule} must")
     return f"{word} ({passed} of {number} runs passed, {must})"
@@ -118,7 +119,8 @@ def _headline_lines(report: Report) -> Iterator[str]:
 def _letta_lines(report: Report) -> Iterator[str]:
     """Yield the summary lines that letta-evals prints: counts, averages, passes, score band."""
     metrics = report.metrics
-    attempted, passed = metrics["total_attempted"], metrics["passed_attempts"]
+    attempted = metrics["total_attempted"]
+    passed = metrics["passed_attempts"]
     average = metrics["avg_score_attempted"]
     in_all = _average(metrics["avg_score_total"])
     share = ""
@@ -183,7 +185,7 @@ def _outcome_lines(outcome: Mapping[str, Any], states: Mapping[str, Any]) -> Ite
 
 
 def _share_of_all(outcome: Mapping[str, Any], states: Mapping[str, Any]) -> str:
-    """Return the share of all runs that passed, and how many runs it leaves out as errors."""
+    """Return the text of the share of runs that passed, and of the errors that it leaves out."""
     share = _share(outcome)
     if not outcome["passed"] + outcome["failed"]:
         return share
@@ -227,7 +229,8 @@ def _in_input_order(figure: Mapping[str, Any], report: Report) -> Mapping[str, A
     models = figure.get("models")
     if not models:
         return figure
-    names = [row["model_name"] for row in report.metrics["per_model"] or ()]
+    rows = report.metrics["per_model"] or ()
+    names = [row["model_name"] for row in rows]
     ordered = {name: models[name] for name in names if name in models}
     return {**figure, "models": {**ordered, **models}}
 
@@ -250,7 +253,8 @@ def _first_models(lines: Sequence[str]) -> list[str]:
     others = len(lines) - len(first)
     if others:
         line = first[0]
-        indent = len(line) - len(line.lstrip())
+        line_count = len(line.lstrip())
+        indent = len(line) - line_count
         first.append(f"{' ' * indent}and {others:,} more, in summary.json")
     return first
 
@@ -266,7 +270,8 @@ def _estimate(figure: Mapping[str, Any], meaning: Figure | None) -> str:
     unit = "" if meaning is None else meaning.unit
     number = with_unit(_number(value), unit)
     shown = _interval(interval)
-    if interval.get("low") is not None and "method" in interval:
+    low = interval.get("low")
+    if low is not None and "method" in interval:
         shown += f"; {_extent(interval, meaning)}"
     if shown:
         return f"{number} ({shown})"
@@ -283,7 +288,8 @@ def _row(values: Mapping[str, Any], intervals: Mapping[str, Any]) -> str:
             cell += f" ({_interval(interval)})"
         cells.append(cell)
     if len(cells) > _MOST_IN_A_ROW:
-        cells = [cells[0], "…", cells[-1]]
+        last_cell = cells[-1]
+        cells = [cells[0], "…", last_cell]
     return ", ".join(cells)
 
 
@@ -310,7 +316,8 @@ def _interval(
     interval: Mapping[str, Any], scale: float = 1.0, decimals: int = 3, sign: str = ""
 ) -> str:
     """Return an interval, or why there is none; "" where nothing is known of one."""
-    low, high = interval.get("low"), interval.get("high")
+    low = interval.get("low")
+    high = interval.get("high")
     if low is None or high is None:
         reason = interval.get("reason")
         if reason:
@@ -326,7 +333,8 @@ def _interval(
 
 def _extent(interval: Mapping[str, Any], meaning: Figure | None) -> str:
     """Return the data of an interval: ``50 tasks, 200 runs``, or tasks alone."""
-    tasks, runs = interval["clusters"], interval["n"]
+    tasks = interval["clusters"]
+    runs = interval["n"]
     extent = f"{tasks:,} tasks"
     counts_runs = True
     if meaning is not None and meaning.divisor:
@@ -338,7 +346,8 @@ def _extent(interval: Mapping[str, Any], meaning: Figure | None) -> str:
 
 def _grader_lines(report: Report) -> list[str]:
     """Return the states of each grader, and its first error."""
-    averages, failures = report.metrics["by_metric"], report.summary.get("failures", {})
+    averages = report.metrics["by_metric"]
+    failures = report.summary.get("failures", {})
     is_letta = report.summary["headline"]["letta"]
     if is_letta and len(averages) == 1 and not failures:
         return []
@@ -377,7 +386,8 @@ def _model_lines(report: Report) -> list[str]:
     lines = []
     for row in rows:
         model = row["model_name"]
-        attempted, total = row["total_attempted"], row["total"]
+        attempted = row["total_attempted"]
+        total = row["total"]
         average = _average(row["avg_score_attempted"])
         name = f"{model or 'unnamed':<{width}}"
         line = f"  {name}  attempted {attempted}/{total}  avg {average}"
@@ -423,7 +433,7 @@ def _cause_lines(report: Report) -> list[str]:
 
 
 def _count_applicable(report: Report) -> int:
-    """Count the runs that can fail: all but those that the outcome grader is not about."""
+    """Count the runs that can pass or fail: all but those that the outcome grader skips."""
     outcome = report.summary["outcome"]
     key = report.main_grader if outcome is None else outcome["grader"]
     skipped: int = as_map(report.states.get(key)).get(Outcome.SKIPPED, 0)
@@ -454,11 +464,14 @@ def _shorten(name: str) -> str:
 
 def _program_lines(report: Report) -> Iterator[str]:
     """Yield the blocks that the original programs print of the same files."""
-    for entry in map(as_map, as_list(report.summary.get("programs"))):
-        title, of_input = as_text(entry.get("title")), as_text(entry.get("input"))
+    programs = as_list(report.summary.get("programs"))
+    for entry in map(as_map, programs):
+        title = as_text(entry.get("title"))
+        of_input = as_text(entry.get("input"))
         yield ""
         yield f"As {title} computes it{' of ' if of_input else ''}{of_input}:"
-        printed = as_text(entry.get("console")).splitlines()
+        console = entry.get("console")
+        printed = as_text(console).splitlines()
         yield from printed or _program_figures(entry)
         names = ", ".join(f"native/{name}" for name in as_list(entry.get("files")))
         if names:
@@ -466,7 +479,8 @@ def _program_lines(report: Report) -> Iterator[str]:
 
 
 def _program_figures(entry: Mapping[str, Any]) -> Iterator[str]:
-    for figure in map(as_map, as_list(entry.get("figures"))):
+    figures = entry.get("figures")
+    for figure in map(as_map, as_list(figures)):
         value = as_number(figure.get("value"))
         shown = "n/a" if value is None else f"{value:.3f}"
         yield f"  {as_text(figure.get('label'))}: {shown}"
@@ -478,7 +492,8 @@ def _run_lines(runs: Mapping[str, Any]) -> list[str]:
         return []
     number = len(runs["runs"])
     average = runs["avg_score_attempted"]
-    mean, deviation = average["mean"], average["std"]
+    mean = average["mean"]
+    deviation = average["std"]
     lines = [f"Runs: {number:,}"]
     lines.append(f"  Avg score: mean {_average(mean)}, std {_average(deviation)}")
     if deviation is not None:
@@ -492,7 +507,8 @@ def _run_lines(runs: Mapping[str, Any]) -> list[str]:
             score += f" ({interval['reason']})"
         lines.append(f"  {spread}; 95% interval of the score: {score}")
     if "passed" in runs:
-        passed, failed = runs["passed"], runs["failed"]
+        passed = runs["passed"]
+        failed = runs["failed"]
         share = _percentage(passed, number)
         lines.append(f"  Runs passed: {passed}, failed: {failed} ({share}); rule: {runs['rule']}")
     return [*lines, ""]

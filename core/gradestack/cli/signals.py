@@ -74,7 +74,10 @@ def forward_termination() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    process, replaced, requests, deadline = os.getpid(), [], [], _Deadline()
+    process = os.getpid()
+    replaced = []
+    requests = []
+    deadline = _Deadline()
 
     def forward(number: int, frame: FrameType | None) -> None:
         """Pass a signal on to the handler of SIGINT; in other processes, use its default action."""

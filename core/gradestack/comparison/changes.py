@@ -36,16 +36,20 @@ def changes(a: Side, b: Side, key: str, rules: Rules) -> dict[str, list[dict[str
         kind, name = cause
         if not tasks or len(changed[kind]) == _CAUSES:
             continue
-        before, after = causes_a.get(cause, {}), causes_b.get(cause, {})
+        before = causes_a.get(cause, {})
+        after = causes_b.get(cause, {})
         shares_a = _shares_of_trials(before, trials_a, positions)
         shares_b = _shares_of_trials(after, trials_b, positions)
         gaps = _subtract_shares(shares_a, shares_b, positions)
-        tested = difference([*gaps.values()], unchanged=len(tasks) - len(gaps))
+        unchanged = len(tasks) - len(gaps)
+        tested = difference([*gaps.values()], unchanged=unchanged)
         row = _make_row(tested, [*gaps], "cause", rules)
         row.fields["name"] = name
         row.fields["a"] = fsum(shares_a.values()) / len(tasks)
         row.fields["b"] = fsum(shares_b.values()) / len(tasks)
-        row.fields["trials"] = [sum(before.values()), sum(after.values())]
+        total_before = sum(before.values())
+        total_after = sum(after.values())
+        row.fields["trials"] = [total_before, total_after]
         changed[kind].append(row)
     _decide([row for rows in changed.values() for row in rows], rules)
     fields: dict[str, list[dict[str, Any]]] = {}
@@ -124,12 +128,14 @@ def flips(a: Side, b: Side, key: str, failed: Failed) -> dict[str, Any]:
         pairs = _pair_trials(before, after)
         fixed += sum(is_passed > was_passed for was_passed, is_passed in pairs)
         broken += sum(is_passed < was_passed for was_passed, is_passed in pairs)
-        passed_a, passed_b = sum(before.values()), sum(after.values())
+        passed_a = sum(before.values())
+        passed_b = sum(after.values())
         rise = passed_b * len(before) - passed_a * len(after)
         gap = rise / len(before) / len(after)
         if not rise:
             unchanged[_how_often(passed_a, len(before))] += 1
-        text_a, text_b = f"{passed_a}/{len(before)}", f"{passed_b}/{len(after)}"
+        text_a = f"{passed_a}/{len(before)}"
+        text_b = f"{passed_b}/{len(after)}"
         if text_a != text_b:
             changed.append((-abs(gap), gap, {"task": task, "a": text_a, "b": text_b}))
     changed.sort(key=lambda change: (*change[:2], change[2]["task"]))

@@ -166,7 +166,8 @@ def _limits_of(side: Side) -> Iterator[str]:
 
 def _shared_graders(sides: Sequence[Side]) -> list[str]:
     """Return the keys of graders that every side has, in the baseline's order."""
-    shared = [key for key in sides[0].graders if all(key in side.graders for side in sides)]
+    keys = sides[0].graders
+    shared = [key for key in keys if all(key in side.graders for side in sides)]
     if not shared:
         lines = [f"{side.name} has {', '.join(side.graders) or 'none'}" for side in sides]
         raise DataError(f"{_REFUSED}: they have no grader in common", *lines)
@@ -177,7 +178,8 @@ def _check_graded(sides: Sequence[Side], shared: Sequence[str], failed: Failed) 
     """Raise where a side has no score to compare."""
     advice = ["--failed zero counts failed and missing trials with the worst score"]
     for side in sides:
-        if not any(_all_means(side, shared, failed)):
+        all_means = _all_means(side, shared, failed)
+        if not any(all_means):
             why = f"{side.name} has no score to compare: nothing was graded"
             raise DataError(why, *(advice if failed == "skip" else ()))
 
@@ -185,7 +187,8 @@ def _check_graded(sides: Sequence[Side], shared: Sequence[str], failed: Failed) 
 def _check_common_scores(pairs: Pairs, shared: Sequence[str], failed: Failed) -> None:
     """Raise where two sides have no score of the same task by the same grader."""
     for a, b in pairs:
-        means = zip(_all_means(a, shared, failed), _all_means(b, shared, failed), strict=True)
+        all_means = _all_means(a, shared, failed)
+        means = zip(all_means, _all_means(b, shared, failed), strict=True)
         if all(before.keys().isdisjoint(after) for before, after in means):
             why = f"no task has a score in both {a.name} and {b.name}"
             raise DataError(f"{_REFUSED}: {why}")
@@ -210,7 +213,8 @@ def _headline_grader(baseline: Side, shared: Sequence[str], rules: Rules) -> str
 
 
 def _describe_side(side: Side) -> dict[str, Any]:
-    tasks, model = len(side.tasks), side.model or None
+    tasks = len(side.tasks)
+    model = side.model or None
     trials = max(map(len, side.tasks.values()), default=0)
     return {"name": side.name, "model": model, "tasks": tasks, "trials": trials}
 

@@ -58,7 +58,8 @@ class Row(msgspec.Struct, eq=False, kw_only=True):
 
         A test is its vector of task differences. Vectors that are equal or opposite are one test.
         """
-        one, two = self.difference.vector, other.difference.vector
+        one = self.difference.vector
+        two = other.difference.vector
         if not one or not two or abs(abs(one[-1]) - abs(two[-1])) > ROUNDING:
             return False
         return self.tasks == other.tasks and are_one_test(one, two)
@@ -115,7 +116,8 @@ def decide_groups(groups: Sequence[Sequence[Row]], alpha: float) -> float:
     for group, p, p_holm in zip(groups, p_values, holm(p_values), strict=True):
         for row in group:
             row.p, row.p_holm = p, p_holm
-            row.tests, row.level = len(groups), level
+            row.tests = len(groups)
+            row.level = level
     return level
 
 
@@ -142,7 +144,8 @@ def compared_rows(pair: Mapping[str, Any]) -> list[dict[str, Any]]:
     The outcome's rate, the headline's figures, means. A mean score that is the same as that rate
     is left out.
     """
-    figures, means = [*pair.get("figures", {}).values()], pair["metrics"]
+    figures = [*pair.get("figures", {}).values()]
+    means = pair["metrics"]
     rate = pair.get("outcome")
     if rate is None:
         return [*figures, *means.values()]

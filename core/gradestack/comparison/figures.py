@@ -83,7 +83,8 @@ class Pair(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     def difference(self) -> Difference:
         """Test the distance between the figures."""
         if self.reason:
-            return Difference(difference=self.gap, tasks=len(self.tasks), reason=self.reason)
+            tasks = len(self.tasks)
+            return Difference(difference=self.gap, tasks=tasks, reason=self.reason)
         limit = 1.0 if self.is_share else sys.float_info.max
         return difference(self.gaps, value=self.gap, limit=limit)
 
@@ -170,7 +171,8 @@ def _headline(report: Report) -> dict[str, Fields]:
 
 def headline_label(report: Report, path: str) -> str:
     """Return the headline's label of the figure at a path, or of one of a family; else ""."""
-    labels = {known: figure.get("label") for known, figure in _headline(report).items()}
+    headline = _headline(report).items()
+    labels = {known: figure.get("label") for known, figure in headline}
     family, _, name = path.rpartition(".")
     if path in labels or family not in labels:
         return as_text(labels.get(path))
@@ -185,7 +187,8 @@ def word_for_passed(report: Report) -> str:
     """Return the word of a run's outcome for what passed, with a capital."""
     outcome = as_map(report.summary.get("outcome"))
     words = as_map(outcome.get("words"))
-    word = as_text(words.get("passed")) or "passed"
+    passed = words.get("passed")
+    word = as_text(passed) or "passed"
     return word.capitalize()
 
 
@@ -279,7 +282,8 @@ class Aggregators(msgspec.Struct, frozen=True):
         paths = [used["path"] for used in report.header["code"]]
         by_name = {Path(used).name: used for used in paths}
         if reference is None:
-            return with_files(self.registry, [by_name[file]], allow_code=True), kind
+            files = [by_name[file]]
+            return with_files(self.registry, files, allow_code=True), kind
         return self.registry, f"{by_name[file]}:{reference.name}"
 
     def metrics(
@@ -287,7 +291,8 @@ class Aggregators(msgspec.Struct, frozen=True):
     ) -> list[Metric]:
         """Return the metrics of a run, or of named figures, as far as they can be made again."""
         if figures is None:
-            paths = [f"{key}.{metric}" for key, of in report.aggregates.items() for metric in of]
+            aggregates = report.aggregates.items()
+            paths = [f"{key}.{metric}" for key, of in aggregates for metric in of]
         else:
             parts = [split_path(path, report.aggregates) for path in figures]
             paths = [f"{grader}.{metric}" for grader, metric, _ in dict.fromkeys(parts)]
@@ -320,14 +325,17 @@ def figure_of(path: str, sides: Sequence[Side], aggregators: Aggregators) -> Fig
         if (grader, metric) not in side.metrics:
             aggregators.metric(side.report, side.name, path)  # raises why
     entry = _check_aggregators(path, sides)
-    metric_figures, at = report.aggregates[grader][metric], f"{grader}.{metric}"
+    metric_figures = report.aggregates[grader][metric]
+    at = f"{grader}.{metric}"
     _, rest, _, interval = number_at(metric_figures, below, (metric, entry["name"]), at)
     declared = {"path": path, "label": path, "unit": "score", "better_is": "neither"}
-    meaning = Declarations(report.header).at(f"{at}.{rest}")
+    declarations = Declarations(report.header)
+    meaning = declarations.at(f"{at}.{rest}")
     if meaning is not None:
         declared |= {"label": meaning.label, "unit": meaning.unit, "better_is": meaning.better}
     declared["label"] = headline_label(report, path) or declared["label"]
-    is_quantile = as_map(interval).get("reason") == "quantile"
+    reason = as_map(interval).get("reason")
+    is_quantile = reason == "quantile"
     untested = "a quantile has no test" if is_quantile else ""
     return Figure(
         path=path, grader=grader, metric=metric, rest=rest, declared=declared, untested=untested
@@ -386,13 +394,15 @@ def figure_pairs(figures: Iterable[Figure], a: Side, b: Side, failed: Failed) ->
 
 def _pair_figure(figure: Figure, means: Pair, a: _SideFigure, b: _SideFigure) -> Pair:
     """Return a figure of two sides; a task differs by the difference of its pseudo-values."""
-    number, is_share = len(means.tasks), a.is_share and b.is_share
+    number = len(means.tasks)
+    is_share = a.is_share and b.is_share
     pair = replace(means, a=a.value, b=b.value, gaps=(), is_share=is_share)
     if a.value is None or b.value is None:
         return replace(pair, reason="undefined on one side" if number else "no task in common")
     pair = replace(pair, gap=b.value - a.value)
     if figure.untested or a.without is None or b.without is None:
-        return replace(pair, reason=figure.untested or _NO_SUMS)
+        reason = figure.untested or _NO_SUMS
+        return replace(pair, reason=reason)
     before = _pseudo_values(a.value, a.without, means.tasks)
     after = _pseudo_values(b.value, b.without, means.tasks)
     if before is None or after is None:
@@ -421,7 +431,8 @@ def _pseudo_values(value: float, without: Without, tasks: Sequence[str]) -> list
 def figure_over(figure: Figure, side: Side, tasks: Sequence[str], failed: Failed) -> float | None:
     """Return a figure of some tasks of a side; None where it is not defined."""
     aggregator, grades, _ = _grades_of_tasks(side, figure, tasks, failed)
-    return figure.value_in(compute_figures(aggregator, grades))[0]
+    figures = compute_figures(aggregator, grades)
+    return figure.value_in(figures)[0]
 
 
 def _compute(
@@ -457,7 +468,8 @@ def _grades_of_tasks(
     metric = side.metrics[grader, figure.metric]
     if metric.name in side.samples.broken:
         raise ValueError(side.samples.broken[metric.name])
-    grades, codes = table.grades(grader), table.verdicts[grader].codes
+    grades = table.grades(grader)
+    codes = table.verdicts[grader].codes
     counts = [failed == "zero" or grade.outcome is Outcome.GRADED for grade in grades]
     rows: dict[str, list[int]] = {}
     for task in tasks:
@@ -475,9 +487,8 @@ def _leave_out_sums(aggregator: Aggregator, grades: Grades) -> dict[str, Without
         contributions[task] = task_contribution(aggregator, numbers, defaults)
     counts = Counter(contributions.values())
     names = () if makes_task_contributions(aggregator) else grades.names
-    figures, figures_without_one = leave_one_out(
-        aggregator, list(counts), list(counts.values()), names
-    )
+    times = list(counts.values())
+    figures, figures_without_one = leave_one_out(aggregator, list(counts), times, names)
     without_by_contribution = dict(zip(counts, figures_without_one, strict=True))
     by_path: dict[str, Without] = {}
     for path in figures:

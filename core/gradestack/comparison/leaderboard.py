@@ -26,7 +26,8 @@ def leaderboard(values: Mapping[str, float], pairs: Maps, rows: Maps) -> list[di
             ahead.add((pair["b"], pair["a"]))
         elif row["verdict"] in CERTAIN:
             ahead.add((pair["a"], pair["b"]))
-    sign = 1 if rows[0]["better_is"] == "lower" else -1
+    better_is = rows[0]["better_is"]
+    sign = 1 if better_is == "lower" else -1
     ranking = sorted(values, key=lambda name: sign * values[name])
     letters = _letters(ranking, ahead)
     board = []

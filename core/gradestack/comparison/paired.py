@@ -65,20 +65,20 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     limit: float = 1.0
 
     def interval(self, level: float, p: float | None) -> list[float] | None:
-        """Return both ends of D ± t(1 − level/2, T − 1) · stderr.
+        """Return the confidence interval of the difference, made to agree with the test.
 
-        Where p < level, 0 lies outside them.
-
-        Where the test finds nothing and they leave out 0, the end next to 0 becomes 0. Where it
-        finds something and they hold 0, that end is the one of the mid-p interval of the share of
-        changed tasks that went up.
+        The interval is D ± t(1 − level/2, T − 1) · stderr. Where it disagrees with p, one end
+        moves: to 0 if p ≥ level and the interval leaves out 0; to the mid-p interval of the share
+        of changed tasks that went up if p < level and the interval holds 0.
         """
         gap = self.difference
         if gap is None or p is None or not self.stderr:
             return None
-        quantile = t_quantile(1 - level / 2, self.tasks - 1)
+        probability = 1 - level / 2
+        quantile = t_quantile(probability, self.tasks - 1)
         half = quantile * self.stderr
-        low, high = gap - half, gap + half
+        low = gap - half
+        high = gap + half
         if p >= level:
             low = min(low, 0.0)
             high = max(high, 0.0)
@@ -95,13 +95,16 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         least = ulp(0.0)
         if self.signs is None:  # p and the ends of t differ by rounding
             return least
-        changed, most = sum(self.signs), max(self.signs)
+        changed = sum(self.signs)
+        most = max(self.signs)
 
         def is_too_low(share: float) -> bool:
-            at_least, above = _tail(most, changed, share), _tail(most + 1, changed, share)
+            at_least = _tail(most, changed, share)
+            above = _tail(most + 1, changed, share)
             return at_least + above < level
 
-        share = _search(0.5, most / changed, is_too_low)
+        high = most / changed
+        share = _search(0.5, high, is_too_low)
         rise = 2 * share - 1
         end = self.size * changed / self.tasks * rise
         return max(least, end)
@@ -172,7 +175,8 @@ def bounds_of_no_change(tasks: int, confidence: float) -> list[float] | None:
     """
     if tasks < 2:
         return None
-    quantile = t_quantile((1 + confidence) / 2, tasks - 1)
+    probability = (1 + confidence) / 2
+    quantile = t_quantile(probability, tasks - 1)
     square = quantile**2
     end = square / (tasks + square)
     return [-end, end]
@@ -211,10 +215,12 @@ def mid_p(up: int, down: int) -> float:
     X ~ Bin(up + down, 1/2), x the larger of the two numbers of tasks; 1 where no task changed.
     Source: Fagerland, Lydersen, Laake, BMC Medical Research Methodology 13:91 (2013).
     """
-    changed, most = up + down, max(up, down)
+    changed = up + down
+    most = max(up, down)
     if not changed:
         return 1.0
-    at_least, above = _tail(most, changed), _tail(most + 1, changed)
+    at_least = _tail(most, changed)
+    above = _tail(most + 1, changed)
     p = min(1.0, at_least + above)
     return max(p, ulp(0.0))
 
@@ -228,7 +234,8 @@ def _tail(least: int, count: int, share: float = 0.5) -> float:
         ways = sum(comb(count, successes) for successes in numbers)
         tail: float = ways / 2**count
         return tail
-    return _incomplete_beta(least, count - least + 1, share, 1 - share)
+    rest = 1 - share
+    return _incomplete_beta(least, count - least + 1, share, rest)
 
 
 def _search(low: float, high: float, is_too_low: Callable[[float], bool]) -> float:
@@ -246,7 +253,8 @@ def t_test(t: float, df: int) -> float:
     """Return P(|T| >= |t|) for Student's t with ``df`` degrees of freedom; never 0."""
     square = t * t
     total = df + square
-    p = _incomplete_beta(df / 2, 0.5, df / total, square / total)
+    rest = square / total
+    p = _incomplete_beta(df / 2, 0.5, df / total, rest)
     return max(p, ulp(0.0))
 
 
@@ -258,8 +266,10 @@ def sign_flips(values: Sequence[float]) -> float | None:
     sizes = [abs(value) for value in values if value]
     if len(sizes) > _MOST_SIGNS:
         return None
-    observed = abs(fsum(values)) - ROUNDING
-    one, other = _sums(sizes[::2]), _sums(sizes[1::2])
+    size = abs(fsum(values))
+    observed = size - ROUNDING
+    one = _sums(sizes[::2])
+    other = _sums(sizes[1::2])
     below = sum(bisect_left(other, observed - part) for part in one)
     reached = len(one) * len(other) - below
     share = 2 * reached / len(one) / len(other)  # every pattern has its mirror image
@@ -297,7 +307,8 @@ def power(effect: float, tasks: int, level: float = 0.05) -> float:
         level: α of the test.
     """
     df = tasks - 1
-    quantile = t_quantile(1 - level / 2, df)
+    probability = 1 - level / 2
+    quantile = t_quantile(probability, df)
     square = quantile**2
     beyond = square / (df + square)
     log_below = df / 2 * log(df / (df + square))
@@ -329,12 +340,14 @@ def _detectable_effect(tasks: int, level: float) -> float | None:
     """Search the least effect that the t test finds with the desired power; None for few tasks."""
     if tasks < 2:
         return None
-    critical = t_quantile(1 - level / 2, tasks - 1)
+    probability = 1 - level / 2
+    critical = t_quantile(probability, tasks - 1)
     if critical > _MOST_CRITICAL:
         return None
     noncentrality = critical + t_quantile(_POWER, tasks - 1)
     about = noncentrality / sqrt(tasks)
-    return _search(0.0, 2 * about, lambda effect: power(effect, tasks, level) < _POWER)
+    high = 2 * about
+    return _search(0.0, high, lambda effect: power(effect, tasks, level) < _POWER)
 
 
 def tasks_needed(spread: float, effect: float, level: float = 0.05) -> int | None:
@@ -367,7 +380,8 @@ def _incomplete_beta(a: float, b: float, x: float, rest: float) -> float:
         return 1 - _incomplete_beta(b, a, rest, x)
     beta = lgamma(a) + lgamma(b) - lgamma(a + b)
     front = exp(a * log(x) + b * log(rest) - beta) / a
-    above, below = 1.0, 1 / (1 - (a + b) * x / (a + 1))
+    above = 1.0
+    below = 1 / (1 - (a + b) * x / (a + 1))
     fraction = below
     for number in range(1, _MOST_STEPS):
         twice = a + 2 * number

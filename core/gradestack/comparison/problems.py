@@ -54,7 +54,8 @@ def find_problems(a: Side, b: Side, only: str | None = None) -> Iterator[Problem
     if not common:
         text = f"{a.name} and {b.name} have no task in common"
         yield Problem(text, _UNMATCHED[a.match], has_common_tasks=False)
-    expected_a, expected_b = _digests(a, "expected"), _digests(b, "expected")
+    expected_a = _digests(a, "expected")
+    expected_b = _digests(b, "expected")
     known = [task for task in common if expected_a[task] and expected_b[task]]
     changed = [task for task in known if expected_a[task] != expected_b[task]]
     if changed:
@@ -106,7 +107,8 @@ def differing_parts(one: Entry, other: Entry) -> list[str]:
     for name in _SAME:
         if name not in one or name not in other:
             continue
-        part, other_part = _decisive(one[name]), _decisive(other[name])
+        part = _decisive(one[name])
+        other_part = _decisive(other[name])
         if part != other_part:
             differing.append(name)
     return differing
@@ -128,7 +130,8 @@ def _mixed_places(side: Side) -> Iterator[Problem]:
     mixed = [task for task, digests in questions.items() if len(digests) > 1]
     if mixed:
         first = mixed[0]
-        number, place_in_file = len(side.tasks[first]), int(first) + 1
+        number = len(side.tasks[first])
+        place_in_file = int(first) + 1
         records = f"the {number:,} records of {side.name} in place {place_in_file} of their files"
         why = "were asked different things: they are no trials of one task"
         yield Problem(f"{records} {why}", _BY_INPUT)
@@ -172,7 +175,8 @@ def _other_questions(a: Side, b: Side, expected: Mapping[str, set[int]]) -> Iter
 
 def _questions(a: Side, b: Side) -> dict[str, tuple[int, int]]:
     """Return the digest of a task's input on both sides, where each has one."""
-    questions_a, questions_b = _digests(a, "question"), _digests(b, "question")
+    questions_a = _digests(a, "question")
+    questions_b = _digests(b, "question")
     inputs = {}
     for task, input_a in questions_a.items():
         input_b = questions_b.get(task, ())

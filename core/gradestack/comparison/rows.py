@@ -75,13 +75,16 @@ def mean_row(a: Side, b: Side, key: str, rules: Rules, *, rate: bool = False) ->
     has_worst = rate or None not in (a.worst_score(key), b.worst_score(key))
     fields["failed"] = "worst" if rules.failed == "zero" and has_worst else "left out"
     if rate:
-        fields |= {"label": word_for_passed(a.report), "unit": "share", "better_is": "higher"}
-        fields |= {"grader": key, **_judge_noise(a, b, key)}
+        label = word_for_passed(a.report)
+        fields |= {"label": label, "unit": "share", "better_is": "higher"}
+        judge_noise = _judge_noise(a, b, key)
+        fields |= {"grader": key, **judge_noise}
     else:
         fields["label"] = headline_label(a.report, f"{key}.mean") or fields["label"]
     up = sum(gap > 0 for gap in pair.gaps)
     down = sum(gap < 0 for gap in pair.gaps)
-    fields["same"] = len(pair.tasks) - up - down
+    task_count = len(pair.tasks)
+    fields["same"] = task_count - up - down
     by_direction = {"higher": (up, down), "lower": (down, up), "neither": (None, None)}
     direction = fields["better_is"]
     fields["better"], fields["worse"] = by_direction[direction]
@@ -103,7 +106,8 @@ def _usage_rows(a: Side, b: Side, rules: Rules) -> dict[str, Row]:
     """Compare what a run costs and takes, of tasks of which both sides record it."""
     rows = {}
     for name, declared in _USAGE.items():
-        before, after = a.amounts(name), b.amounts(name)
+        before = a.amounts(name)
+        after = b.amounts(name)
         pair = pair_means(before, after, is_share=False)
         if pair.tasks:
             row = _make_row(pair, rules, declared)
@@ -136,8 +140,11 @@ def write_decision(row: Row, level: float) -> dict[str, Any]:
     shows = needed = None
     if isfinite(spread):
         shows = detectable(spread, tested.tasks, level)
-        needed = tasks_needed(spread, tested.difference or 0.0, level)
-    interval = {"ends": row.ends, "confidence": 1 - row.level, "reason": tested.reason or None}
+        effect = tested.difference or 0.0
+        needed = tasks_needed(spread, effect, level)
+    confidence = 1 - row.level
+    reason = tested.reason or None
+    interval = {"ends": row.ends, "confidence": confidence, "reason": reason}
     row.fields |= row.describe()
     row.fields["interval"] = interval
     row.fields["mde80"] = None if shows is None or shows > tested.limit else shows
@@ -149,7 +156,8 @@ def _judge_noise(a: Side, b: Side, key: str) -> dict[str, float]:
     """Return by how much a judge alone may make two rates differ, where its votes say it."""
     noises = []
     for side in (a, b):
-        calibrated = as_map(side.report.aggregates[key].get(CALIBRATED))
+        aggregate = side.report.aggregates[key]
+        calibrated = as_map(aggregate.get(CALIBRATED))
         noise: Any = calibrated.get("noise")
         if not side.is_whole_run or not is_number(noise):
             return {}
@@ -235,7 +243,8 @@ def compare_pair(
         row.forget_tasks()
     tested = [row for row in others if row.is_tested]
     # the outcome's own mean is not shown
-    hidden = means.get(question.fields.get("grader", ""))
+    grader = question.fields.get("grader", "")
+    hidden = means.get(grader)
     has_twins = any(row is not hidden for row in twins)
     has_twins = has_twins or any(row.tests < len(tested) for row in tested)
     has_lost = _have_lost_trials(a, b, shared)
@@ -247,7 +256,8 @@ def _repeats(rate: Row, path: str, row: Row) -> bool:
     if not path.endswith(".1"):
         return False
     for side in "ab":
-        gap = (row.fields[side] or 0.0) - rate.fields[side]
+        field = row.fields[side]
+        gap = (field or 0.0) - rate.fields[side]
         if abs(gap) >= _SAME_SHARE:
             return False
     return True

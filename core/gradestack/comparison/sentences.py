@@ -17,8 +17,10 @@ _LARGE = 1e9  # from which on numbers are written with an exponent
 
 def sentence(a: Side, b: Side, pair: Fields, row: Fields) -> str:
     """Put a difference in words; runs are identical only where every task is in every figure."""
-    gap, verdict = row["difference"], row["verdict"]
-    label, reason = row["label"], row["interval"]["reason"]
+    gap = row["difference"]
+    verdict = row["verdict"]
+    label = row["label"]
+    reason = row["interval"]["reason"]
     before, after = a.name, b.name
     if a.report is b.report and a.model and b.model:
         before, after = a.model, b.model
@@ -40,7 +42,8 @@ def sentence(a: Side, b: Side, pair: Fields, row: Fields) -> str:
         claim = f"{after} is {verdict} than {before} by {size}"
     elif not gap:
         claim = f"{after} and {before} have the same mean"
-    evidence, caveats = _evidence(row), _caveats(row)
+    evidence = _evidence(row)
+    caveats = _caveats(row)
     return f"{label}: {claim} ({evidence}; {tasks}){only}{caveats}"
 
 
@@ -60,13 +63,18 @@ def _unmatched_tasks(a: Side, b: Side, row: Fields) -> str:
 
 
 def _compared_tasks(a: Side, b: Side, row: Fields, *, has_unmatched: bool) -> str:
-    """Count the tasks and trials of a row; if some have no partner, name the figures without."""
+    """Return the text with a row's numbers of tasks and trials.
+
+    Where tasks have no partner on the other side, it gives the figures over the shared tasks.
+    """
     tasks = counted(row["tasks"], "task")
     if has_unmatched and row["difference"]:
-        before, after = _value(row["a"], row), _value(row["b"], row)
+        before = _value(row["a"], row)
+        after = _value(row["b"], row)
         shared_tasks = counted(row["tasks"], "shared task")
         tasks = f"{before} to {after} over {shared_tasks}"
-    shared = a.tasks.keys() & b.tasks.keys()
+    keys = a.tasks.keys()
+    shared = keys & b.tasks.keys()
     numbers = {len(side.tasks[task]) for side in (a, b) for task in shared}
     if len(numbers) == 1:
         trials = counted(max(numbers), "trial")
@@ -108,7 +116,8 @@ def _caveats(row: Fields) -> str:
     noise = row.get("noise")
     if noise is None:
         return text
-    within = "is within" if abs(row["difference"]) <= noise else "exceeds"
+    size = abs(row["difference"])
+    within = "is within" if size <= noise else "exceeds"
     amount = _amount(noise, row)
     return f"{text}; the judge alone, at one vote per run, may make {amount}, which this {within}"
 
@@ -157,7 +166,8 @@ def _name_tests(pair: PairRows, pairs: int, alpha: float) -> str:
     level = f"{_percentage(alpha):.6g} %"
     others, together = "the other figure", ""
     if pair.figures > 1:
-        others, together = f"the {pair.figures} other figures", " together"
+        others = f"the {pair.figures} other figures"
+        together = " together"
     if not pair.question.is_tested:
         return f"{others}: tested at {level}" if pair.figures else ""
     label = pair.question.fields["label"]

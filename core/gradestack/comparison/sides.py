@@ -95,7 +95,8 @@ class Side(msgspec.Struct, frozen=True, eq=False, dict=True):
 
     def declared(self, key: str) -> dict[str, Any]:
         """Return the label and unit of a grader's score, and which direction is better."""
-        entry = {"label": key, "unit": "score", "better": "higher", **self.graders[key]}
+        grader = self.graders[key]
+        entry = {"label": key, "unit": "score", "better": "higher", **grader}
         return {"label": entry["label"], "unit": entry["unit"], "better_is": entry["better"]}
 
     @property
@@ -106,12 +107,15 @@ class Side(msgspec.Struct, frozen=True, eq=False, dict=True):
     @property
     def is_whole_run(self) -> bool:
         """Whether the run has no other model."""
-        return sum(map(len, self.tasks.values())) == len(self.samples.facts)
+        tasks = self.tasks.values()
+        total_tasks = sum(map(len, tasks))
+        return total_tasks == len(self.samples.facts)
 
     def grade_values(self, key: str, value_of: Callable[[Grade], T]) -> list[T]:
         """Return for every row the value of its grade by a function."""
         table = self.samples.table
-        values = [value_of(grade) for grade in table.grades(key)]
+        grades = table.grades(key)
+        values = [value_of(grade) for grade in grades]
         codes = table.verdicts[key].codes
         return [values[code] for code in codes]
 
@@ -128,7 +132,8 @@ class Side(msgspec.Struct, frozen=True, eq=False, dict=True):
 
         None where no score is worse than another, or where there is no bound.
         """
-        low, high = self.graders[key].get("bounds", (0.0, 1.0))
+        grader = self.graders[key]
+        low, high = grader.get("bounds", (0.0, 1.0))
         worst: dict[str, float | None] = {"higher": low, "lower": high}
         direction = self.declared(key)["better_is"]
         return worst.get(direction)
@@ -195,7 +200,8 @@ class Side(msgspec.Struct, frozen=True, eq=False, dict=True):
                 cost = costs[row]
                 if cost is not None:
                     known.append(cost)
-                    passed += self.samples.facts[row].passed is True
+                    fact = self.samples.facts[row]
+                    passed += fact.passed is True
         return mean_of(known) * len(known) / passed if passed else None
 
     def _task_means(self, values: Sequence[float | None]) -> dict[str, float]:
@@ -209,9 +215,10 @@ class Side(msgspec.Struct, frozen=True, eq=False, dict=True):
         return means
 
     def trial_verdicts(self, key: str, failed: Failed) -> dict[str, dict[Trial, bool]]:
-        """Return task -> trial -> whether it passed."""
+        """Return whether each trial passed, by task and trial."""
         passes = self.passes(key, failed)
-        return {task: self._verdicts_by_trial(rows, passes) for task, rows in self.tasks.items()}
+        tasks = self.tasks.items()
+        return {task: self._verdicts_by_trial(rows, passes) for task, rows in tasks}
 
     def _verdicts_by_trial(
         self, rows: Sequence[int], passes: Sequence[bool | None]
@@ -305,7 +312,8 @@ def sides_of(
 
 def _tasks_by_model(table: Table) -> dict[str, dict[str, array[int]]]:
     """Return model -> task -> its rows, in input order."""
-    ids, models = table.keys["id"], table.keys["model"]
+    ids = table.keys["id"]
+    models = table.keys["model"]
     codes = zip(ids.codes, models.codes, strict=True)
     tasks_of: dict[str, dict[str, array[int]]] = {}
     for row, (task_code, model_code) in enumerate(codes):
@@ -330,7 +338,8 @@ def _read_samples(
         nonlocal is_numbered
         for first_byte, row in report.decoded(name):
             facets = row.facets or {}
-            if not facets.keys() <= samples.facets.keys():
+            keys = samples.facets.keys()
+            if not facets.keys() <= keys:
                 samples.facets |= dict.fromkeys(facets)
             facts = _facts_of(first_byte, row, needs.parts)
             samples.facts.append(facts)

@@ -120,7 +120,8 @@ class Folder(NamedTuple):
         if self.is_open or text in self.typed:
             return
         try:
-            target, root = os.path.realpath(path), os.path.realpath(self.path)
+            target = os.path.realpath(path)
+            root = os.path.realpath(self.path)
         except OSError:  # opening it will say so
             return
         if not Path(target).is_relative_to(root):
@@ -293,7 +294,8 @@ def check_original(path: Path) -> None:
     """
     origin = _origins.get(path)
     if origin is not None and origin.state is not None and not is_fetched(path):
-        _check_state(Path(origin.name), origin.spelled, origin.state)
+        name_path = Path(origin.name)
+        _check_state(name_path, origin.spelled, origin.state)
 
 
 def _check_state(path: Path, shown: str, state: FileState) -> None:
@@ -408,9 +410,11 @@ def _unpack(path: Path, file: BinaryIO, kind: str, copy: Path) -> FileState:
     library = importlib.import_module("gzip" if kind == "gzip" else ZSTD)
     broken: tuple[type[Exception], ...] = (EOFError, ValueError)
     if kind == "gzip":
-        reader, broken = library.GzipFile(fileobj=file), (*broken, library.BadGzipFile, zlib.error)
+        reader = library.GzipFile(fileobj=file)
+        broken = (*broken, library.BadGzipFile, zlib.error)
     else:
-        reader, broken = library.ZstdFile(file), (*broken, library.ZstdError)
+        reader = library.ZstdFile(file)
+        broken = (*broken, library.ZstdError)
     try:
         with copy.open("xb") as target:
             try:
@@ -445,7 +449,8 @@ def _directory(path: Path) -> Path:
     copy = _new_folder() / path.resolve().name
     names = {file.relative_to(path) for file in files}
     for file in files:
-        _copy_into(copy, file, file.relative_to(path), names)
+        relative_path = file.relative_to(path)
+        _copy_into(copy, file, relative_path, names)
     _made[key] = _note(copy, path)
     return copy
 
@@ -468,7 +473,8 @@ def _copy_into(copy: Path, path: Path, name: Path, names: set[Path]) -> None:
         if kind is None:
             target.symlink_to(path.resolve())
         else:
-            _note(target, path, _unpack(path, file, kind, target))
+            state = _unpack(path, file, kind, target)
+            _note(target, path, state)
 
 
 _read: dict[str, Path] = {}  # standard input, which can be read once
@@ -496,7 +502,8 @@ def standard_input() -> Path:
         raise DataError("stdin: there is no standard input")
     with reading(STANDARD_INPUT):
         if STANDARD_INPUT not in _read:
-            copy = _note_address(_new_folder() / "stdin", STANDARD_INPUT)
+            stdin_folder = _new_folder() / "stdin"
+            copy = _note_address(stdin_folder, STANDARD_INPUT)
             with copy.open("xb") as target:
                 shutil.copyfileobj(sys.stdin.buffer, target, _PIECE)
             _read[STANDARD_INPUT] = _note_address(readable(copy), STANDARD_INPUT)
@@ -509,7 +516,8 @@ def fetched(address: str, known: dict[str, Path], registry: Registry) -> list[Pa
     A file, a directory of a bucket, or files by a pattern. ``known`` has those made before.
     """
     copies = []
-    fetch = registry.load("address", protocol_of(address, registry))
+    protocol = protocol_of(address, registry)
+    fetch = registry.load("address", protocol)
     for file, copy_into in fetch(address):
         if file not in known:
             shown = shown_address(file)

@@ -31,7 +31,8 @@ class Coverage(msgspec.Struct, omit_defaults=True):
     @property
     def required(self) -> int:
         """The runs without those that are another grader's."""
-        return self.runs - sum(self.elsewhere.values())
+        elsewhere = self.elsewhere.values()
+        return self.runs - sum(elsewhere)
 
     @property
     def lost(self) -> int:
@@ -83,7 +84,8 @@ def count_outcomes(table: Table, rows: Sequence[int]) -> OutcomeCounts:
     """Count which outcomes of all graders runs have."""
     columns = []
     for key, verdicts in table.verdicts.items():
-        by_code = [grade.outcome for grade in table.grades(key)]
+        grades = table.grades(key)
+        by_code = [grade.outcome for grade in grades]
         codes = verdicts.codes
         columns.append([by_code[codes[row]] for row in rows])
     counts = []

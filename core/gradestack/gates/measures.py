@@ -122,7 +122,8 @@ def _name_value(value: JSON, missing: str) -> str:
 def measure_number(gate: NativeGate, native: NativeFiles) -> Measure:
     """Return a number of a native file, which has no interval."""
     number, program = native.number_at(gate.figure)
-    return Measure(number, fields={"reason": f"as {program} computes it, no interval"})
+    fields = {"reason": f"as {program} computes it, no interval"}
+    return Measure(number, fields=fields)
 
 
 def measure_figure(gate: FigureGate, scores: Scores) -> Measure:
@@ -156,12 +157,14 @@ def measure_scores(gate: ScoreGate, scores: Scores) -> Measure:
     unreadable = scores.unreadable if gate.counts_lost else 0
     sums = [_exact_sums(gate, grades, unreadable) for grades in graders]
     scale = 100 if gate.is_percent else 1
-    fields: dict[str, Any] = {"over": "total" if gate.counts_lost else "graded"}
+    over = "total" if gate.counts_lost else "graded"
+    fields: dict[str, Any] = {"over": over}
     if isinstance(gate, WeightedGate):
         figures = fields["figures"] = {}
         for key, (count, total) in zip(gate.parts, sums, strict=True):
             figures[key] = float(scale * total / count) if count else None
-    weights = [Fraction(weight) for weight in gate.parts.values()]
+    parts = gate.parts.values()
+    weights = [Fraction(weight) for weight in parts]
     value = _average(weights, [*chain(*sums)])
     if value is None:
         return Measure(None, fields=fields)
@@ -183,14 +186,17 @@ def _average(weights: Sequence[Any], sums: Sequence[Any]) -> Any:
     if not all(counts):
         return None
     means = map(operator.truediv, totals, counts)
-    return sum(map(operator.mul, weights, means)) / sum(weights)
+    total_weights = sum(map(operator.mul, weights, means))
+    return total_weights / sum(weights)
 
 
 def _contributing_grades(gate: ScoreGate, scores: Scores, key: str) -> Grades:
     """Return a grader's grades, with what each adds to the figure a gate compares."""
     table = scores.table
-    contributions = [_contribution(gate, grade) for grade in table.grades(key)]
-    return Grades(table, key, scores.part, (contributions, table.verdicts[key].codes))
+    grades = table.grades(key)
+    contributions = [_contribution(gate, grade) for grade in grades]
+    verdict = table.verdicts[key]
+    return Grades(table, key, scores.part, (contributions, verdict.codes))
 
 
 def _contribution(gate: ScoreGate, grade: Grade) -> Numbers | None:
@@ -219,8 +225,10 @@ def _exact_sums(gate: ScoreGate, grades: Grades, unreadable: int) -> tuple[int, 
         for grade, times in grades.counted:
             if grade.score is not None:
                 scores += [grade.score] * times
-        return 1, quantile(sorted(scores), _QUANTILES[gate.metric])
-    total = Fraction(grades.totals[_SUM]) + unreadable * gate.lost_passes
+        percent = _QUANTILES[gate.metric]
+        return 1, quantile(sorted(scores), percent)
+    fraction = Fraction(grades.totals[_SUM])
+    total = fraction + unreadable * gate.lost_passes
     return count + unreadable, total
 
 
@@ -245,13 +253,15 @@ def _interval_of(
     weights = [*gate.parts.values()]
     tasks = _add_by_task(graders)
     if unreadable:
-        lost_task = (1, int(gate.lost_passes)) * len(graders)
+        number = int(gate.lost_passes)
+        lost_task = (1, number) * len(graders)
         tasks[lost_task] += unreadable
 
     def average(*sums: float) -> dict[str, Any]:
         return {_SUM: _average(weights, sums)}
 
-    estimates = jackknife(average, tasks, 2 * len(graders))
+    width = 2 * len(graders)
+    estimates = jackknife(average, tasks, width)
     counts = [int(grades.totals[_COUNT]) for grades in graders]
     ranges = [_SHARE] * len(graders)
     if not gate.is_percent:
@@ -260,13 +270,15 @@ def _interval_of(
     least, most = (
         sum(map(operator.mul, weights, ends)) / total for ends in zip(*ranges, strict=True)
     )
+    is_share = least >= 0 and most <= 1
+    is_amount = least >= 0 and math.isinf(most)
     return interval(
         estimates[_SUM],
         max(counts) + unreadable,
-        share=least >= 0 and most <= 1,
+        share=is_share,
         least=least,
         most=most,
-        amount=least >= 0 and math.isinf(most),
+        amount=is_amount,
     )
 
 
@@ -296,7 +308,8 @@ def passed_by_task(scores: Scores, key: str) -> dict[str, tuple[int, int]]:
 
     A task of several models is a task of each; its name then has the model.
     """
-    success = Success(key, better=scores.graders[key].better)
+    grader = scores.graders[key]
+    success = Success(key, better=grader.better)
     grades = Grades(scores.table, key, scores.part)
     has_models = len(grades.models) > 1
     counts: dict[str, tuple[int, int]] = {}

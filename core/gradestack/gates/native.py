@@ -39,10 +39,12 @@ class NativeFiles(msgspec.Struct, frozen=True):
             files[stem.replace("/", ".")] = name
         key, below = split_key(path, files)
         if not key:
-            hint = hint_of(path.partition(".")[0], files)
+            word = path.partition(".")[0]
+            hint = hint_of(word, files)
             raise ConfigError(f"native.{path}: no such native file{hint}")
         name = files[key]
-        figure = figure_at(self._document(name), below, (), f"native.{key}")
+        document = self._document(name)
+        figure = figure_at(document, below, (), f"native.{key}")
         number = as_number(figure.value)
         if number is None:
             raise ConfigError(f"native.{path}: {name} has no number there")
@@ -58,5 +60,6 @@ class NativeFiles(msgspec.Struct, frozen=True):
     def _document(self, name: str) -> Any:
         if name in self.texts:
             return loads(self.texts[name])
-        with open_regular((self.folder or Path()) / name) as file:
+        path = (self.folder or Path()) / name
+        with open_regular(path) as file:
             return loads(file.read())

@@ -42,7 +42,8 @@ def split_path(path: str, metrics: Mapping[str, Iterable[str]]) -> tuple[str, st
     "" for a key there is none of.
     """
     grader, below = split_key(path, metrics)
-    return grader, *split_key(below, metrics.get(grader, ()))
+    keys = metrics.get(grader, ())
+    return grader, *split_key(below, keys)
 
 
 def figure_at(made: JSON, path: str, names: Iterable[str], at: str) -> Located:

@@ -98,7 +98,8 @@ class _Rule:
     @property
     def name(self) -> str:
         """The figure that is compared, as people read it."""
-        return ".".join(filter(None, map(str, self.figure[:3])))
+        figure = self.figure[:3]
+        return ".".join(filter(None, map(str, figure)))
 
     @property
     def unit(self) -> str:
@@ -235,7 +236,8 @@ class WeightedGate(ScoreGate, frozen=True, kw_only=True):
         super().__post_init__()
         if not self.weights:
             raise ValueError("weights: at least one is needed")
-        if min(self.weights.values()) < 0 or not any(self.weights.values()):
+        weights = self.weights.values()
+        if min(weights) < 0 or not any(self.weights.values()):
             raise ValueError(f"weights must not be negative and not all zero, got {self.weights}")
 
     @property
@@ -251,12 +253,14 @@ class WeightedGate(ScoreGate, frozen=True, kw_only=True):
     @property
     def parts(self) -> Mapping[str, float]:
         """Grader key -> weight of its figure."""
-        return {key: weight for key, weight in self.weights.items() if weight}
+        weights = self.weights.items()
+        return {key: weight for key, weight in weights if weight}
 
     @property
     def name(self) -> str:
         """Name of the figure, as people read it: ``weighted average of 3 quality + 1 speed``."""
-        terms = [f"{exactly(weight)} {key}" for key, weight in self.weights.items()]
+        weights = self.weights.items()
+        terms = [f"{exactly(weight)} {key}" for key, weight in weights]
         return f"weighted average of {' + '.join(terms)}{super().name}"
 
 
@@ -378,12 +382,12 @@ class BaselineGate(_Rule, msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def compares_values(self) -> bool:
-        """Whether it compares figures, in a direction, and not runs alone."""
+        """Whether the gate compares a figure with a bound or a baseline, not runs one by one."""
         return self.not_worse_than is not None or self.require is not None
 
     @property
     def grader(self) -> str:
-        """Key of the grader it is about."""
+        """Key of the grader that the gate is about."""
         if self.figure is None:
             return self.metric_key or ""
         return str(self.figure[0])
@@ -495,7 +499,8 @@ def as_percent(share: float) -> float:
 
     0.29 is 29, not 28.999999999999996.
     """
-    return float(Fraction(repr(share)) * 100)
+    fraction = Fraction(repr(share))
+    return float(fraction * 100)
 
 
 def doubtful_percentage(value: float) -> str:

@@ -24,14 +24,17 @@ def grader_figures(count: Count) -> dict[str, JSON]:
     required = graded + count.lost - count.unreadable
     total_score = count.sum
     failed = graded - passed
+    pass_rate = 100.0 * passed / graded if graded else None
+    avg_score_attempted = float(total_score / graded) if graded else None
+    avg_score_total = float(total_score / required) if required else None
     return {
         "total": sum(count.states.values()),
         "total_attempted": graded,
-        "avg_score_attempted": float(total_score / graded) if graded else None,
-        "avg_score_total": float(total_score / required) if required else None,
+        "avg_score_attempted": avg_score_attempted,
+        "avg_score_total": avg_score_total,
         "passed_attempts": passed,
         "failed_attempts": failed,
-        "pass_rate": 100.0 * passed / graded if graded else None,
+        "pass_rate": pass_rate,
     }
 
 
@@ -45,7 +48,8 @@ def successes(table: Table, success: Success, rows: Sequence[int] | None = None)
     for grade in table.grades(key):
         passed = success.passed(grade)
         values.append(None if passed is None else {"passed": int(passed)})
-    grades = Grades(table, key, rows, (values, table.verdicts[key].codes))
+    verdict = table.verdicts[key]
+    grades = Grades(table, key, rows, (values, verdict.codes))
     every, models = grades.sums("", "passed")
     own_verdicts = 0
     for grade, times in grades.counted:
@@ -59,11 +63,13 @@ def _counts(tasks: Mapping[Cell, int]) -> dict[str, JSON]:
     """Add up tasks (runs, passed) into counts and the share that passed, with its interval."""
     runs = passed = 0
     for cell, times in tasks.items():
-        runs += int(cell[0]) * times
+        number = int(cell[0])
+        runs += number * times
         passed += int(cell[1]) * times
     share = passed / runs if runs else None
     interval = {**ratio_interval(tasks)}
-    return {"passed": passed, "failed": runs - passed, "share": share, "share_interval": interval}
+    failed = runs - passed
+    return {"passed": passed, "failed": failed, "share": share, "share_interval": interval}
 
 
 def rule_text(grader: str, rule: Any, better: Direction = "higher") -> str:

@@ -70,7 +70,8 @@ def actual_text(verdict: Verdict, decimals: int = 2) -> str:
     threshold = actual if verdict.value is None else verdict.value
     if verdict.metric == FAILED_SHARE:
         is_percent = True
-        actual, threshold = as_percent(actual), as_percent(threshold)
+        actual = as_percent(actual)
+        threshold = as_percent(threshold)
     number = distinguishing_decimals(actual, threshold, 1 if is_percent else decimals)
     return f"{number}%" if is_percent else number
 

@@ -160,11 +160,13 @@ def decide(gate: ScoreGate | FigureGate | NativeGate, measure: Measure) -> Verdi
     verdict.sure = None
     if gate.confidence is None or interval.get("reason") == "quantile":
         if gate.op != "eq" and "low" in interval:
-            verdict.sure = decide_within(gate, measure.ends_of(interval)) == outcome
+            ends = measure.ends_of(interval)
+            verdict.sure = decide_within(gate, ends) == outcome
     else:
         # the one-sided bound at a confidence is an end of the two-sided interval at twice that
         # less 1
-        bounds = change_confidence(interval, measure.value / measure.scale, 2 * gate.confidence - 1)
+        confidence = 2 * gate.confidence - 1
+        bounds = change_confidence(interval, measure.value / measure.scale, confidence)
         outcome = decide_within(gate, measure.ends_of(bounds))
         verdict.sure = outcome != "undecided"
         verdict.bounds = [bounds["low"], bounds["high"]] if "low" in bounds else None
@@ -222,7 +224,8 @@ def judge_runs(gate: Gate, scores: Scores) -> Verdict:
     if isinstance(gate, TaskGate):
         judged = judge_tasks(gate, scores)
     elif isinstance(gate, NativeGate):
-        judged = decide(gate, measure_number(gate, scores.native))
+        number = measure_number(gate, scores.native)
+        judged = decide(gate, number)
     elif isinstance(gate, FigureGate):
         judged = decide(gate, measure_figure(gate, scores))
     else:
@@ -273,7 +276,8 @@ def judge_conditions(gate: LogicalGate, scores: Scores) -> Verdict:
 
 def judge_tasks(gate: TaskGate, scores: Scores) -> Verdict:
     """Return the verdict of a gate on each task: which tasks pass too few of their runs."""
-    by_task = passed_by_task(scores, gate.metric_key or "")
+    key = gate.metric_key or ""
+    by_task = passed_by_task(scores, key)
     failing = [
         FailingTask(task, passed, runs)
         for task, (passed, runs) in by_task.items()
@@ -296,17 +300,21 @@ def limit_verdict(limit: Limit, counts: Mapping[str, Count]) -> Verdict:
         required = count.graded + count.lost
         sizes[key] = count.lost / (required or 1) if is_share else count.lost
     key = max(sizes, key=sizes.__getitem__)
-    count, actual = counts[key], sizes[key]
+    count = counts[key]
+    actual = sizes[key]
     required = count.graded + count.lost
     shown, unit = (as_percent(limit), "%") if is_share else (limit, "")
+    metric = FAILED_SHARE if is_share else FAILED_SAMPLES
+    text = compare_text("failed or missing", "lte", shown, unit)
+    failed = count.states[Outcome.FAILED]
     verdict = Verdict(
         kind="max_failed",
-        metric=FAILED_SHARE if is_share else FAILED_SAMPLES,
+        metric=metric,
         op="lte",
         value=limit,
-        text=compare_text("failed or missing", "lte", shown, unit),
+        text=text,
         grader=key,
-        failed=count.states[Outcome.FAILED],
+        failed=failed,
         missing=count.states[Outcome.MISSING],
         unreadable=count.unreadable,
         of=required,

@@ -379,7 +379,7 @@ class StageGrader:
         return "" if extractor is None else extractor.component.extract(sample)
 
     def _grade_turns(self, sample: Sample, references: tuple[str, ...]) -> tuple[Grade, str]:
-        """Grade every turn alone; return the grade of all, and their texts as one.
+        """Grade each turn by itself; return one grade for all turns, and their texts joined.
 
         Score = sum of the turns' scores / number of references, an absent turn counting 0.
 

@@ -51,7 +51,7 @@ class Tally(msgspec.Struct, kw_only=True):
     interrupted: bool = False
 
     def add_remark(self, kind: str, times: int, first: str) -> None:
-        """Count remarks of a kind; ``first`` is where the first of them was."""
+        """Count remarks of a kind; ``first`` names the record of the first one."""
         self.remarks.setdefault(kind, [0, first])[0] += times
 
 

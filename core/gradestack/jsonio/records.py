@@ -95,7 +95,7 @@ def is_cut_off(text: bytes) -> bool:
 
 
 def line_problem(line: bytes, problem: JsonProblem) -> str:
-    """Return what is wrong with a line that is not JSON: it may have no end yet."""
+    """Return the problem of a line that is not JSON; a line that was cut off gets its own text."""
     return str(problem) if line.endswith(b"\n") or not is_cut_off(line) else _CUT_OFF
 
 
@@ -568,7 +568,7 @@ class Head(bytes):
 
     @cached_property
     def varied_records(self) -> list[tuple[Element, bytes]]:
-        """The first records without those that have the keys and the type of earlier ones."""
+        """The first records, and later ones only where their keys or ``type`` are new."""
         varied = self.records[:_ALIKE]
         forms = {_form_of(element) for element, _ in varied}
         for element, text in self.records[_ALIKE:]:
@@ -580,7 +580,7 @@ class Head(bytes):
 
 
 def _form_of(element: Element) -> tuple[Any, ...]:
-    """Return the keys and the type of a record, or what else it is."""
+    """Return the features that alike records share: ``type`` and keys, or the Python type."""
     value = element.value
     if not isinstance(value, dict):
         return (type(value), element.problem is None)

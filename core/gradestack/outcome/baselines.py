@@ -110,9 +110,11 @@ class Baselines:
             name = gate.baseline
             if name not in self._sides:
                 self._sides[name] = self._sides_of(report, name)
-            pairs = _pair_models(self._sides[name], read_sides())
+            side = self._sides[name]
+            pairs = _pair_models(side, read_sides())
         except DataError as error:  # gates match by id alone: without the advice of compare
-            raise DataError(_UNLIKE, str(error.args[0])) from error
+            first_arg = error.args[0]
+            raise DataError(_UNLIKE, str(first_arg)) from error
         verdicts = {now.model or "none": _judge(gate, before, now) for before, now in pairs}
         worst = min(verdicts.values(), key=_rank)
         if len(verdicts) == 1:
@@ -244,7 +246,8 @@ def _compare(gate: BaselineGate, before: Side, now: Side) -> Row:
     from gradestack.comparison.rows import Rules, figure_rows, mean_row  # noqa: PLC0415
 
     key = gate.grader
-    problems = [part.text for part in find_problems(before, now, only=key) if part.refuses]
+    parts = find_problems(before, now, only=key)
+    problems = [part.text for part in parts if part.refuses]
     if key not in before.graders:
         problems.append(f"{before.name} has no grader {key!r}")
     if problems:
@@ -254,7 +257,8 @@ def _compare(gate: BaselineGate, before: Side, now: Side) -> Row:
             return mean_row(before, now, key, Rules(), rate=gate.is_percent)
         aggregators = Aggregators(now.report.registry)
         figure = figure_of(gate.name, [now, before], aggregators)
-        rows = figure_rows(before, now, Rules(figures=[figure]))
+        rules = Rules(figures=[figure])
+        rows = figure_rows(before, now, rules)
         return rows[figure.path]
     except NoFigure:
         raise
@@ -284,9 +288,11 @@ def _write_interval(row: Row) -> dict[str, Any]:
 
 def _says_which_runs_pass(side: Side, key: str) -> bool:
     """Return whether a grader has a better direction, or a verdict on some run."""
-    if side.declared(key)["better_is"] != "neither":
+    declared = side.declared(key)
+    if declared["better_is"] != "neither":
         return True
-    return any(passed is not None for passed in side.passes(key, "skip"))
+    passes = side.passes(key, "skip")
+    return any(passed is not None for passed in passes)
 
 
 def _judge_difference(

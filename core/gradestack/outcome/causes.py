@@ -301,7 +301,8 @@ def most_often(cause: Cause) -> tuple[str, CausePath, int] | None:
     largest, *smaller = leaves
     if smaller and largest.samples == smaller[0].samples:
         return None
-    return "most often", largest.path[1:], largest.samples
+    path = largest.path[1:]
+    return "most often", path, largest.samples
 
 
 def causes_of_run(report: Report) -> tuple[Cause, ...]:
@@ -313,7 +314,8 @@ def causes_of_run(report: Report) -> tuple[Cause, ...]:
     if not report.has_rows:
         return ()
     decided = as_map(report.summary.get("outcome"))
-    outcome = as_text(decided.get("grader")) or None
+    grader = decided.get("grader")
+    outcome = as_text(grader) or None
     numbers_of_kinds: dict[CauseKind, int] = {}
     failed: Counter[ReasonSet] = Counter()
     decode = msgspec.json.Decoder(_Row).decode
@@ -325,9 +327,10 @@ def causes_of_run(report: Report) -> tuple[Cause, ...]:
             fields = {name: whole_row[name] for name in _Row.__struct_fields__ if name in whole_row}
             row = msgspec.convert(fields, _Row)
         if _row_failed(row, outcome):
+            grades = row.grades.items()
             reasons = dict.fromkeys(
                 numbers_of_kinds.setdefault(kind, len(numbers_of_kinds))
-                for key, grade in row.grades.items()
+                for key, grade in grades
                 if _state_of(grade) != "skipped"
                 for kind in _grade_kinds(key, grade)
             )
@@ -339,9 +342,11 @@ def causes_of_run(report: Report) -> tuple[Cause, ...]:
 def declared_presets(header: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
     """Return the options of the graders that declare a preset, by their keys."""
     presets = {}
-    for component in map(as_map, as_list(header.get("components"))):
+    components = header.get("components")
+    for component in map(as_map, as_list(components)):
         options = as_map(component.get("options"))
-        if component.get("kind") == "grader" and as_text(options.get("preset")):
+        kind = component.get("kind")
+        if kind == "grader" and as_text(options.get("preset")):
             presets[as_text(component.get("key"))] = options
     return presets
 
@@ -357,7 +362,8 @@ def _row_failed(row: _Row, outcome: str | None) -> bool:
     judged = None if outcome is None else row.grades.get(outcome)
     if judged is not None:
         state = _state_of(judged)
-    return is_failed(state, score, passed=row.passed if state == "graded" else None)
+    passed = row.passed if state == "graded" else None
+    return is_failed(state, score, passed=passed)
 
 
 def _state_of(grade: _Grade) -> str:
@@ -379,7 +385,8 @@ def _grade_kinds(key: str, grade: _Grade) -> list[CauseKind]:
 
 def swapped_labels(gold: Any, label: Any) -> str:
     """Return the expected label and the given one; "" unless they are two."""
-    expected, actual = as_text(gold), as_text(label)
+    expected = as_text(gold)
+    actual = as_text(label)
     is_swapped = bool(expected and actual) and expected != actual
     if is_swapped:
         return f"{expected} → {actual}"

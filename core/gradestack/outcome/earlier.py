@@ -14,7 +14,8 @@ from gradestack.report import Report, header_of, is_run, load_report
 
 def flaw_of(report: Report) -> str:
     """Return why nothing can be compared with a run; "" where it can."""
-    why = report.summary.get("incomplete") or report.all_failed
+    incomplete = report.summary.get("incomplete")
+    why = incomplete or report.all_failed
     if why:
         return str(why)
     return "" if report.has_rows else "the run keeps no rows (rows: none)"
@@ -23,13 +24,15 @@ def flaw_of(report: Report) -> str:
 def is_baseline(report: Report, suite: object, *, also_failed: bool) -> bool:
     """Return whether a run is of a suite, can be compared with, and its gates passed."""
     is_wanted = also_failed or report.passed is not False
-    is_of_suite = report.header.get("suite_name") == suite
+    suite_name = report.header.get("suite_name")
+    is_of_suite = suite_name == suite
     return is_wanted and is_of_suite and not flaw_of(report)
 
 
 def age_of(header: Mapping[str, Any], path: Path) -> tuple[str, str]:
     """Return the key that sorts runs from the oldest to the newest."""
-    return str(header.get("timestamp")), path.name
+    timestamp = header.get("timestamp")
+    return str(timestamp), path.name
 
 
 def find_previous(path: Path) -> tuple[Path, Path]:
@@ -60,7 +63,10 @@ def find_previous(path: Path) -> tuple[Path, Path]:
 
 
 def no_earlier_run(suite: str, *, has_passed: bool) -> str:
-    """Return that there is no earlier run of a suite, or none whose gates passed."""
+    """Return the message for a suite without an earlier run.
+
+    ``has_passed``: only runs whose gates passed were looked for.
+    """
     run = f"no earlier complete run of the suite {suite!r}"
     if has_passed:
         return f"{run} whose gates passed"

@@ -60,7 +60,8 @@ def run_programs(
         folder: ``native/`` of the report directory; None without one.
     """
     results = ProgramResults(folder=folder)
-    is_single = len(suite.inputs.data) == 1
+    data_count = len(suite.inputs.data)
+    is_single = data_count == 1
     for stage in suite.programs:
         program: Program = stage.component
         for reader, inputs in suite.reader.shares(suite.inputs):
@@ -71,7 +72,8 @@ def run_programs(
                 folder_name = "" if is_single else source.name
                 rows = _RowsOf(merged, recorded, source, suite.limits.seconds_per_grade)
                 try:
-                    run = program.run(_program_input(suite, reader, source, rows))
+                    program_input = _program_input(suite, reader, source, rows)
+                    run = program.run(program_input)
                     _add_results(results, stage, folder_name, run)
                 except (Exception, SystemExit) as error:  # it costs its own results alone
                     if storage_failed(error):
@@ -82,13 +84,15 @@ def run_programs(
 
 def _program_input(suite: Suite, reader: Stage, source: Input, rows: _RowsOf) -> ProgramInput:
     """Describe one input to a program: reader, graders, configuration and rows."""
+    graders = {stage.key: stage.component for stage in suite.graders}
+    max_samples = suite.max_samples or None
     return ProgramInput(
         input=source,
         reader=reader.component,
         dataset=suite.inputs.dataset,
-        max_samples=suite.max_samples or None,
+        max_samples=max_samples,
         config=suite.config,
-        graders={stage.key: stage.component for stage in suite.graders},
+        graders=graders,
         rows=rows,
     )
 
@@ -125,12 +129,13 @@ def _add_results(results: ProgramResults, stage: Stage, folder: str, run: Progra
     names = [*files]
     results.files |= files
     results.titles |= dict.fromkeys(names, title)
+    figures = msgspec.to_builtins(run.figures)
     entry = {
         "program": stage.name,
         "title": title,
         "files": names,
         "console": run.console,
         "exit_code": run.exit_code,
-        "figures": msgspec.to_builtins(run.figures),
+        "figures": figures,
     }
     results.entries.append({**entry, "input": folder} if folder else entry)

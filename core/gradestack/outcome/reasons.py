@@ -77,13 +77,16 @@ def reason_of(grade: Mapping[str, Any]) -> str:
     fault = as_map(grade.get("fault"))
     reasons = as_list(grade.get("reasons"))
     reason = as_map(reasons[0]) if reasons else {}
+    code = fault.get("code")
+    rationale = grade.get("rationale")
+    state = grade.get("state")
     texts = (
         fault.get("message"),
-        fault.get("code"),
+        code,
         reason.get("message"),
-        grade.get("rationale"),
+        rationale,
         reason.get("code"),
-        grade.get("state"),
+        state,
     )
     messages = filter(None, map(as_text, texts))
     message = next(messages, "")
@@ -155,7 +158,8 @@ def _first_error(merged: Merged, first: FirstUngraded) -> str:
     errors = [(run.number, key) for (key, state), run in first.items() if state == Outcome.FAILED]
     if errors:
         _, key = min(errors, key=lambda error: error[0])  # of one run, the first grader's
-        run = first[key, str(Outcome.FAILED)]
+        failed = str(Outcome.FAILED)
+        run = first[key, failed]
         return f"{run.where}, grader {key}: {run.reason}"
     for key, text in merged.tracebacks.items():
         lines = text.strip().splitlines()

@@ -77,7 +77,8 @@ def _split_rows(rows: Report, runs: list[Any], staging: Staging) -> list[list[in
             folder = staging.path / f"run_{number}"
             folder.mkdir()
             name = Path(rows.rows_name).name
-            files[run] = create_rows(folder / name)
+            path = folder / name
+            files[run] = create_rows(path)
         for number, _, line in rows.lines():
             of_row = rows.row(number, line)["run"]
             for run in [of_row] if of_row in files else runs:
@@ -166,13 +167,15 @@ def write_runs(
     """
     suite = evaluation.suite
     rows = Report(path=staging.path, header={}, summary={})
-    runs = _list_runs(rows, suite.num_runs or 1)
+    num_runs = suite.num_runs or 1
+    runs = _list_runs(rows, num_runs)
     if len(runs) == 1:
         return summary
     verdicts: list[bool | None] = []
     metrics: list[Mapping[str, Any]] = []
     table = evaluation.run_figures.merged.table
-    for number, part in enumerate(_split_rows(rows, runs, staging), 1):
+    split_rows = _split_rows(rows, runs, staging)
+    for number, part in enumerate(split_rows, 1):
         folder = f"run_{number}"
         path = staging.path / folder
         merged = Merged(main=suite.main, table=table, samples=len(part))
@@ -203,7 +206,8 @@ def write_runs(
 
 def _interval_by_tasks(suite: Suite, summary: Mapping[str, Any]) -> dict[str, Any]:
     """Return the interval of the mean score by tasks, which the deviation over runs is not."""
-    of_main = summary["metrics"]["aggregates"][suite.main]
+    aggregates = summary["metrics"]["aggregates"]
+    of_main = aggregates[suite.main]
     for metric in suite.metrics:
         if metric.of == suite.main and metric.stage.name == "mean":
             interval = of_main.get(metric.stage.key, {}).get("mean_interval")

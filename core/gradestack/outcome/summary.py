@@ -108,12 +108,15 @@ def summarise(evaluation: Evaluation) -> dict[str, Any]:
     gates_passed = None
     if gates:
         gates_passed = all(gate.passed for gate in gates)
+    metrics = _write_metrics(suite, models, averages, counts_by_model)
+    pass_rule = rule_text(suite.main, suite.rule)
+    outcome = _write_outcome(evaluation, models)
     content: dict[str, Any] = {
         "suite": suite.name,
         "config": suite.config,
-        "metrics": _write_metrics(suite, models, averages, counts_by_model),
-        "pass_rule": rule_text(suite.main, suite.rule),
-        "outcome": _write_outcome(evaluation, models),
+        "metrics": metrics,
+        "pass_rule": pass_rule,
+        "outcome": outcome,
         "headline": {
             "letta": suite.headline.letta,
             "figures": headline_figures(suite, aggregates, averages),
@@ -133,20 +136,23 @@ def summarise(evaluation: Evaluation) -> dict[str, Any]:
         content["programs"] = evaluation.programs.entries
     if evaluation.part is None:
         content["failures"] = _write_failures(counts, first_ungraded)
+    all_failed = all_failed_text(suite, counts, merged, first_ungraded)
     problems = {
-        "all_failed": all_failed_text(suite, counts, merged, first_ungraded),
+        "all_failed": all_failed,
         "broken": broken,
         "failed_metrics": failed_metrics,
     }
     known_problems = {name: problem for name, problem in problems.items() if problem}
-    return content | _write_records(suite, merged) | known_problems
+    records = _write_records(suite, merged)
+    return content | records | known_problems
 
 
 def _write_records(suite: Suite, merged: Merged) -> dict[str, Any]:
     """Return the entries about records: bad ones, duplicates, those left out, and remarks."""
     duplicates = {"policy": suite.duplicates, "count": merged.duplicates}
+    bad_records = {"count": merged.bad, "listed": merged.bad_listed}
     entries: dict[str, Any] = {
-        "bad_records": {"count": merged.bad, "listed": merged.bad_listed},
+        "bad_records": bad_records,
         "duplicates": {**duplicates, "listed": merged.duplicates_listed},
     }
     if merged.left_out or suite.subset:
@@ -166,14 +172,16 @@ def _judge_gates(
     """Return the verdicts of all gates, the limit of failed samples included."""
     suite, part = evaluation.suite, evaluation.part
     run_figures = evaluation.run_figures
+    graders = {stage.key: stage.component for stage in suite.graders}
+    native_files = evaluation.programs.native_files()
     scores = Scores(
         table=run_figures.merged.table,
         part=part,
-        graders={stage.key: stage.component for stage in suite.graders},
+        graders=graders,
         figures=lambda rows: aggregates if rows is part else run_figures.figures(rows),
         unreadable=evaluation.unreadable,
         min_graded=suite.min_graded,
-        native=evaluation.programs.native_files(),
+        native=native_files,
     )
     baselines = evaluation.baselines
     # rows are read for baselines only, once
@@ -194,8 +202,9 @@ def _judge_gates(
 
 
 def _broken_components(evaluation: Evaluation) -> tuple[dict[str, str], dict[str, str]]:
-    """Return exporters and programs that are broken, and metrics that are, each with its error."""
-    suite, errors = evaluation.suite, evaluation.run_figures.merged.broken
+    """Return the errors of broken exporters and programs, and those of broken metrics, by name."""
+    suite = evaluation.suite
+    errors = evaluation.run_figures.merged.broken
     broken = {
         f"exporter {stage.name} ({stage.distribution})": errors[stage.name]
         for stage in suite.exporters
@@ -217,7 +226,8 @@ def _write_metrics(
     counts_by_model: Mapping[str, Mapping[str, Count]],
 ) -> dict[str, Any]:
     """Return letta-evals' figures: of the main grader, by model and by grader."""
-    metrics: dict[str, Any] = {**averages[suite.main]}
+    average = averages[suite.main]
+    metrics: dict[str, Any] = {**average}
     del metrics["pass_rate"]
     rows = [_write_model(suite, model, counts_by_model) for model in models]
     metrics["per_model"] = rows or None
@@ -250,12 +260,14 @@ def _write_outcome(evaluation: Evaluation, models: Sequence[str]) -> dict[str, A
     suite = evaluation.suite
     if suite.success is None:
         return None
-    counts = successes(evaluation.run_figures.merged.table, suite.success, evaluation.part)
+    table = evaluation.run_figures.merged.table
+    counts = successes(table, suite.success, evaluation.part)
     graded = counts["passed"] + counts["failed"]
     rows = []
     for model in models:
         of_model = counts["models"].get(model, _NO_SUCCESSES)
-        rows.append({"model_name": model or None, **of_model})
+        model_name = model or None
+        rows.append({"model_name": model_name, **of_model})
     outcome = {name: counts[name] for name in _NO_SUCCESSES}
     outcome["grader"] = suite.success.grader
     outcome["rule"] = verdict_text(suite.success, graded, counts["own_verdicts"])
@@ -290,7 +302,8 @@ def headline_figures(
     for figure in suite.headline.figures:
         of_grader = aggregates[figure.grader] if figure.metric else averages
         metrics = as_map(of_grader[figure.metric or figure.grader])
-        entry: dict[str, JSON] = {"label": _label(figure.label, metrics), "figure": figure.path}
+        label = _label(figure.label, metrics)
+        entry: dict[str, JSON] = {"label": label, "figure": figure.path}
         reason_uncalibrated = None
         if figure.corrects:
             entry["corrects"] = figure.corrects
@@ -299,10 +312,8 @@ def headline_figures(
             entry |= {"value": None, "reason": reason_uncalibrated}
         else:
             entry |= _estimate(figure, metrics)
-            by_model = {
-                str(name): _estimate(figure, as_map(of_model))
-                for name, of_model in as_map(metrics.get("models")).items()
-            }
+            models = as_map(metrics.get("models")).items()
+            by_model = {str(name): _estimate(figure, as_map(of_model)) for name, of_model in models}
             if _is_made_by_model(entry, by_model):
                 entry["models"] = by_model
         entries.append(entry)

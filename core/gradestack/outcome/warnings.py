@@ -35,7 +35,8 @@ def list_warnings(
     yield from suite.warnings
     if merged.left_out or suite.subset:
         yield left_out_text(suite.taken, merged.samples, merged.left_out)
-        yield from not_found(suite.taken, merged.facets, table.keys["id"].values)
+        ids = table.keys["id"].values
+        yield from not_found(suite.taken, merged.facets, ids)
     yield from _duplicate_warnings(merged)
     yield from _remark_warnings(merged)
     yield from _dataset_warnings(suite, merged)
@@ -61,7 +62,8 @@ def _duplicate_warnings(merged: Merged) -> Iterator[str]:
 def _remark_warnings(merged: Merged) -> Iterator[str]:
     """Yield warnings about odd data, and about parts of the data that are not used."""
     if len(merged.ids) > 1:
-        number, text = merged.ids["number"], merged.ids["text"]
+        number = merged.ids["number"]
+        text = merged.ids["text"]
         ids = f"ids are numbers (first at {number}) and text (first at {text})"
         yield f'{ids}: 1 and "1" are one task'
     remarks = dict(sorted(merged.remarks.items()))
@@ -125,7 +127,8 @@ def _model_warnings(models: Iterable[str]) -> Iterator[str]:
         if len(names) > _MOST_NAMES:
             names_left = len(names) - _MOST_NAMES
             quoted.append(f"{names_left} more")
-        earlier_names, last_name = ", ".join(quoted[:-1]), quoted[-1]
+        earlier_names = ", ".join(quoted[:-1])
+        last_name = quoted[-1]
         difference = _difference_of_names(names)
         differ = f"differ only in {difference}: they are graded as different models"
         yield f"models {earlier_names} and {last_name} {differ}"
@@ -147,7 +150,8 @@ def _file_warnings(suite: Suite, table: Table) -> Iterator[str]:
     advice = suite.reader.component.one_model
     if len(names) < 2 or not advice:
         return
-    ids, models = table.keys["id"], table.keys["model"]
+    ids = table.keys["id"]
+    models = table.keys["model"]
     tasks_of_files = set()
     for name in names:
         rows = table.of_input(name)

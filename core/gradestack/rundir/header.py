@@ -44,9 +44,9 @@ RealPath = Callable[[Path], Path]
 
 
 def fingerprint(suite: Suite, **more: Any) -> dict[str, Any]:
-    """Collect what results depend on, topic -> content.
+    """Collect everything that results depend on, by topic.
 
-    A run may be continued with another engine and limits.
+    A run can be continued only if it is all the same. Engine and limits may differ.
     """
     real_path = real_paths()
     config = {key: value for key, value in suite.config.items() if key not in _NO_RESULT_DEPENDS_ON}
@@ -91,9 +91,8 @@ def _stamp_component(stage: Stage) -> dict[str, Any]:
     """Describe a stage's component for the header, with stamps of the files its options name."""
     stamp = component_entry(stage)
     if attrs.has(type(stage.component)):
-        stamp["files"] = [
-            file for path in _paths_in(stage.component) for file in _stamp_files(path, Path.resolve)
-        ]
+        paths = _paths_in(stage.component)
+        stamp["files"] = [file for path in paths for file in _stamp_files(path, Path.resolve)]
     if stage.extractor is not None:
         stamp["extractor"] = _stamp_component(stage.extractor)
     return stamp
@@ -108,7 +107,8 @@ def _paths_in(value: Any) -> Iterator[Path]:
     if isinstance(value, Mapping):
         members = value.values()
     elif attrs.has(type(value)):
-        members = [getattr(value, field.name) for field in attrs.fields(type(value))]
+        fields = attrs.fields(type(value))
+        members = [getattr(value, field.name) for field in fields]
     for member in members:
         yield from _paths_in(member)
 
@@ -207,8 +207,9 @@ def _declared_by(stage: Stage) -> dict[str, JSON]:
         return {"figures": [declared_entry(figure) for figure in component.figures]}
     if stage.kind != "grader":
         return {}
+    label = component.label or stage.key
     entry = {
-        "label": component.label or stage.key,
+        "label": label,
         "better": component.better,
         "unit": component.score_unit,
     }
@@ -225,9 +226,11 @@ def header(suite: Suite, loop: Loop, started: str, timings: Mapping[str, Any]) -
     """
     merged, remarks = loop.merged, loop.merged.remarks
     real_path = real_paths()
-    inputs = [_checksum(path, state, real_path) for path, state in loop.files.states.items()]
+    states = loop.files.states.items()
+    inputs = [_checksum(path, state, real_path) for path, state in states]
     loop.files.check(loop.shards)
     code = suite.files.digests.items()
+    rows = RECORDED[suite.rows]
     entry = {
         "generator": GENERATOR,
         "suite_name": suite.name,
@@ -235,7 +238,7 @@ def header(suite: Suite, loop: Loop, started: str, timings: Mapping[str, Any]) -
         "version": __version__,
         "python": _PYTHON,
         "profile": suite.profile,
-        "rows": RECORDED[suite.rows],
+        "rows": rows,
         "components": _component_entries(suite),
         "code": [{"path": file, "sha256": checksum} for file, checksum in code],
         "inputs": inputs,
@@ -243,11 +246,14 @@ def header(suite: Suite, loop: Loop, started: str, timings: Mapping[str, Any]) -
         "ids_made": remarks[MADE][0] if MADE in remarks else 0,
         "timings": dict(timings),
     }
+    judgements = _judgements(suite, real_path)
+    notes = [*suite.notes, *loop.notes]
+    warnings = _warnings(suite, loop)
     optional: dict[str, Any] = {
-        "judgements": list(_judgements(suite, real_path)),
-        "notes": [*suite.notes, *loop.notes],
+        "judgements": list(judgements),
+        "notes": notes,
         "timed_out": merged.timed_out,
-        "warnings": list(_warnings(suite, loop)),
+        "warnings": list(warnings),
         "resumed": loop.resumed,
     }
     if merged.left_out or suite.subset:
@@ -267,7 +273,8 @@ def _judgements(suite: Suite, real_path: RealPath) -> Iterator[dict[str, Any]]:
     for stage in suite.graders:
         path = getattr(stage.component, "judgements", None)
         if path:
-            checksum = _checksum(path, FileState.of(path.stat()), real_path)
+            file_state = FileState.of(path.stat())
+            checksum = _checksum(path, file_state, real_path)
             yield {"grader": stage.key, **checksum}
 
 

@@ -58,7 +58,8 @@ def result_to_json(result: ShardResult, base: Path) -> dict[str, Any]:
 def result_from_json(data: Mapping[str, Any], base: Path) -> ShardResult:
     """Return the result that ``result_to_json`` was given."""
     result = msgspec.convert(data, ShardResult)
-    native = {name: base / path for name, path in result.parts.items()}
+    parts = result.parts.items()
+    native = {name: base / path for name, path in parts}
     result.parts = ShardFiles(None, native)
     return result
 
@@ -77,8 +78,13 @@ class Journal:
         self, staging: Staging, fingerprint: Mapping[str, Any], started: str, rows_name: str
     ) -> None:
         """Begin a journal with nothing recorded and no files open."""
-        self.recorded, self.rows, self.started, self.damaged = 0, 0, started, False
-        self._staging, self._fingerprint, self._rows_name = staging, fingerprint, rows_name
+        self.recorded = 0
+        self.rows = 0
+        self.started = started
+        self.damaged = False
+        self._staging = staging
+        self._fingerprint = fingerprint
+        self._rows_name = rows_name
         self._size = 0
         """Bytes of the journal that are true."""
         self._lines: GrowingFile | None = None
@@ -130,7 +136,8 @@ class Journal:
         if entry is None or entry["timed_out"] or self.rows + entry["rows"] > rows_size:
             return None
         result = result_from_json(entry, self._staging.base)
-        has_pieces = all(path.is_file() for path in result.parts.native.values())
+        native = result.parts.native.values()
+        has_pieces = all(path.is_file() for path in native)
         return result if has_pieces else None
 
     def _refusal(self, why: str, *more: str) -> ConfigError:
@@ -142,7 +149,9 @@ class Journal:
         if making.is_file():
             return making
         committed = self._staging.run_folder / self._rows_name
-        is_same_run = header_of(self._staging.run_folder).get("timestamp") == self.started
+        header = header_of(self._staging.run_folder)
+        timestamp = header.get("timestamp")
+        is_same_run = timestamp == self.started
         return committed if is_same_run and committed.is_file() else None
 
     def begin(self, rows: GrowingFile | None) -> None:
@@ -155,10 +164,17 @@ class Journal:
         self._size = self._lines.size
 
     def note(self, result: ShardResult, shard: Shard, rows_size: int) -> None:
-        """Record a shard, so many bytes of whose rows are in results.jsonl."""
+        """Record a finished shard.
+
+        Args:
+            result: Its sums and what it wrote.
+            shard: The shard.
+            rows_size: Bytes of its rows in results.jsonl.
+        """
         entry = result_to_json(result, self._staging.base)
         line = _format_line({**entry, "mark": range_mark(shard), "rows": rows_size})
-        self._waiting.append((line, list(result.parts.native.values())))
+        native = list(result.parts.native.values())
+        self._waiting.append((line, native))
         if time.monotonic() > self._due:
             self.finish()
 

@@ -47,7 +47,8 @@ def _folder_name(name: str) -> str:
 def default_place(name: str, now: datetime) -> Path:
     """Return ``gradestack-runs/NAME/UTC-TIME``, numbered when there is one of that time already."""
     time_text = now.astimezone(UTC).strftime("%Y%m%dT%H%M%SZ")
-    run_folder, number = Path("gradestack-runs") / _folder_name(name) / time_text, 1
+    run_folder = Path("gradestack-runs") / _folder_name(name) / time_text
+    number = 1
     # two runs within a second: the first one stays
     while run_folder.exists() or unfinished(run_folder).exists():
         number += 1
@@ -56,9 +57,10 @@ def default_place(name: str, now: datetime) -> Path:
 
 
 def check_place(path: Path) -> None:
-    """Refuse a place that holds anything but nothing or an earlier run."""
+    """Refuse an output path unless it is free, an empty directory or an earlier run."""
     with writing(path):
-        folder, directory = path.absolute(), Path.cwd()
+        folder = path.absolute()
+        directory = Path.cwd()
         if directory.is_relative_to(folder) or directory.is_relative_to(os.path.realpath(path)):
             why = "holds the working directory, and a report directory is replaced whole"
             raise _refusal(path, why)
@@ -97,15 +99,18 @@ def _foreign_files(path: Path) -> set[str]:
         return set()
     known = set(listed)
     for run in [PurePath(name).parent for name in listed if name.endswith(f"/{HEADER}")]:
-        known |= {f"{run.as_posix()}/{name}" for name in _listed_files(path / run) or ()}
-    return {name for name in _file_names(path) - known if PurePath(name).name not in _OF_DESKTOPS}
+        listed_files = _listed_files(path / run)
+        known |= {f"{run.as_posix()}/{name}" for name in listed_files or ()}
+    names = _file_names(path) - known
+    return {name for name in names if PurePath(name).name not in _OF_DESKTOPS}
 
 
 def list_folder(run_folder: Path, name: str) -> None:
     """List the files of a folder in a run's header: a new run at the place may replace them."""
     if _listed_files(run_folder) is None:
         return
-    names = {f"{name}/{file}" for file in _file_names(run_folder / name)}
+    path = run_folder / name
+    names = {f"{name}/{file}" for file in _file_names(path)}
     with filling(run_folder) as staged:
         _list_files(run_folder, staged, names)
 
@@ -143,7 +148,7 @@ def keep_inputs(output: Path, paths: Iterable[Path]) -> None:
 
 
 def unfinished(run_folder: Path) -> Path:
-    """Return the hidden directory in which the run of a place is written."""
+    """Return the hidden directory beside a report directory that holds it until it is complete."""
     return run_folder.absolute().parent / f".{run_folder.name}{UNFINISHED}"
 
 
@@ -170,7 +175,8 @@ def newest_unfinished(name: str, patience: float) -> Path | None:
 
 
 def _begun_at(run_folder: Path) -> list[int]:
-    return [*map(int, re.findall(r"\d+", run_folder.name))]
+    matches = re.findall(r"\d+", run_folder.name)
+    return [*map(int, matches)]
 
 
 def synchronise(path: Path) -> None:
@@ -298,9 +304,10 @@ def _outdated(staged: Path, run_folder: Path, pattern: str) -> list[Path]:
     folder = run_folder / PurePath(pattern).parent
     if folder.is_symlink():  # what it leads to is somebody's own
         return []
+    paths = folder.glob(PurePath(pattern).name)
     return [
         path
-        for path in folder.glob(PurePath(pattern).name)
+        for path in paths
         if (path.is_symlink() or not path.is_dir())
         and not (staged / path.relative_to(run_folder)).exists()
     ]
@@ -478,8 +485,10 @@ class Staging:
         """Move the directory into its place, replacing an earlier run whole, and return
         the place.
         """
-        run_folder, earlier = self.run_folder, self.base / _OLD
-        for run in [path.parent for path in self.path.rglob(HEADER) if is_run(path.parent)]:
+        run_folder = self.run_folder
+        earlier = self.base / _OLD
+        paths = self.path.rglob(HEADER)
+        for run in [path.parent for path in paths if is_run(path.parent)]:
             _list_files(run, run, _file_names(run))
         if durable:
             for path in [*self.path.rglob("*"), self.path]:

@@ -114,7 +114,9 @@ class FileShardWriters(ShardWriters):
 
     def __init__(self, folder: Path, encoder: RowEncoder, rows_name: str | None = ROWS) -> None:
         """Write rows into files that end like ``rows_name``; None: into none."""
-        self.folder, self._encoder, self._rows_name = folder, encoder, rows_name
+        self.folder = folder
+        self._encoder = encoder
+        self._rows_name = rows_name
         self.keeps_rows = rows_name is not None
 
     @override
@@ -186,7 +188,8 @@ class MemoryRecorder(Recorder):
     def __init__(self, suite: Suite, *, strict: bool) -> None:
         self.file = tempfile.SpooledTemporaryFile(LARGEST_IN_MEMORY)  # noqa: SIM115
         encoder = RowEncoder.of(suite, suite.success, strict=strict)
-        self.writers = _OneWriter(RowFile(encoder, self.file))
+        row_file = RowFile(encoder, self.file)
+        self.writers = _OneWriter(row_file)
 
     @override
     def restart(self) -> None:
@@ -214,8 +217,12 @@ class DirectoryRecorder(Recorder):
         self, suite: Suite, staging: Staging, started: str, *, strict: bool, resume: bool
     ) -> None:
         """Prepare the writers of rows for a suite's report directory, with no journal yet."""
-        self._suite, self._staging, self.started = suite, staging, started
-        self._strict, self._keep_rows, self._resume = strict, suite.rows != "none", resume
+        self._suite = suite
+        self._staging = staging
+        self.started = started
+        self._strict = strict
+        self._keep_rows = suite.rows != "none"
+        self._resume = resume
         self._rows_name = PACKED_ROWS if suite.rows == "compressed" else ROWS
         encoder = RowEncoder.of(suite, suite.success, strict=strict)
         rows_name = self._rows_name if self._keep_rows else None
@@ -233,14 +240,16 @@ class DirectoryRecorder(Recorder):
     def load_finished(self, shards: Sequence[Shard]) -> Iterator[ShardResult]:
         has_earlier = self._resume and self._staging.journal.is_file()
         if len(shards) > 1 or has_earlier:
-            mark = fingerprint(self._suite, strict=self._strict, rows=RECORDED[self._suite.rows])
+            rows = RECORDED[self._suite.rows]
+            mark = fingerprint(self._suite, strict=self._strict, rows=rows)
             self._journal = Journal(self._staging, mark, self.started, self._rows_name)
         if self._journal is not None and has_earlier:
             for result in self._journal.load(shards):
                 self._n_saved += 1
                 self._keep_native(result)
                 yield result
-            self.started, self.damaged = self._journal.started, self._journal.damaged
+            self.started = self._journal.started
+            self.damaged = self._journal.damaged
         if self._keep_rows:
             size = self._journal.rows if self._journal is not None else 0
             self._rows = GrowingFile(self._staging.path / self._rows_name, size)
@@ -304,7 +313,8 @@ def _read_places(file: IO[bytes], rows: Sequence[int]) -> list[str]:
     """Return where the samples of some rows were read; rows are given in ascending order."""
     file.seek(0)
     wanted = set(rows)
-    lines = islice(file, rows[-1] + 1)
+    last_row = rows[-1]
+    lines = islice(file, last_row + 1)
     return [_place_of(loads(line)) for number, line in enumerate(lines) if number in wanted]
 
 

@@ -76,9 +76,11 @@ class Beginning:
         if not path.is_dir():
             with reading(path), open_regular(path) as file:
                 self.head = Head(file.read(_HEAD))
-        self.text = self.head.removeprefix(b"\xef\xbb\xbf").lstrip()
+        head = self.head.removeprefix(b"\xef\xbb\xbf")
+        self.text = head.lstrip()
         self.is_list = self.text.startswith(b"[")
-        self.is_whole = len(self.head) < _HEAD
+        head_count = len(self.head)
+        self.is_whole = head_count < _HEAD
 
     @property
     def records(self) -> list[tuple[Element, bytes]]:
@@ -137,7 +139,8 @@ def _explain(beginning: Beginning, readers: Mapping[str, type[Reader]]) -> Recog
         command = shlex.join(["gradestack", "run", str(path)])
         return Recognition(None, command=f"try: {command}")
     if header_of(path.parent):
-        command = shlex.join(["gradestack", "grade", str(path.parent)])
+        parent = str(path.parent)
+        command = shlex.join(["gradestack", "grade", parent])
         return Recognition(None, command=f"it is a part of a finished run; try: {command}")
     objects = _objects_in(beginning.values)
     if not objects:
@@ -181,7 +184,8 @@ def _is_suite(beginning: Beginning) -> bool:
     """Return whether a file holds a suite in YAML."""
     if beginning.path.suffix.lower() not in {".yaml", ".yml"}:
         return False
-    data = ask_reader(yaml_data, beginning.head.decode(errors="replace"))
+    head = beginning.head.decode(errors="replace")
+    data = ask_reader(yaml_data, head)
     return isinstance(data, dict) and not _OF_A_SUITE.isdisjoint(data)
 
 
@@ -211,7 +215,8 @@ def _reads_first_records(beginning: Beginning, make_reader: Callable[[], Reader]
         path = Path(folder, beginning.path.name)
         path.write_bytes(_first_lines(beginning))
         copied = Input(path=path, name=path.stem, shown=path.name)
-        samples = ask_reader(_first_samples, make_reader, Inputs(data=(copied,)))
+        inputs = Inputs(data=(copied,))
+        samples = ask_reader(_first_samples, make_reader, inputs)
     return bool(samples) and all(map(_has_answer, samples))
 
 
@@ -255,7 +260,7 @@ def _ends_cut_off(beginning: Beginning) -> bool:
 
 
 def text_problem(head: bytes) -> str:
-    """Return why the beginning of a file is no text; "" of text."""
+    """Return why the beginning of a file is not text; "" where it is text."""
     if problem := encoding_problem(head):
         return f"it {problem}"
     try:

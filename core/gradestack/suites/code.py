@@ -46,7 +46,7 @@ class InFile(NamedTuple):
 
     @classmethod
     def parse(cls, reference: Any) -> InFile | None:
-        """Return a reference's two parts; None for the name of an installed component."""
+        """Split ``FILE.py:NAME`` into file and name; None for an installed component's name."""
         match = None
         if isinstance(reference, str):
             match = _IN_FILE.fullmatch(reference)
@@ -136,7 +136,8 @@ def load_file(path: Path) -> ModuleType:
         sys.modules.pop(other, None)
     for file in path.parent.glob("*.py"):  # errors name lines of what is imported
         LOCAL_CODE.setdefault(str(file), "")
-    before, module = set(sys.modules), ModuleType(name)
+    before = set(sys.modules)
+    module = ModuleType(name)
     module.__file__, sys.modules[name] = str(path), module
     try:
         with _script_folder(path.parent):
@@ -238,7 +239,8 @@ def from_file(
     """
     module = load_file(path)
     component = getattr(module, reference.name, None)
-    target, options = f"{module.__name__}:{reference.name}", dict[str, str]()
+    target = f"{module.__name__}:{reference.name}"
+    options = dict[str, str]()
     is_function = callable(component) and not isinstance(component, type)
     is_function = is_function and kind == "grader"
     if component is None:
@@ -289,9 +291,11 @@ def file_plugin(path: Path) -> Plugin:
     """
     module = load_file(path)
     has_hooks = hasattr(module, "gradestack_components")
-    has_hooks |= any(hasattr(value, f"{NAME}_impl") for value in vars(module).values())
+    attributes = vars(module).values()
+    has_hooks |= any(hasattr(value, f"{NAME}_impl") for value in attributes)
     if has_hooks:
-        plugin = discover([(path.name, module)], limit="").plugins[-1]
+        extra = [(path.name, module)]
+        plugin = discover(extra, limit="").plugins[-1]
         if plugin.error:
             raise ConfigError(f"{path.name}: {plugin.error}")
         return plugin
@@ -318,7 +322,8 @@ def with_files(registry: Registry, files: Iterable[str], *, allow_code: bool) ->
     for file in files:
         if not allow_code:
             raise ConfigError(f"{file} is Python code; pass --allow-code if you trust it")
-        registry = registry.extended(file_plugin(path_of(file)))
+        plugin = file_plugin(path_of(file))
+        registry = registry.extended(plugin)
     return registry
 
 

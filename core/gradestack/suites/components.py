@@ -119,7 +119,8 @@ class Resolver:
     def has_problem(self, location: Location) -> bool:
         """Return whether there is a problem of this location, or of one below it."""
         end = len(location)
-        starts = [known[:end] for known in self.problems.values()]
+        problems = self.problems.values()
+        starts = [known[:end] for known in problems]
         return location in starts
 
     def finish(self) -> None:
@@ -222,8 +223,10 @@ class Resolver:
         return None
 
     def _add_file(self, reference: Reference) -> str | None:
-        """Register what ``FILE.py:NAME`` names and return its name; None with a problem."""
-        kind, name, at = reference.kind, reference.name, reference.at
+        """Register the component that ``FILE.py:NAME`` names; return its name, or None."""
+        kind = reference.kind
+        name = reference.name
+        at = reference.at
         in_file = InFile.parse(name)
         if in_file is None:
             return name
@@ -268,7 +271,8 @@ class Resolver:
         runs_code = getattr(target, "runs_code", False)
         if runs_code and not self._may_run(what, reference.location):
             return None
-        if not self._may_have_options(reference, getattr(target, "trusted_options", ())):
+        trusted = getattr(target, "trusted_options", ())
+        if not self._may_have_options(reference, trusted):
             return None
         return offer, target
 
@@ -322,12 +326,13 @@ class Resolver:
             path = component.file.resolve()
             self.code[path] = None
         code = code_of_component(component, path) if LOCAL_CODE else {}
+        completed = _completed(options, component)
         return Stage(
             kind=kind,
             key=key,
             name=offer.name,
             component=component,
-            options=_completed(options, component),
+            options=completed,
             version=component.version,
             distribution=offer.plugin.release,
             code=code,
@@ -480,7 +485,8 @@ def _own_metric(
     """Return an aggregator that the suite names, by default of a grader that has it anyway."""
     location: Location = ("metrics", key)
     if isinstance(written, Mapping) and "kind" not in written:
-        is_known = key in resolver.registry.names("aggregator")
+        names = resolver.registry.names("aggregator")
+        is_known = key in names
         written = {**written, "kind": key} if is_known else written
     named = written if isinstance(written, Mapping) else {"kind": written}
     of = named.get("of")
@@ -490,7 +496,8 @@ def _own_metric(
         of = next(iter([*having, *graders, *spec.graders]), "")
     elif not resolver.require_grader(of, spec.graders, (*location, "of")):
         of = ""
-    metric = _metric(resolver, of, graders.get(of), key, written, location)
+    grader = graders.get(of)
+    metric = _metric(resolver, of, grader, key, written, location)
     if metric is not None:
         for rater in getattr(metric.stage.component, "raters", ()):
             resolver.require_grader(rater, spec.graders, (*location, "raters"))
@@ -511,7 +518,8 @@ def _metric(
     if grader is not None:
         fit = getattr(grader.component, "for_metric", None)
     if fit is not None:
-        stage = msgspec.structs.replace(stage, component=fit(stage.component))
+        component = fit(stage.component)
+        stage = msgspec.structs.replace(stage, component=component)
     return Metric(of=of, stage=stage)
 
 
@@ -561,9 +569,9 @@ def exporters_of(
     *,
     with_own: bool = True,
 ) -> tuple[Stage, ...]:
-    """Return the named exporters and, ``with_own``, the fitting ones of the reader's plugin.
+    """Return the exporters that are named and, ``with_own``, those of the reader's plugin.
 
-    One fits if its reader and its graders are all in use.
+    Of the latter only those whose reader and graders are all in use.
     """
     used = _names_of(*graders)
     stages = dict[str, Stage]()
@@ -683,7 +691,8 @@ def samples_of(reader: Reader, inputs: Inputs, most: int | None = FIRST) -> Iter
     Nothing is read before one is asked for. Of very many inputs some stand for all.
     """
     shards, index = shards_of(reader, inputs)
-    step = math.ceil(len(inputs.data) / _MOST_INPUTS) or 1
+    data_count = len(inputs.data)
+    step = math.ceil(data_count / _MOST_INPUTS) or 1
     by_input = groupby(shards, key=lambda shard: shard.input.name)
     for number, (_, shards_of_input) in enumerate(by_input):
         if number % step:
@@ -724,7 +733,8 @@ def _for_recording(stage: Stage, reader: Reader, inputs: Inputs) -> Stage:
     decide = getattr(before, "for_recording", None)
     if decide is None:
         return stage
-    component = decide(stage.key, reader, inputs, samples_of(reader, inputs))
+    samples = samples_of(reader, inputs)
+    component = decide(stage.key, reader, inputs, samples)
     options = dict(stage.options)
     for field in attrs.fields(type(component)):
         chosen = getattr(component, field.name)

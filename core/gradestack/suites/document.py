@@ -199,7 +199,8 @@ def read_yaml(path: Path) -> Document:
         where, mark = str(path), error.problem_mark
         if mark is not None:
             where += f":{mark.line + 1}"
-        why = _NAMES.sub(r"\1", str(error.problem))
+        problem = str(error.problem)
+        why = _NAMES.sub(r"\1", problem)
         raise ConfigError(f"{where}: not valid YAML: {why}") from error
     if data is None:
         raise ConfigError(f"{path}: the file is empty")
@@ -236,7 +237,8 @@ def apply_override(document: Document, assignment: str) -> None:
         if not isinstance(at, dict | list):
             why = f"there is no mapping or list at {key!r} to set anything in"
             raise ConfigError(f"{shown}: {why}")
-    last = _key(at, steps[-1])
+    last_step = steps[-1]
+    last = _key(at, last_step)
     if isinstance(at, list) and not _is_in(last, at):
         of_list = show_location(location)
         raise ConfigError(f"{shown}: {of_list} has no entry {steps[-1]!r}")
@@ -268,7 +270,8 @@ def typed_texts(assignments: Iterable[str]) -> frozenset[str]:
     values: list[Any] = []
     for assignment in assignments:
         with suppress(yaml.YAMLError, RecursionError):  # said when it is applied
-            values.append(yaml_data(assignment.partition("=")[2]))
+            text = assignment.partition("=")[2]
+            values.append(yaml_data(text))
     texts = set[str]()
     while values:
         value = values.pop()

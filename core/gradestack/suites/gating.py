@@ -93,7 +93,8 @@ class FigurePaths:
             return parts
         grader, metric, rest = parts
         figures = self.stage(parts).component.figures
-        hint = hint_of(rest, [figure.name for figure in figures])
+        known = [figure.name for figure in figures]
+        hint = hint_of(rest, known)
         why = f"{grader}.{metric} declares no figure {rest!r}{hint}"
         self.resolver.add_problem(location, why)
         return None
@@ -176,7 +177,8 @@ class GateReader:
 
     def _grader_of(self, written: Mapping[str, Any]) -> str:
         """Return the key of the one grader that a gate names; "" where it names none."""
-        path = written.get("metric_key") or _path_of(written.get("figure"))
+        metric_key = written.get("metric_key")
+        path = metric_key or _path_of(written.get("figure"))
         key, _ = split_key(str(path), self.graders)
         return key
 
@@ -321,7 +323,9 @@ class GateReader:
             "pass_threshold": scores,
             "not_worse_than": difference,
         }
-        is_share = SHARE_OF_RUNS in (written.get("metric"), written.get("aggregation"))
+        metric = written.get("metric")
+        aggregation = written.get("aggregation")
+        is_share = SHARE_OF_RUNS in (metric, aggregation)
         share = Compared(SHARE_OF_RUNS, 0.0, 1.0)
         for key, figure in figures.items():
             value = getattr(gate, key, None)
@@ -351,7 +355,8 @@ class GateReader:
         stage = self.paths.stage(path)
         if declared is None:
             return scores
-        compared = Compared(gate.name, better=direction_of(declared, stage.name, scores.better))
+        direction = direction_of(declared, stage.name, scores.better)
+        compared = Compared(gate.name, better=direction)
         is_mean = stage.name == "mean" and path[2] in ("", "mean")
         if declared.unit != "share" and not is_mean:
             return compared

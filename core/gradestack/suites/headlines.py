@@ -47,10 +47,12 @@ class HeadlineReader:
         """
         stacks = self._all_declared(reader)
         first_stack = stacks[0] if stacks else Declared()
-        grader_kinds = [_entry(written).get("kind") for written in self.spec.graders.values()]
+        graders = self.spec.graders.values()
+        grader_kinds = [_entry(written).get("kind") for written in graders]
         is_letta = first_stack.letta or "tool" in grader_kinds
         has_rule = is_letta and self.spec.gate is not None
-        success = self._success(gates[:1] if has_rule else (), stacks)
+        rules = gates[:1] if has_rule else ()
+        success = self._success(rules, stacks)
         main = next(iter(self.graders), "")
         if success is not None:
             main = success.grader
@@ -83,7 +85,8 @@ class HeadlineReader:
             if key is None and isinstance(rule, GateSpec):
                 return Success(rule.metric_key or "", rule)
         if key is None:
-            components = {key: stage.component for key, stage in self.graders.items()}
+            graders = self.graders.items()
+            components = {key: stage.component for key, stage in graders}
             judging = [key for key in components if components[key].better != "neither"]
             outcomes = [stack.outcome for stack in stacks if stack.outcome is not None]
             key = next(iter([*outcomes, *judging]), NONE)
@@ -140,12 +143,14 @@ class HeadlineReader:
                 figures.append(_figure_at(own_path, shown))
         outcome = stack.get("outcome")
         own_outcome = NONE if outcome == NONE else keys.get(outcome)
-        return Declared(own_outcome or None, headline.get("letta", False), tuple(figures))
+        letta = headline.get("letta", False)
+        return Declared(own_outcome or None, letta, tuple(figures))
 
     def _key_in_use(self, stack: str, key: str, entry: Any) -> str:
         """Return the suite's key of a stack's grader; "" where it is not in use."""
         kind = _entry(entry).get("kind")
-        keys = [own_key for own_key, stage in self.graders.items() if stage.name == kind]
+        graders = self.graders.items()
+        keys = [own_key for own_key, stage in graders if stage.name == kind]
         is_named = stack == self.spec.stack and key in self.graders
         if is_named or key in keys:
             return key
@@ -193,7 +198,7 @@ def _figure_at(path: Path, label: str) -> Figure:
 
 
 def _entry(written: Any) -> Mapping[str, Any]:
-    """Return a grader of a suite as a mapping, where a kind stands alone, too."""
+    """Return a suite's entry for a grader as a mapping; a kind alone is short for one."""
     if isinstance(written, Mapping):
         return written
     return {"kind": written}

@@ -110,7 +110,8 @@ def type_schema(kind: Any) -> Schema:
     """Return the JSON Schema of an option's type; that of a foreign type allows everything."""
     if kind in _SCALARS:
         return dict(_SCALARS[kind])
-    origin, arguments = get_origin(kind), get_args(kind)
+    origin = get_origin(kind)
+    arguments = get_args(kind)
     if origin is Literal:
         return {"enum": list(arguments)}
     if origin in _UNIONS:
@@ -124,7 +125,8 @@ def type_schema(kind: Any) -> Schema:
     if origin in _SEQUENCES:
         return {"type": "array", "items": type_schema(arguments[0])}
     if origin in (dict, Mapping):
-        return {"type": "object", "additionalProperties": type_schema(arguments[1])}
+        additional_properties = type_schema(arguments[1])
+        return {"type": "object", "additionalProperties": additional_properties}
     if fields_of(kind) is None:
         return {}
     return class_schema(kind)
@@ -135,14 +137,16 @@ def class_schema(kind: type, *more: str) -> Schema:
 
     ``more`` are required, too.
     """
-    schema = _class_schema(kind, fields_of(kind) or {})
+    names = fields_of(kind) or {}
+    schema = _class_schema(kind, names)
     required = [*more, *schema.pop("required")]
     return {**schema, "required": required} if required else schema
 
 
 def _class_schema(kind: Any, names: Container[Any]) -> Schema:
     """Return the JSON Schema of a class, with the types of the named options alone."""
-    properties, required = dict[str, Any](), list[str]()
+    properties = dict[str, Any]()
+    required = list[str]()
     for name, field in (fields_of(kind) or {}).items():
         properties[name] = type_schema(field.kind) if name in names else {}
         default = _default_data(field.default)

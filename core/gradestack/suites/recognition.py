@@ -90,7 +90,8 @@ def _similar_name(path: Path) -> str:
     # suffixes are alike anyway; a link that leads nowhere has the name itself
     stem = path.stem
     near = [name for name in names if suggest(stem, [Path(name).stem], cutoff=0.75)]
-    return suggest(path.name, [name for name in near if name != path.name])
+    known = [name for name in near if name != path.name]
+    return suggest(path.name, known)
 
 
 def name_inputs(paths: Sequence[Path]) -> tuple[Input, ...]:
@@ -111,12 +112,13 @@ def name_inputs(paths: Sequence[Path]) -> tuple[Input, ...]:
         while length < len(parts) and count_ends(length)[end] > 1:
             length += 1
             end = parts[-length:]
-        inputs.append(Input(path=path, name=name, shown="/".join(end)))
+        shown = "/".join(end)
+        inputs.append(Input(path=path, name=name, shown=shown))
     return tuple(inputs)
 
 
 def _distinct_paths(paths: Sequence[Path]) -> list[Path]:
-    """Return the paths that inputs are called by, numbered where they are shown alike.
+    """Return the names of inputs for messages, numbered where two would look the same.
 
     Addresses may differ only in their query, which is not shown.
     """
@@ -274,7 +276,8 @@ def _options_of(reader: Any) -> Mapping[str, Any]:
 def _group(resolver: Resolver, key: str, entry: Any, location: Location) -> _Group | None:
     """Return the path and the reader that an entry names; None with its problem."""
     named = entry if isinstance(entry, dict) else {"path": entry}
-    text, reader = named.get("path"), named.get("reader")
+    text = named.get("path")
+    reader = named.get("reader")
     at = (*location, "path") if isinstance(entry, dict) else location
     has_other_keys = bool(named.keys() - {"path", "reader"})
     is_reader = isinstance(reader, str | dict | None)
@@ -401,7 +404,8 @@ def recognise(
                 raise _refusal(path, recognition, remedy)
             else:
                 folder = original(path).parent
-                ignored.append(original(file).relative_to(folder).as_posix())
+                relative_path = original(file).relative_to(folder)
+                ignored.append(relative_path.as_posix())
         if not recognitions:
             raise _directory_refusal(path, reader)
     if not files:
@@ -436,20 +440,22 @@ def _recognitions(
     recognition = recognise_file(Beginning(path), readers, explain=is_file)
     if is_file or recognition.format is not None:
         return {path: recognition}
-    below = _outside_reports(path, files_below(path, hidden=False))
+    files = files_below(path, hidden=False)
+    below = _outside_reports(path, files)
     return {file: recognise_file(Beginning(file), readers) for file in below}
 
 
 def _outside_reports(folder: Path, files: list[Path]) -> list[Path]:
     """Leave out what earlier evaluations wrote below a folder, unless nothing else is there."""
-    folders = {file.parent for file in files if file.name == HEADER} - {folder}
+    parents = {file.parent for file in files if file.name == HEADER}
+    folders = parents - {folder}
     reports = {path for path in folders if header_of(path)}
     others = [file for file in files if reports.isdisjoint(file.parents)]
     return others or files
 
 
 def _several_formats(files: Mapping[str, Sequence[Path]]) -> ConfigError:
-    """Return that inputs are of several formats, with a file of each and how they are graded."""
+    """Return the error for inputs of several formats: an example of each, and how to grade them."""
     formats, paths = [], []
     for name, of_format in files.items():
         example = str(original(of_format[0]))
@@ -482,7 +488,7 @@ def _refusal(path: Path, recognition: Recognition, remedy: str) -> DataError:
 
 
 def _directory_refusal(path: Path, reader: str | None) -> DataError:
-    """Return why a directory is not read."""
+    """Return the error for a directory that no reader reads."""
     files = files_below(path, hidden=False)
     header = header_of(path)
     if not files:

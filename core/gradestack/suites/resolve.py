@@ -126,7 +126,8 @@ def _limits(resolver: Resolver) -> Limits:
     with suppress(msgspec.ValidationError):  # said with the other problems
         spec = msgspec.convert(resolver.document.data.get("limits", {}), LimitsSpec)
     values = [None if value == "none" else value for value in msgspec.structs.astuple(spec)]
-    limits, base = Limits(*values), resolver.base
+    limits = Limits(*values)
+    base = resolver.base
     is_anywhere = base is None or base.is_open
     is_trusted = is_anywhere or resolver.document.is_set(_TIME)
     most = limits.seconds_per_grade
@@ -189,10 +190,12 @@ def _resolve(
         config = config_snapshot(document.data, target.inputs, reader, graders, metrics)
     duplicates, keeps_copies = _copies_of_runs(spec, reader)
     gates = judgement.gates
+    files = LocalFiles.load(resolver.code) if resolver.code else LocalFiles()
+    rule = gates[0] if gates else None
     return Suite(
         name=spec.name or default_name or Path(document.origin).stem,
         profile=spec.profile,
-        files=LocalFiles.load(resolver.code) if resolver.code else LocalFiles(),
+        files=files,
         registry=resolver.registry,
         inputs=target.inputs,
         reader=reader,
@@ -201,7 +204,7 @@ def _resolve(
         metrics=tuple(metrics),
         main=judgement.main,
         gates=gates,
-        rule=gates[0] if gates else None,
+        rule=rule,
         facets=_facets(gates),
         success=judgement.success,
         headline=judgement.headline,
@@ -286,7 +289,8 @@ def _refuse_profile(resolver: Resolver, reader: Stage | None) -> None:
     whose = "samples in memory have"
     if name:
         whose = f"{name!r} has"
-    known = ", ".join(resolver.registry.names("program")) or "none"
+    names = resolver.registry.names("program")
+    known = ", ".join(names) or "none"
     why = f"the format {whose} no original program; leave the profile out (programs: {known})"
     resolver.add_problem(("profile",), why)
 
@@ -328,7 +332,8 @@ def _judge(
     min_graded = 0.0
     with resolver.refusals(("min_graded",)):
         min_graded = as_share(spec.min_graded)
-    success, headline = HeadlineReader(paths, spec).read(gates, reader)
+    headline_reader = HeadlineReader(paths, spec)
+    success, headline = headline_reader.read(gates, reader)
     outcome = main if success is None else success.grader
     gates = tuple(_with_outcome(gate, outcome) for gate in gates)
     return _Judgement(main, gates, success, headline, max_failed, min_graded)
@@ -376,7 +381,8 @@ def _engine(resolver: Resolver, spec: SuiteSpec, workers: int | None) -> Stage |
 
 def _samples_and_runs(resolver: Resolver, spec: SuiteSpec) -> Subset:
     """Return the samples that count, and check how many runs must pass."""
-    must_pass, runs = spec.runs_must_pass, spec.num_runs or 1
+    must_pass = spec.runs_must_pass
+    runs = spec.num_runs or 1
     if isinstance(must_pass, int) and must_pass > runs:
         why = f"{must_pass} of {runs} run(s) can never pass; see num_runs"
         resolver.add_problem(("runs_must_pass",), why)
@@ -400,9 +406,9 @@ _GRADERS = {
 
 
 def _unused(graders: Iterable[Stage], reader: Stage | None) -> dict[str, str]:
-    """Return the kinds of expectations that no grader compares.
+    """Return the kinds of expectations that no grader compares, each with a grader that would.
 
-    Of a benchmark's, whose own stack may, all or none.
+    Expectations of a benchmark are compared by its own stack: all are returned, or none.
     """
     components = [stage.component for stage in graders]
     compared = set[str]()

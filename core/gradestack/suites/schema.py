@@ -28,7 +28,8 @@ def _component(
     registry: Registry, kind: Kind, more: Mapping[str, Any] | None = None, *others: dict[str, Any]
 ) -> dict[str, Any]:
     """Return the schema of a component in a suite: its name, or its kind with its options."""
-    choices: list[dict[str, Any]] = [{"enum": registry.names(kind)}, _IN_FILE, _OF_FILE, *others]
+    names = registry.names(kind)
+    choices: list[dict[str, Any]] = [{"enum": names}, _IN_FILE, _OF_FILE, *others]
     for name, component in registry.sound(kind).items():
         schema = class_schema(component, "kind")
         schema["properties"] = {"kind": {"const": name}, **(more or {}), **schema["properties"]}
@@ -88,10 +89,12 @@ def suite_schema(registry: Registry) -> dict[str, Any]:
     properties["metrics"] = {"type": "object", "additionalProperties": metrics}
     gates = [gate_schema(gate) for gate in (GateSpec, FigureGate, BaselineGate, TaskGate)]
     gates += [gate_schema(gate, "kind") for gate in (SimpleGate, WeightedGate, LogicalSpec)]
-    properties["gate"] = {"anyOf": [{"type": "null"}, *gates]}
+    any_of = [{"type": "null"}, *gates]
+    properties["gate"] = {"anyOf": any_of}
     properties["gates"] = {"type": "array", "items": {"anyOf": gates}}
     properties["max_failed"] = {"anyOf": _LIMIT}
-    properties["min_graded"] = {"anyOf": _LIMIT[1:3]}
+    limit = _LIMIT[1:3]
+    properties["min_graded"] = {"anyOf": limit}
     reader = {"$ref": "#/properties/reader"}
     named = {"path": {"type": "string"}, "reader": reader}
     with_reader = {
@@ -106,8 +109,10 @@ def suite_schema(registry: Registry) -> dict[str, Any]:
     properties["reader"] = _component(registry, "reader")
     properties["reader"]["anyOf"].append(options_alone)
     target["reader"] = reader
-    properties["reports"] = {"type": "array", "items": _component(registry, "reporter")}
+    component = _component(registry, "reporter")
+    properties["reports"] = {"type": "array", "items": component}
     properties["exporters"] = {"type": "array", "items": _component(registry, "exporter")}
     properties["engine"] = _component(registry, "engine")
-    properties["stack"] = {"enum": registry.names("stack")}
+    names = registry.names("stack")
+    properties["stack"] = {"enum": names}
     return {"$schema": DRAFT, "title": "gradestack suite", **schema}

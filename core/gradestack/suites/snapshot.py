@@ -34,14 +34,16 @@ def config_snapshot(
             entries = config[section] = {}
             for key, entry in written.items():
                 name = key_text(key)
-                entries[name] = _entry(entry, stages.get(name))
+                stage = stages.get(name)
+                entries[name] = _entry(entry, stage)
     if inputs.dataset is not None:
         config["dataset"] = inputs.dataset.shown
     for section in ("reports", "exporters"):
         if isinstance(config.get(section), list):
             config[section] = [_entry(entry) for entry in config[section]]
     if isinstance(config.get("tasks"), str):
-        config["tasks"] = Path(config["tasks"]).name
+        tasks_path = Path(config["tasks"])
+        config["tasks"] = tasks_path.name
     if "plugins" in config:
         config["plugins"] = [Path(file).name for file in config["plugins"]]
     return config

@@ -51,7 +51,8 @@ def lay_stack(resolver: Resolver, target: Target) -> None:
 
 def _command_options(data: Mapping[str, Any]) -> str:
     """Return the options of a command line that asks for the stack, or the graders, of a suite."""
-    stack, graders = data.get("stack"), data.get("graders")
+    stack = data.get("stack")
+    graders = data.get("graders")
     if isinstance(stack, str):
         return f" --stack {stack}"
     kinds = []
@@ -68,7 +69,8 @@ def _expecting(target: Target) -> Iterator[Sample]:
         return
     if dataset is not None and target.dataset_reader is not None:
         component = target.dataset_reader.component
-        yield from samples_of(component, Inputs(data=(dataset,)), None)
+        inputs = Inputs(data=(dataset,))
+        yield from samples_of(component, inputs, None)
     yield from samples_of(reader.component, target.inputs)
 
 
@@ -82,7 +84,8 @@ def _without_stack(resolver: Resolver, reader: Stage, inputs: Sequence[Input]) -
         lacks = f"no column for the agent's answer (read as {reader.name})"
         advice = "map one (--map text=COLUMN), or grade the file of its runs with this one as"
         return f"{whose}{lacks}: {advice} --dataset"
-    known = ", ".join(resolver.registry.names("stack")) or "none"
+    names = resolver.registry.names("stack")
+    known = ", ".join(names) or "none"
     lacks = f"the format {reader.name!r} has no default stack"
     return f"{whose}{lacks}; name graders or a stack ({known})"
 
@@ -92,7 +95,7 @@ def _has_gates(data: Mapping[str, Any]) -> bool:
 
 
 def _merge(data: dict[str, Any], stack: Mapping[str, Any]) -> None:
-    """Lay a suite's own entries over a stack's.
+    """Add a stack's entries to a suite; the suite's own entries win.
 
     Options merge per entry unless the entry names its own kind.
     """
@@ -101,7 +104,8 @@ def _merge(data: dict[str, Any], stack: Mapping[str, Any]) -> None:
         merged: dict[str, Any] = copy.deepcopy(dict(stack.get(section) or {}))
         if isinstance(written, Mapping):  # else it is refused with its location later
             for key, entry in written.items():
-                merged[key] = _over(merged.get(key), entry)
+                base = merged.get(key)
+                merged[key] = _over(base, entry)
             if merged:
                 data[section] = merged
     names = ("name", "reports") if _has_gates(data) else ("name", "reports", "gate", "gates")

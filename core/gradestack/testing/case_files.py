@@ -110,7 +110,8 @@ def _flaw_of(data: Mapping[str, Any]) -> str:
     if ("records" in data) == ("files" in data):
         return "needs either records or files"
     has_lists = isinstance(data.get("grades"), list)
-    has_lists |= isinstance(data.get("figures"), list)
+    figures = data.get("figures")
+    has_lists |= isinstance(figures, list)
     if "grader" not in data and has_lists:
         return "without grader, what is expected belongs below the graders' keys"
     return ""
@@ -144,21 +145,24 @@ def _differences(case: Case, folder: Path, registry: Registry) -> Iterator[str]:
     expected = {key: data.pop(key, None) for key in sorted(_EXPECTED)}
     bad_records = data.pop("bad_records", 0)
     if "grader" in data:
-        data["graders"] = {"grader": data.pop("grader")}
+        grader = data.pop("grader")
+        data["graders"] = {"grader": grader}
         for kind in ("grades", "figures"):
             expected[kind] = {"grader": expected[kind]}
     _write_files(data, folder)
     data |= {"name": "case", "reports": []}
     options = RunOptions(registry=registry)
     document = Document(data=data, origin="case")
-    suite = resolve(document, options, Folder(folder, is_open=True))
+    base = Folder(folder, is_open=True)
+    suite = resolve(document, options, base)
     with grade_suite(suite, options) as report:
         rows = [*report.rows()]
         if expected["refused"] is not None:
             yield f"refused: expected {expected['refused']!r}, got {len(rows)} rows"
         yield from _compare_bad_records(bad_records, report.summary["bad_records"])
         yield from _compare_rows("sample", expected["samples"], rows, rows)
-        grades, figures = expected["grades"] or {}, expected["figures"] or {}
+        grades = expected["grades"] or {}
+        figures = expected["figures"] or {}
         for key in report.states:
             aggregates = report.aggregates.get(key)
             yield from _compare(f"figures of {key}", figures.pop(key, None) or {}, aggregates)
@@ -181,7 +185,8 @@ def _write_files(data: dict[str, Any], folder: Path) -> None:
     for name, content in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(_file_text(name, content), encoding="utf-8")
+        file_text = _file_text(name, content)
+        path.write_text(file_text, encoding="utf-8")
 
 
 def _file_text(name: str, content: Any) -> str:

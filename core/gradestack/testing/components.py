@@ -52,7 +52,8 @@ def check_component(component: Component) -> None:
 
     It is made without options. If it refuses that, it has to say why.
     """
-    is_one_line = len(component.summary.splitlines()) == 1
+    lines = component.summary.splitlines()
+    is_one_line = len(lines) == 1
     assert is_one_line, f"{component.name}: its summary is not one line"
     module, _, attribute = component.target.partition(":")
     target = getattr(importlib.import_module(module), attribute)
@@ -104,7 +105,8 @@ def check_grader(grader: Grader, samples: Iterable[Sample] = ()) -> None:
             problem = contract_problem(sample)
             assert problem is None, problem
     begin_grading()
-    stage = _pickled(_stage("grader", type(grader).__name__, grader))
+    key = type(grader).__name__
+    stage = _pickled(_stage("grader", key, grader))
     graders = Graders((stage,), {stage.key: ()}, explain=True, strict=True)
     judged = [sample for sample in samples if sample.status in grader.graded_statuses]
     texts = [_check_grade(grader, graders, sample) for sample in judged]
@@ -113,7 +115,8 @@ def check_grader(grader: Grader, samples: Iterable[Sample] = ()) -> None:
     for sample, text in zip(reversed(judged), reversed(texts), strict=True):
         with _named(sample):
             copied, _ = fresh(sample)
-            is_same = _text(explained_grade(grader, copied)) == text
+            grade = explained_grade(grader, copied)
+            is_same = _text(grade) == text
             problem = "gets another grade after other samples; keep nothing between samples"
             assert is_same, problem
 
@@ -129,7 +132,8 @@ def _check_grade(grader: Grader, graders: Graders, sample: Sample) -> str:
         is_missing = sample.status is Status.MISSING
         assert is_missing or grade.outcome is not Outcome.MISSING, "it is not missing"
         text = _text(grade)
-        read = _text(grade_from_json(json.loads(text)))
+        document = json.loads(text)
+        read = _text(grade_from_json(document))
         assert read == text, "the grade does not survive results.jsonl"
     return text
 
@@ -235,7 +239,8 @@ def check_extractor(extractor: Extractor, samples: Iterable[Sample] = ()) -> Non
     for sample in [*samples, *nasty_samples()]:
         with _named(sample):
             copied, before = fresh(sample)
-            text, repeated = extractor.extract(copied), extractor.extract(copied)
+            text = extractor.extract(copied)
+            repeated = extractor.extract(copied)
             kind = type(text).__name__
             assert isinstance(text, str), f"gives {kind}, not text; empty for none"
             assert text == repeated, "gives two texts for one sample"
@@ -252,7 +257,8 @@ def check_hash_seeds(component: Any, path: Path | None = None, code: Path | None
         code: The Python file of the component's class, where no module of it can be imported.
     """
     name = type(component).__name__
-    pickled = pickle.dumps((code, path, pickle.dumps(component)))
+    text = pickle.dumps(component)
+    pickled = pickle.dumps((code, path, text))
     program = "from gradestack.testing.components import print_outputs; print_outputs()"
     outputs = set()
     for seed in ("1", "2"):
@@ -317,7 +323,8 @@ def check_aggregator(
     assert repeated == figures, "gives other figures the second time"
     problem = _order_problem(aggregator, graded)
     assert problem is None, f"the figure {problem}; sort what order decides"
-    assert json.loads(_figures(aggregator, [[]])) is not None
+    text = _figures(aggregator, [[]])
+    assert json.loads(text) is not None
     rng = random.Random(seed)  # noqa: S311 - test data
     for _ in range(6):
         number = len(graded)
@@ -356,9 +363,9 @@ def _table(
 ) -> Table:
     """Build a table of the keys and grades of several pieces, as an aggregator would receive it."""
     keys = ["grader", *getattr(aggregator, "raters", ())]
-    need = needs_of_figures(
-        keys, [Metric(of="grader", stage=_stage("aggregator", "metric", aggregator))]
-    )
+    stage = _stage("aggregator", "metric", aggregator)
+    metrics = [Metric(of="grader", stage=stage)]
+    need = needs_of_figures(keys, metrics)
     table = kind(keys)
     for piece in pieces:
         grades = [grade for _, grade in piece]
@@ -372,13 +379,15 @@ def make_grades(
     aggregator: Aggregator, pieces: Sequence[GradedKeys], kind: type[Table] = Table
 ) -> Grades:
     """Return the grades that an aggregator is given, merged from several pieces."""
-    return select_grades(aggregator, _table(aggregator, pieces, kind), "grader", "grader/metric")
+    table = _table(aggregator, pieces, kind)
+    return select_grades(aggregator, table, "grader", "grader/metric")
 
 
 def _figures(
     aggregator: Aggregator, pieces: Sequence[GradedKeys], kind: type[Table] = Table
 ) -> str:
-    return dumps(compute_figures(aggregator, make_grades(aggregator, pieces, kind)))
+    grades = make_grades(aggregator, pieces, kind)
+    return dumps(compute_figures(aggregator, grades))
 
 
 def inputs_of(path: Path) -> Inputs:
@@ -391,7 +400,8 @@ def _read(reader: Reader, path: Path) -> list[Sample | BadRecord]:
     """Read the records of a file shard by shard; check the order of the shards."""
     shards, index = shards_of(reader, inputs_of(path))
     ordinals = [shard.ordinal for shard in shards]
-    assert ordinals == list(range(len(shards))), "shards must be numbered from 0"
+    expected = list(range(len(shards)))
+    assert ordinals == expected, "shards must be numbered from 0"
     pickle.dumps((reader, index, shards))
     records: list[Sample | BadRecord] = []
     end = 0

@@ -90,7 +90,8 @@ def _unknown_field(component: Any) -> str | None:
 def _clashing_option(kind: type) -> str | None:
     """Find an option that has the name, and not the type, of something else in the contract."""
     options = attrs.fields(kind) if attrs.has(kind) else ()
-    types, inherited = (get_type_hints(owner) for owner in kind.__mro__[:2])
+    owners = kind.__mro__[:2]
+    types, inherited = (get_type_hints(owner) for owner in owners)
     for option in options:
         name = option.name
         is_own = not option.inherited and name in inherited

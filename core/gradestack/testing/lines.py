@@ -39,7 +39,8 @@ def with_line(message: str, target: Any, *, of_work: bool) -> str:
     except (OSError, TypeError, SyntaxError):  # code that is in no file
         return message
     lines = _lines_of_members(node)
-    names = [name for match in _MEMBER.findall(message) for name in match]
+    matches = _MEMBER.findall(message)
+    names = [name for match in matches for name in match]
     if of_work:
         names += _WORK.get(getattr(target, "contract", ""), ())
     known = [lines[name] for name in names if name in lines]

@@ -92,7 +92,8 @@ def _raise_too_long(*_: object) -> None:
 
 
 def _process_settings() -> dict[str, Any]:
-    context, _, _ = repr(decimal.getcontext().copy()).partition(", flags=")
+    shown = repr(decimal.getcontext().copy())
+    context, _, _ = shown.partition(", flags=")
     return {
         "working directory": Path.cwd(),
         "environment": dict(os.environ),
@@ -103,7 +104,9 @@ def _process_settings() -> dict[str, Any]:
 @contextmanager
 def _undisturbed() -> Iterator[None]:
     """Fail if the ``with`` block prints, takes too long or changes settings of the process."""
-    before, printed, process = _process_settings(), io.StringIO(), os.getpid()
+    before = _process_settings()
+    printed = io.StringIO()
+    process = os.getpid()
     try:
         with (
             ticking(SECONDS, _raise_too_long),
@@ -147,7 +150,8 @@ def checks(
             component needs an example.
         PluginError: It cannot be loaded.
     """
-    examples, known = examples or {}, known or {}
+    examples = examples or {}
+    known = known or {}
     file = Path(package).resolve() if str(package).endswith(".py") else None
     registry, plugins = _find_plugins(package, file)
     files = {}
@@ -252,7 +256,8 @@ def _make_part(
     if component.kind in FUNCTIONS:
         return part
     try:
-        instance = structure({}, Registry.loaded(component, plugin))
+        loaded = Registry.loaded(component, plugin)
+        instance = structure({}, loaded)
     except Problems as problems:
         texts = []
         for location, text in problems.listed:
@@ -345,10 +350,13 @@ class _Context:
 
     def _check_stack(self, name: str, scratch: Path) -> None:
         stack_for(self.registry, name)
-        for reader, path in [*self.files.items()][:1]:
-            target = {"paths": [str(path)], "reader": reader}
+        files = self.files.items()
+        for reader, path in [*files][:1]:
+            paths = [str(path)]
+            target = {"paths": paths, "reader": reader}
             suite = {"name": "check", "target": target, "stack": name}
-            run(suite, output=scratch / "out", registry=self.registry)
+            output = scratch / "out"
+            run(suite, output=output, registry=self.registry)
 
     def run_on(self, reader: str, path: Path, package: str, scratch: Path) -> None:
         """Run what a package offers on a file, on two engines.
@@ -394,12 +402,14 @@ class _Context:
 
     def _names(self, kind: str) -> list[str]:
         lacking = {part.name for part in self.parts if part.lacks}
-        return [name for name in self._made(kind) if name not in lacking]
+        names = self._made(kind)
+        return [name for name in names if name not in lacking]
 
     def _suite_of(self, reader: str, path: Path) -> dict[str, Any]:
         """Return a suite that runs everything of the package that fits a file."""
         component = self.registry.load("reader", reader)
-        own_graders, own_exporters = self._made("grader"), self._made("exporter")
+        own_graders = self._made("grader")
+        own_exporters = self._made("exporter")
         names = self._names("grader")
         graders = [name for name in names if own_graders[name].needs <= component.provides]
         bare_name = reader.rpartition(":")[2]
@@ -412,17 +422,21 @@ class _Context:
                 exporters.append(name)
                 exported.update(exporter.graders)
         graders += sorted(exported - bare_graders)
+        paths = [str(path)]
+        target = {"paths": paths, "reader": reader}
+        reports = ["html", "markdown", *self._names("reporter")]
+        stack = None if graders else component.stack or "auto"
         return {
             "name": "check",
-            "target": {"paths": [str(path)], "reader": reader},
-            "reports": ["html", "markdown", *self._names("reporter")],
+            "target": target,
+            "reports": reports,
             "exporters": exporters,
-            "stack": None if graders else component.stack or "auto",
+            "stack": stack,
             "graders": {f"g{number}": name for number, name in enumerate(graders)},
         }
 
     def _is_made_plainly(self, grader: str) -> bool:
-        """Return whether a grader can be made without options."""
+        """Return whether all options of a grader have defaults."""
         with suppress(Problems):
             structure({}, self.registry.load("grader", grader))
             return True

@@ -23,7 +23,8 @@ _LABELS = ("direct", "tool_call", "request_for_info", "cannot_answer", "invalid"
 @cache
 def _read_samples() -> Any:
     file = resources.files("gradestack.testing") / "nasty_samples.yaml"
-    return yaml.safe_load(file.read_text(encoding="utf-8"))["samples"]
+    text = file.read_text(encoding="utf-8")
+    return yaml.safe_load(text)["samples"]
 
 
 def nasty_samples() -> list[Sample]:
@@ -54,15 +55,18 @@ def _random_grade(rng: random.Random) -> Grade:
     expected_calls = rng.randrange(3)
     called = min(expected_calls, rng.randrange(3))
     counts = {"expected_calls": expected_calls, "called": called}
-    label, gold = rng.choice(_LABELS), rng.choice(_LABELS[:4])
+    label = rng.choice(_LABELS)
+    gold = rng.choice(_LABELS[:4])
     grade = Grade(outcome=outcome, counts=counts, label=label, gold=gold)
     if outcome is Outcome.FAILED:
-        return replace(grade, fault=Fault(category="data", code="x"))
+        fault = Fault(category="data", code="x")
+        return replace(grade, fault=fault)
     if outcome is not Outcome.GRADED:
         return grade
     score = rng.choice([0.0, 1.0, rng.random(), 1e-17, 0.1])
     passed = rng.choice([None, score == 1.0])
-    parts = {"reward": rng.choice([0.0, 1.0]), "tool_selection": rng.random()}
+    reward = rng.choice([0.0, 1.0])
+    parts = {"reward": reward, "tool_selection": rng.random()}
     item_parts = {"argument_similarity": rng.random()}
     item = Item(id="0", score=score, parts=item_parts, counts={"tp": 1})
     reasons = () if score else (Reason(code="missing_call", subject="f"),)

@@ -64,7 +64,8 @@ def upgrade(path: Path, *, dry_run: bool = False) -> tuple[list[str], list[str]]
     Returns:
         What is changed, and what is left to be done by hand, each as ``FILE:LINE old -> new``.
     """
-    changed, left = list[str](), list[str]()
+    changed = list[str]()
+    left = list[str]()
     try:
         sources = {file: _Source(file) for file in _list_files(path)}
         kinds = _kinds_of(node for source in sources.values() for node in ast.walk(source.tree))
@@ -73,7 +74,8 @@ def upgrade(path: Path, *, dry_run: bool = False) -> tuple[list[str], list[str]]
             for change in changes:
                 texts = changed if change.edits else left
                 texts.append(f"{file}:{change.line} {change.message}")
-            edited = source.edited({edit for change in changes for edit in change.edits})
+            edits = {edit for change in changes for edit in change.edits}
+            edited = source.edited(edits)
             ast.parse(edited, file)
             if edited != source.content and not dry_run:
                 file.write_bytes(edited)
@@ -88,7 +90,8 @@ def _list_files(path: Path) -> list[Path]:
         return [path]
     files = []
     for file in sorted(path.rglob("*.py")):
-        if not _FOREIGN_PATH.search(file.relative_to(path).as_posix()):
+        relative_path = file.relative_to(path)
+        if not _FOREIGN_PATH.search(relative_path.as_posix()):
             files.append(file)
     if not files:
         raise ConfigError(f"{path}: no Python file is there; name one, or the folder of a package")
@@ -145,12 +148,14 @@ def _list_changes(source: _Source, kinds: Mapping[str, str]) -> Iterator[Change]
                     change = f"{alias.name} -> {_NEW_NAMES[alias.name]}; no rule does it"
                     yield Change(node.lineno, change, ())
         if isinstance(node, ast.Attribute) and ast.unparse(node) in _OF_REPORT:
-            old, end = ast.unparse(node), source.end(node)
+            old = ast.unparse(node)
+            end = source.end(node)
             edit = Edit(source.start(node), end, _OF_REPORT[old])
             yield Change(node.lineno, f"{old} -> {_OF_REPORT[old]}", (edit,))
         yield from _changes_of_block(node)
         if isinstance(node, ast.ClassDef) and node.name in kinds:
-            yield from _changes_of_class(source, node, RENAMED[kinds[node.name]])
+            kind = kinds[node.name]
+            yield from _changes_of_class(source, node, RENAMED[kind])
 
 
 def _changes_of_block(node: ast.AST) -> Iterator[Change]:
@@ -165,7 +170,7 @@ def _changes_of_block(node: ast.AST) -> Iterator[Change]:
 def _changes_of_class(
     source: _Source, node: ast.ClassDef, words: Mapping[str, str]
 ) -> Iterator[Change]:
-    """Yield a change for each renamed member that a class defines and for each use of one."""
+    """Yield the changes of a class: a renamed member where it is defined, and each of its uses."""
     uses = [
         use
         for use in ast.walk(node)
@@ -212,7 +217,8 @@ def _edits_of_member(
         if is_of_totals:
             yield from _edits_of_totals(source, member)
         return
-    start, end = source.line_start(member.lineno), source.line_start(member.end_lineno + 1)
+    start = source.line_start(member.lineno)
+    end = source.line_start(member.end_lineno + 1)
     rest = source.content[source.end(member) : end].strip()
     is_alone = not rest or rest.startswith(b"#")
     if new.startswith("nothing") and is_alone and not is_used:
@@ -239,7 +245,8 @@ def _has_plain_parameters(method: ast.FunctionDef) -> bool:
 
 def _edits_of_totals(source: _Source, method: ast.FunctionDef) -> Iterator[Edit]:
     """Yield edits that make lines of parameters: ``right = totals["right"]``."""
-    signature, first = method.args, method.body[0]
+    signature = method.args
+    first = method.body[0]
     self_parameter, *parameters = [*signature.args, *signature.kwonlyargs]
     names = [parameter.arg for parameter in parameters]
     if signature.kwarg is not None:
@@ -250,7 +257,8 @@ def _edits_of_totals(source: _Source, method: ast.FunctionDef) -> Iterator[Edit]
     totals = "totals"
     if signature.kwarg is not None:
         totals = signature.kwarg.arg
-    start, end = source.end(self_parameter), source.end(last)
+    start = source.end(self_parameter)
+    end = source.end(last)
     yield Edit(start, end, f", {totals}{annotation}")
     has_docstring = ast.get_docstring(method) is not None
     line = (first.end_lineno or 0) + 1 if has_docstring else first.lineno

@@ -270,12 +270,14 @@ def _entries(turn: _Turn, remarks: dict[str, int]) -> Iterator[dict[str, Any]]:
 def _questions(turn: _Turn) -> list[dict[str, Any]]:
     """Return the messages of the user in a turn."""
     if turn.query is not None:
-        return [{"role": "user", "parts": [{"text": turn.query}]}]
+        parts = [{"text": turn.query}]
+        return [{"role": "user", "parts": parts}]
     return _messages_of(turn.user_content, "user")
 
 
 def _talk(turns: Iterable[_Turn], remarks: dict[str, int]) -> Conversation:
-    return conversation_of(None, turns=[list(_entries(turn, remarks)) for turn in turns])
+    entries = [list(_entries(turn, remarks)) for turn in turns]
+    return conversation_of(None, turns=entries)
 
 
 def _expectation(turns: list[_Turn], state: Any, remarks: dict[str, int]) -> Expectation:
@@ -304,12 +306,18 @@ def _result_sample(
     pairs = result.eval_metric_result_per_invocation
     actual = [pair.actual_invocation for pair in pairs if pair.actual_invocation]
     expected = [pair.expected_invocation for pair in pairs if pair.expected_invocation]
-    session, status = result.session_id, str(result.final_eval_status)
+    session = result.session_id
+    status = str(result.final_eval_status)
+    if result.final_eval_status:
+        facets = {"eval_status": _STATUSES.get(status, status)}
+    else:
+        facets = {}
+    trace = {"session_id": session} if session else {}
     known = named(
         result.eval_id,
         fallback_id,
-        trace={"session_id": session} if session else {},
-        facets={"eval_status": _STATUSES.get(status, status)} if result.final_eval_status else {},
+        trace=trace,
+        facets=facets,
     )
     metrics = result.overall_eval_metric_results
     scores = {metric.metric_name: metric.score for metric in metrics if metric.score is not None}
@@ -318,14 +326,16 @@ def _result_sample(
     talk = _talk(actual, remarks)
     due = _expectation(expected, None, remarks)
     talk.remarks |= remarks
+    tools = _tools(actual)
+    state = (result.session_details or {}).get("state")
     return log_sample(
         known,
         talk,
         source,
-        tools=_tools(actual),
+        tools=tools,
         recorded=scores,
         expected=due,
-        state=(result.session_details or {}).get("state"),
+        state=state,
     )
 
 
@@ -340,5 +350,6 @@ def _tools(turns: Iterable[_Turn]) -> tuple[ToolSpec, ...] | None:
     ]
     functions = [raw for tool in tools for raw in tool.function_declarations or ()]
     schemas = [{**raw, "input_schema": raw.get("parameters_json_schema")} for raw in functions]
-    specs = {spec.name: spec for spec in map(tool_spec, schemas) if spec is not None}
+    tool_specs = map(tool_spec, schemas)
+    specs = {spec.name: spec for spec in tool_specs if spec is not None}
     return tuple(specs.values()) or None

@@ -152,9 +152,10 @@ class Atif(DocumentReader):
         else:
             parts = set()
         parts |= {result for path in paths if (result := _result_of(path)) is not None}
-        main_files = tuple(
-            [input_file for input_file in inputs.data if input_file.path.resolve() not in parts]
-        )
+        input_files = [
+            input_file for input_file in inputs.data if input_file.path.resolve() not in parts
+        ]
+        main_files = tuple(input_files)
         return super().files(replace(inputs, data=main_files), index)
 
     @override
@@ -163,7 +164,8 @@ class Atif(DocumentReader):
             return value
         joined_document = _joined(value, path, set())
         known = _trial_facts(as_map(_result_beside(path)))
-        extension = as_map(joined_document.get("extra")).get("gradestack")
+        extra = joined_document.get("extra")
+        extension = as_map(extra).get("gradestack")
         if isinstance(extension, dict):
             extension = known | extension
         elif extension is None:
@@ -175,7 +177,8 @@ class Atif(DocumentReader):
         self, record: dict[str, Any], source: Source, fallback_id: str
     ) -> Iterator[Sample]:
         if is_trial(record):
-            for sample in _samples(_without_steps(record), source, fallback_id, None):
+            without_steps = _without_steps(record)
+            for sample in _samples(without_steps, source, fallback_id, None):
                 yield replace(sample, remarks={"trial_without_trajectory": 1})
         elif _is_trajectory(record):
             yield from _samples(record, source, fallback_id, None)
@@ -204,10 +207,13 @@ def _result_of(path: Path) -> Path | None:
 def _without_steps(trial: Mapping[str, Any]) -> dict[str, Any]:
     """Return a trajectory of no steps for a trial without one."""
     about = as_map(trial.get("agent_info"))
-    model = as_map(about.get("model_info")).get("name")
-    agent = {"name": about.get("name"), "version": about.get("version"), "model_name": model}
+    model_info = about.get("model_info")
+    model = as_map(model_info).get("name")
+    version = about.get("version")
+    agent = {"name": about.get("name"), "version": version, "model_name": model}
     extra = {"gradestack": _trial_facts(trial)}
-    return {"trajectory_id": trial.get("trial_name"), "agent": agent, "steps": [], "extra": extra}
+    trial_name = trial.get("trial_name")
+    return {"trajectory_id": trial_name, "agent": agent, "steps": [], "extra": extra}
 
 
 def _parts_of_others(paths: set[Path]) -> set[Path]:
@@ -230,7 +236,9 @@ def _named_files(path: Path) -> Iterator[Path]:
         if path.stat().st_size < _LARGEST:
             content = read_regular(path)
         for name in _REFERENCE.findall(content):
-            yield (path.parent / loads(b'"%b"' % name)).resolve()
+            text = b'"%b"' % name
+            document = loads(text)
+            yield (path.parent / document).resolve()
 
 
 _LARGEST: Final = 1 << 26
@@ -255,19 +263,27 @@ def _other(name: Any, path: Path, visited: set[Path]) -> dict[str, Any] | None:
 
 def _joined(record: dict[str, Any], path: Path, visited: set[Path]) -> dict[str, Any]:
     """Return a trajectory with the steps of its continuations, and sub-agents in other files."""
-    last, steps = record, list(record["steps"])
+    last = record
+    steps = list(record["steps"])
     while (more := _other(last.get("continued_trajectory_ref"), path, visited)) is not None:
-        last, steps = more, [*steps, *more["steps"]]
-    agents = list(as_list(record.get("subagent_trajectories")))
+        last = more
+        steps = [*steps, *more["steps"]]
+    subagent_trajectories = record.get("subagent_trajectories")
+    agents = list(as_list(subagent_trajectories))
     for reference in _agent_references(steps):
-        other = _other(as_map(reference).get("trajectory_path"), path, visited)
+        trajectory_path = as_map(reference).get("trajectory_path")
+        other = _other(trajectory_path, path, visited)
         if other is not None:
             del reference["trajectory_path"]
             agents.append(_joined(other, path, visited))
+    final_metrics = None
+    if last is record:
+        final_metrics = record.get("final_metrics")
+    continued_trajectory_ref = last.get("continued_trajectory_ref")
     return {
         **record,
-        "final_metrics": record.get("final_metrics") if last is record else None,
-        "continued_trajectory_ref": last.get("continued_trajectory_ref"),
+        "final_metrics": final_metrics,
+        "continued_trajectory_ref": continued_trajectory_ref,
         "steps": steps,
         "subagent_trajectories": agents,
     }
@@ -277,8 +293,11 @@ def _agent_references(steps: list[Any]) -> list[Any]:
     """Return the references to sub-agents in the results of steps."""
     references: list[Any] = []
     for step in map(as_map, steps):
-        for result in as_list(as_map(step.get("observation")).get("results")):
-            references += as_list(as_map(result).get("subagent_trajectory_ref"))
+        observation = step.get("observation")
+        results = as_map(observation).get("results")
+        for result in as_list(results):
+            subagent_trajectory_ref = as_map(result).get("subagent_trajectory_ref")
+            references += as_list(subagent_trajectory_ref)
     return references
 
 
@@ -297,15 +316,20 @@ def _trial_facts(trial: Mapping[str, Any]) -> dict[str, Any]:
     Harbor's mean takes a missing reward as 0; so does this where an exception says why there is
     none. An exception beside a reward says how the run ended, and the reward counts.
     """
-    rewards = as_map(as_map(trial.get("verifier_result")).get("rewards"))
+    verifier_result = trial.get("verifier_result")
+    rewards = as_map(as_map(verifier_result).get("rewards"))
     exception = as_map(trial.get("exception_info"))
-    kind = text_or_none(exception.get("exception_type")) or ""
-    facts: dict[str, Any] = {"id": trial.get("task_name"), "run": trial.get("trial_name")}
+    exception_type = exception.get("exception_type")
+    kind = text_or_none(exception_type) or ""
+    task_name = trial.get("task_name")
+    trial_name = trial.get("trial_name")
+    facts: dict[str, Any] = {"id": task_name, "run": trial_name}
     facts["recorded"] = rewards
     if exception:
         facts["ended"] = "limit:time" if "Timeout" in kind else "error"
     if exception and not any(map(is_number, rewards.values())):
-        message = text_or_none(exception.get("exception_message")) or kind or "the trial failed"
+        exception_message = exception.get("exception_message")
+        message = text_or_none(exception_message) or kind or "the trial failed"
         error = {"category": "target", "code": "run_error", "message": message}
         facts["error"] = {**error, "type": kind} if kind else error
         facts["recorded"] = {**rewards, "reward": 0.0}
@@ -317,7 +341,9 @@ def _samples(
 ) -> Iterator[Sample]:
     """Yield the sample of a trajectory, and behind it those of its sub-agents."""
     trajectory, field_remarks = convert_record(record, _Trajectory)
-    talk, agent, session = Conversation(), trajectory.agent, trajectory.session_id
+    talk = Conversation()
+    agent = trajectory.agent
+    session = trajectory.session_id
     talk.remarks |= field_remarks
     for step in trajectory.steps:
         _read_step(step, talk)
@@ -327,30 +353,38 @@ def _samples(
         cluster = parent.cluster or parent.id
     facets = {"agent_name": agent.name, "agent_version": agent.version}
     facets["subagent_of"] = None if parent is None else parent.id
+    values_by_name = {name: value for name, value in facets.items() if value is not None}
+    trace = {} if session is None else {"session_id": session}
+    identifier = trajectory.trajectory_id or session
     identity = named(
-        trajectory.trajectory_id or session,
+        identifier,
         fallback_id,
         cluster,
-        {} if session is None else {"session_id": session},
-        {name: value for name, value in facets.items() if value is not None},
+        trace,
+        values_by_name,
     )
     if trajectory.continued_trajectory_ref:
         talk.remark("continued_trajectory_ref")
     agents = []
     for number, inner in enumerate(trajectory.subagent_trajectories):
-        name = text_or_none(inner.get("trajectory_id")) or number
+        trajectory_id = inner.get("trajectory_id")
+        name = text_or_none(trajectory_id) or number
         agents.append({**inner, "trajectory_id": f"{identity.id}/{name}"})
     specs = map(tool_spec, agent.tool_definitions or ())
     tools = tuple([spec for spec in specs if spec is not None])
+    total_usage = _total_usage(trajectory.final_metrics, talk)
+    trajectory_ids = [str(inner["trajectory_id"]) for inner in agents]
+    children = tuple(trajectory_ids)
+    agent_usage = trajectory.final_metrics or talk.usages or None
     sample = log_sample(
         identity,
         talk,
         source,
         model=agent.model_name,
         tools=None if agent.tool_definitions is None else tools,
-        usage=_total_usage(trajectory.final_metrics, talk),
-        agent_usage=trajectory.final_metrics or talk.usages or None,
-        children=tuple([str(inner["trajectory_id"]) for inner in agents]),
+        usage=total_usage,
+        agent_usage=agent_usage,
+        children=children,
     )
     extension = trajectory.extra.gradestack
     sample = _completed(sample, extension) if extension else sample
@@ -360,15 +394,17 @@ def _samples(
 
 
 def _completed(sample: Sample, extension: Mapping[str, Any]) -> Sample:
-    """Return a sample with the fields under ``extra.gradestack``, in the jsonl form."""
+    """Return a sample completed with the fields under ``extra.gradestack``."""
     form = JsonLines().record({"id": sample.id, **extension}, file="", ordinal=0)
     if isinstance(form, BadRecord):
         raise ValueError(f"extra.gradestack: {form.reason}")
     names = set(extension)
-    names.update(as_map(extension.get("predicted")))
+    predicted = extension.get("predicted")
+    names.update(as_map(predicted))
     names.update(["agent_usage"] if "usage" in extension else [])
     names.update(["status"] if "error" in extension else [])
-    changes = {name: getattr(form, name) for name in names & set(Sample.__struct_fields__)}
+    struct_fields = set(Sample.__struct_fields__)
+    changes = {name: getattr(form, name) for name in names & struct_fields}
     if "id" in extension and form.source is not None and sample.source is not None:
         changes["source"] = replace(sample.source, id=form.source.id)
     return replace(sample, **changes)
@@ -380,7 +416,8 @@ def _complete_call(call: ToolCall, extension: Mapping[str, Any]) -> None:
         form = msgspec.convert({"name": call.name, **extension}, ToolCall)
     except ValueError as problem:
         raise ValueError(f"extra.gradestack of the call {call.name}: {problem}") from None
-    for name in extension.keys() & set(ToolCall.__struct_fields__):
+    struct_fields = set(ToolCall.__struct_fields__)
+    for name in extension.keys() & struct_fields:
         force_setattr(call, name, getattr(form, name))
 
 
@@ -388,7 +425,8 @@ def _read_step(recorded: dict[str, Any], talk: Conversation) -> None:
     """Read one step, with the results of its calls."""
     step, field_remarks = convert_record(recorded, _Step)
     talk.remarks |= {f"steps.{remark}": 1 for remark in field_remarks}
-    role, results = _ROLES.get(step.source or ""), step.observation.results
+    role = _ROLES.get(step.source or "")
+    results = step.observation.results
     if role is None:
         talk.remark("step_without_source")
         return
@@ -398,7 +436,8 @@ def _read_step(recorded: dict[str, Any], talk: Conversation) -> None:
         for result in results:
             talk.add(Message(role="tool", content=result.content))
         return
-    calls, count = step.tool_calls, len(talk.calls)
+    calls = step.tool_calls
+    count = len(talk.calls)
     content = step.message or None if calls else step.message
     message = {"role": role, "content": content, "usage": step.metrics, **step.extra.gradestack}
     if role == "assistant":
@@ -422,13 +461,16 @@ def _chat_call(call: _Call) -> dict[str, Any]:
 
 def _read_result(result: _Result, talk: Conversation) -> None:
     """Read a result; a result that names no call is a message."""
-    extension, references = result.extra.gradestack, result.subagent_trajectory_ref
-    content, name = extension.get("content", result.content), text_or_none(extension.get("name"))
+    extension = result.extra.gradestack
+    references = result.subagent_trajectory_ref
+    content = extension.get("content", result.content)
+    name = text_or_none(extension.get("name"))
     for reference in references:
         if as_map(reference).get("trajectory_path"):
             talk.remark("trajectory_path")
     if result.source_call_id is None:
-        talk.add(Message(role="tool", content=content, name=name))
+        message = Message(role="tool", content=content, name=name)
+        talk.add(message)
         return
     if content is None:
         content = references or None

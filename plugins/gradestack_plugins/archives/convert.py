@@ -134,7 +134,8 @@ def _convert(
     if lost_fields:
         fields = ", ".join(f"{name} of {times:,}" for name, times in sorted(lost_fields.items()))
         echo_warning(f"warning: not kept, {form} has no place for it: {fields}")
-    click.echo(terminal_line(f"{out}: {count:,} {'sample' if count == 1 else 'samples'}"))
+    text = f"{out}: {count:,} {'sample' if count == 1 else 'samples'}"
+    click.echo(terminal_line(text))
 
 
 @contextmanager

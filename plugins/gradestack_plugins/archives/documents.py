@@ -84,9 +84,8 @@ class DocumentReader(WholeDocuments):
     def files(self, inputs: Inputs, index: Any) -> Iterator[RecordFile]:
         for input_file, stem in zip(inputs.data, stems(inputs.data), strict=True):
             is_whole = self.is_whole_file(input_file.path)
-            yield RecordFile(
-                input=input_file, ranges=(Range(),) if is_whole else None, extra=[stem, is_whole]
-            )
+            ranges = (Range(),) if is_whole else None
+            yield RecordFile(input=input_file, ranges=ranges, extra=[stem, is_whole])
 
     @override
     def read(self, shard: Shard, index: Any) -> Iterator[Sample | BadRecord]:

@@ -48,7 +48,8 @@ class Harbor(Atif):
             if not folder.path.is_dir():
                 yield from super().files(replace(inputs, data=(folder,)), index)
                 continue
-            places = [_place_of(result).relative_to(folder.path) for result in _results(folder)]
+            results = _results(folder)
+            places = [_place_of(result).relative_to(folder.path) for result in results]
             trials = tuple(folder.below(file_path.as_posix()) for file_path in places)
             planned = super().files(replace(inputs, data=trials), index)
             for file_path, file in zip(places, planned, strict=True):
@@ -59,7 +60,8 @@ class Harbor(Atif):
     def read(self, shard: Shard, index: Any) -> Iterator[Sample | BadRecord]:
         stem, is_whole, *places = shard.extra
         if places:
-            shard = replace(shard, input=shard.input.below(places[0]), extra=[stem, is_whole])
+            first_place = places[0]
+            shard = replace(shard, input=shard.input.below(first_place), extra=[stem, is_whole])
         yield from super().read(shard, index)
 
     def remarks(self, inputs: Inputs) -> Iterator[str]:
@@ -68,7 +70,9 @@ class Harbor(Atif):
             results = _results(folder) if folder.path.is_dir() else []
             trials = Counter(result.parent.parent for result in results)
             for job, count in trials.items():
-                counted = as_map(_document(job / _RESULT)).get("n_total_trials")
+                path = job / _RESULT
+                document = as_map(_document(path))
+                counted = document.get("n_total_trials")
                 if isinstance(counted, int) and counted > count:
                     what = f"the job {job.name} counts {counted} trials, {count} are there"
                     yield f"{folder.shown}: {what}"
@@ -96,7 +100,8 @@ def _results_below(path: Path, most: int | None = None) -> Iterator[Path]:
 def _place_of(result: Path) -> Path:
     """Return the file a trial is read from: its trajectory, or its result where there is none."""
     trajectory = result.parent / _TRAJECTORY
-    is_read = Atif.is_record(as_map(_document(trajectory)))
+    document = as_map(_document(trajectory))
+    is_read = Atif.is_record(document)
     return trajectory if is_read else result
 
 

@@ -92,11 +92,13 @@ class BfclCategories(Aggregator):
             task_counts = Counter[tuple[float, ...]](task_sums)
             interval = ratio_interval(task_counts, confidence=self.confidence)
             intervals[category] = {**interval}
+        mean = _mean(accuracy.values())
+        means_of_groups = _means_of_groups(accuracy, entries)
         return {
             "accuracy": {**accuracy},
             "accuracy_interval": intervals,
-            "unweighted": _mean(accuracy.values()),
-            **_means_of_groups(accuracy, entries),
+            "unweighted": mean,
+            **means_of_groups,
         }
 
 
@@ -139,12 +141,16 @@ def _means_of_groups(
     simple = _mean(map(known.get, _SIMPLE))
     web_search = _mean(map(known.get, _WEB_SEARCH))
     memory = _mean(map(known.get, _MEMORY))
+    non_live = _mean([simple, *map(known.get, _NON_LIVE)])
+    irrelevance = _mean(map(known.get, _IRRELEVANCE))
+    multi_turn = _mean(map(known.get, _MULTI_TURN))
+    agentic = _mean([web_search, memory])
     means = {
-        "non_live": _mean([simple, *map(known.get, _NON_LIVE)]),
+        "non_live": non_live,
         "live": passed / n_live if live else None,
-        "irrelevance": _mean(map(known.get, _IRRELEVANCE)),
-        "multi_turn": _mean(map(known.get, _MULTI_TURN)),
-        "agentic": _mean([web_search, memory]),
+        "irrelevance": irrelevance,
+        "multi_turn": multi_turn,
+        "agentic": agentic,
     }
     groups = {name: mean for name, mean in means.items() if mean is not None}
     lacking: dict[str, list[str]] = {}
@@ -154,5 +160,6 @@ def _means_of_groups(
             lacking[name] = missing
     if len(groups) == len(_GROUPS) and not lacking:
         weighed = math.fsum(_WEIGHTS[name] * mean for name, mean in groups.items())
-        groups["overall"] = weighed / sum(_WEIGHTS.values())
+        total_weights = sum(_WEIGHTS.values())
+        groups["overall"] = weighed / total_weights
     return {"groups": groups, "lacking": lacking}

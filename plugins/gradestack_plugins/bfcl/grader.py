@@ -51,7 +51,8 @@ class BfclValid(Grader):
 def _reason(failure: Any) -> Reason:
     """Return BFCL's error type as a code, and the beginning of its text."""
     about = as_map(failure)
-    error, code = about.get("error"), about.get("error_type")
+    error = about.get("error")
+    code = about.get("error_type")
     if isinstance(error, dict):
         code = code or error.get("error_type")
         error = error.get("error_message", error)

@@ -29,7 +29,8 @@ def categories(about: Report) -> Iterable[blocks.Block] | None:
     groups = _matrix(models, "groups", "group")
     means: list[blocks.Figure] = []
     for name, figures in models.items():
-        means.append(blocks.figure_of(name, figures, "unweighted", unit="share"))
+        figure = blocks.figure_of(name, figures, "unweighted", unit="share")
+        means.append(figure)
     mean = blocks.Matrix(["mean of the categories"], list(models), [means], unit="share")
     return [shares, blocks.Section("Groups and mean", [groups, mean], folded=True)]
 
@@ -44,7 +45,8 @@ def _matrix(
     names = _names(models, part)
     rows: list[list[blocks.Figure]] = []
     for name in names:
-        rows.append([_figure(model, metrics, part, name) for model, metrics in models.items()])
+        figures = [_figure(model, metrics, part, name) for model, metrics in models.items()]
+        rows.append(figures)
     return blocks.Matrix(
         names,
         list(models),
@@ -69,7 +71,8 @@ def _names(models: Mapping[str, Mapping[str, Any]], part: str) -> list[str]:
 
 def _differences(about: Report, names: Iterable[str]) -> list[blocks.Figure]:
     """Return the second model's difference from the first by category, empty if unknown."""
-    total = as_count(as_map(about.summary.get("metrics")).get("total"))
+    metrics = as_map(about.summary.get("metrics"))
+    total = as_count(metrics.get("total"))
     if not about.has_rows or total > _MOST_COMPARED:
         return []
     try:

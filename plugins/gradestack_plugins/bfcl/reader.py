@@ -129,7 +129,8 @@ class Bfcl(RecordReader):
                 score = _score_of(file.path, scores)
             if score is not None:
                 scored[str(file.path)] = score
-        return Index(files=files, side=read_side_files(sorted(side), scored), form=form)
+        side_files = read_side_files(sorted(side), scored)
+        return Index(files=files, side=side_files, form=form)
 
     def remarks(self, inputs: Inputs) -> Iterator[str]:
         """Yield the results without a question, questions without a result, and other scores."""
@@ -148,7 +149,8 @@ class Bfcl(RecordReader):
             path = paths[input_file].path / name
             ids = ids_of(path)
             answered.update(ids, map(base_id, ids))
-            yield from _unmatched(paths[input_file].below(name).shown, ids, index.side, str(path))
+            file = paths[input_file].below(name).shown
+            yield from _unmatched(file, ids, index.side, str(path))
         yield from index.side.unusable
         unanswered = [name for name in index.side.questions if name not in answered]
         if unanswered:
@@ -159,7 +161,8 @@ class Bfcl(RecordReader):
         """Yield the files samples are made of."""
         for input_file in inputs.data:
             for name in index.files[input_file.name]:
-                yield RecordFile(input=input_file, file=input_file.below(name), extra=name)
+                file = input_file.below(name)
+                yield RecordFile(input=input_file, file=file, extra=name)
 
     @override
     def read(self, shard: Shard, index: Index) -> Iterator[Sample | BadRecord]:
@@ -243,14 +246,18 @@ def _unmatched(file: str, ids: list[str], side: SideFiles, scored: str) -> Itera
             identifier for identifier in ids if find(side.questions, identifier) is None
         ]
         if without_question:
-            count, names = len(without_question), first_of(without_question, _NAMED)
+            count = len(without_question)
+            names = first_of(without_question, _NAMED)
             yield f"{file}: {count} result(s) without a question: {names}"
     scores = side.scores.get(scored)
     if scores is None:
         return
-    strange = sorted(scores.failures.keys() - set(map(id_today, ids)))
+    keys = scores.failures.keys()
+    id_todays = set(map(id_today, ids))
+    strange = sorted(keys - id_todays)
     if strange:
-        number, first = len(strange), first_of(strange, _NAMED)
+        number = len(strange)
+        first = first_of(strange, _NAMED)
         yield f"{file}: {number} failure(s) of its score file are of no result: {first}"
     if not scores.complete:
         total = "an unknown number" if scores.total is None else scores.total
@@ -288,9 +295,11 @@ def bfcl(inputs: Inputs | None = None) -> dict[str, Any]:
     outcome = next(iter(graders))
     figures = {label: path for label, path in _FIGURES.items() if path.partition(".")[0] in graders}
     stack: dict[str, Any] = {"graders": graders, "outcome": outcome}
-    if len(set(categories)) > 1 and outcome in {*_VERDICTS, *_RULES}:
+    category_count = len(set(categories))
+    if category_count > 1 and outcome in {*_VERDICTS, *_RULES}:
         stack["metrics"] = {"categories": {"kind": "bfcl_categories", "of": outcome}}
-        figures |= {label: f"{outcome}.{path}" for label, path in _BY_CATEGORY.items()}
+        by_category = _BY_CATEGORY.items()
+        figures |= {label: f"{outcome}.{path}" for label, path in by_category}
     return {**stack, "headline": {"figures": figures}}
 
 
@@ -322,15 +331,14 @@ def _graders(index: Index | None, categories: list[str]) -> dict[str, dict[str, 
         return dict(_FREE)
     if scored == len(categories):
         return dict(_VERDICTS)
-    is_ruled = index.side.questions and not all(map(_turns, categories))
+    questions = index.side.questions
+    is_ruled = questions and not all(map(_turns, categories))
     rules = _RULES if _called(categories) or is_ruled else {}
     return {**(_VERDICTS if scored else {}), **rules, **_CALLS}
 
 
 def _called(categories: list[str]) -> bool:
-    """Return whether a category is of (ir)relevance, where the name alone says whether a call is
-    right.
-    """
+    """Return whether a category asks only whether a call is made (relevance, irrelevance)."""
     return any("relevance" in category for category in categories)
 
 

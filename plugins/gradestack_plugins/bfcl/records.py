@@ -319,7 +319,8 @@ def _logged_results(log: list[Any]) -> list[list[list[Any]]]:
     for turn in log:
         if isinstance(turn, dict) and "begin_of_turn_query" in turn:
             names = [name for name in turn if name.startswith("step_")]
-            turns.append([_results_in(turn[name]) for name in names])
+            results = [_results_in(turn[name]) for name in names]
+            turns.append(results)
     return turns
 
 
@@ -329,10 +330,13 @@ def _results_in(step: Any) -> list[Any]:
 
 
 def _usage(result: Result) -> Usage | None:
+    input_tokens = _count(result.input_token_count)
+    output_tokens = _count(result.output_token_count)
+    seconds = _sum(result.latency)
     usage = Usage(
-        input_tokens=_count(result.input_token_count),
-        output_tokens=_count(result.output_token_count),
-        seconds=_sum(result.latency),
+        input_tokens=input_tokens,
+        output_tokens=output_tokens,
+        seconds=seconds,
     )
     return None if usage == Usage() else usage
 

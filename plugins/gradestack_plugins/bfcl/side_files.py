@@ -51,7 +51,8 @@ def tools_of(functions: Any, *, texts: bool) -> tuple[ToolSpec, ...] | None:
         return None
     specs = []
     for function in map(as_map, functions):
-        name, parameters = function.get("name"), function.get("parameters")
+        name = function.get("name")
+        parameters = function.get("parameters")
         if not isinstance(name, str):
             continue
         schema = schema_of(parameters)
@@ -61,7 +62,8 @@ def tools_of(functions: Any, *, texts: bool) -> tuple[ToolSpec, ...] | None:
                 properties = as_map(schema.get("properties"))
                 schema["properties"] = {key: _as_text(properties[key]) for key in properties}
         about = as_text(function.get("description"))
-        specs.append(ToolSpec(name=name, description=about, parameters=schema))
+        tool_spec = ToolSpec(name=name, description=about, parameters=schema)
+        specs.append(tool_spec)
     return tuple(specs)
 
 
@@ -146,7 +148,8 @@ def parse_calls(
             name = _dotted(node.func)
         if name is None or not isinstance(node, ast.Call):
             return None
-        arguments = _arguments(node, (parameters or {}).get(name, ()))
+        names = (parameters or {}).get(name, ())
+        arguments = _arguments(node, names)
         source = ast.get_source_segment(listed, node) or name
         calls.append(WrittenCall(name, arguments, source))
     return calls
@@ -172,7 +175,8 @@ def _dotted(node: ast.expr) -> str | None:
 
 def _arguments(node: ast.Call, names: Sequence[str]) -> dict[str, Any] | None:
     """Return the arguments of a call; None where one is no literal, or has no name."""
-    if len(node.args) > len(names):
+    arg_count = len(node.args)
+    if arg_count > len(names):
         return None
     by_place = zip(names, node.args, strict=False)
     by_name = [(keyword.arg, keyword.value) for keyword in node.keywords]
@@ -286,12 +290,14 @@ def _rule(allowed: list[Any]) -> Rule:
     try:
         single = [_single_value(value) for value in present]
     except _SeveralValues:
-        return Rule(any_of=tuple(map(_schema, present)), optional=optional, compare="schema")
+        schemas = tuple(map(_schema, present))
+        return Rule(any_of=schemas, optional=optional, compare="schema")
     values: list[JSON] = []
     for value in single:
         if not any(type(value) is type(other) and value == other for other in values):
             values.append(value)
-    return Rule(any_of=tuple(values or [_LEFT_OUT]), optional=optional)
+    any_of = tuple(values or [_LEFT_OUT])
+    return Rule(any_of=any_of, optional=optional)
 
 
 def _single_value(allowed: Any) -> JSON:
@@ -335,7 +341,8 @@ def _schema(allowed: Any) -> dict[str, Any]:
             for value in listed:  # see above
                 if not _is_left_out(value):
                     schemas.append(_schema(value))
-            properties[key] = {"anyOf": schemas or [{"const": _LEFT_OUT}]}
+            any_of = schemas or [{"const": _LEFT_OUT}]
+            properties[key] = {"anyOf": any_of}
             if not any(map(_is_left_out, listed)):
                 required.append(key)
         schema = {"type": "object", "properties": properties, "required": required}
@@ -382,7 +389,8 @@ def form_of(record: Any) -> Form | None:
     """Return the form of a record; None of another format."""
     if not isinstance(record, dict):
         return None
-    if record.keys() >= _SCORE and "id" not in record:
+    keys = record.keys()
+    if keys >= _SCORE and "id" not in record:
         return "score"
     identifier = record.get("id")
     if identifier is None and isinstance(record.get("idx"), int):
@@ -397,7 +405,8 @@ def form_of(record: Any) -> Form | None:
     truth = record.get("ground_truth")
     if (isinstance(truth, list) or _are_exact(truth)) and not record.keys() & _RUNS:
         return "answer"
-    if isinstance(record.get("result"), str | list) and (
+    result = record.get("result")
+    if isinstance(result, str | list) and (
         record.keys() & _COUNTS or record.keys() <= {"id", "result"}
     ):
         return "result"
@@ -405,7 +414,7 @@ def form_of(record: Any) -> Form | None:
 
 
 def form_at(head: bytes) -> Form | None:
-    """Return the form of a file by its first records; the first that has one says it."""
+    """Return the form of a file: that of the first record with a known form, None without one."""
     for element, _ in first_records(head, _SNIFFED):
         if (form := form_of(element.value)) is not None:
             return form
@@ -415,8 +424,10 @@ def form_at(head: bytes) -> Form | None:
 def confidence(path: Path, head: bytes) -> float:
     """Return the certainty that a path is a file of one of the forms, or a folder of them."""
     if path.is_dir():
-        below = islice((path / "result").rglob("*.json"), _MOST_ENTRIES)
-        if any(map(_is_named, [*below, *_entries(path)])):
+        result_folder = path / "result"
+        below = islice(result_folder.rglob("*.json"), _MOST_ENTRIES)
+        entries = _entries(path)
+        if any(map(_is_named, [*below, *entries])):
             return 0.95
         return 0.0
     is_named = _is_named(path)
@@ -526,7 +537,8 @@ def with_id(record: Any, category: str | None, ordinal: int | None = None) -> An
         return record
     name = f"{category}_{number}"
     if "question" in record:
-        entry_id, functions = record["question"], record.get("function")
+        entry_id = record["question"]
+        functions = record.get("function")
         messages = (
             [{"role": "user", "content": entry_id}] if isinstance(entry_id, str) else entry_id
         )
@@ -575,7 +587,8 @@ def form_of_file(path: Path) -> Form | None:
     with reading(path), open_regular(path) as file:
         head = file.read(_HEAD)
     named = head.strip() and category_of(path) is not None and path.name.endswith("_result.json")
-    return form_at(head) or ("result" if named else None)
+    form = form_at(head)
+    return form or ("result" if named else None)
 
 
 def _root(path: Path) -> tuple[Path, tuple[str, ...]]:
@@ -586,7 +599,8 @@ def _root(path: Path) -> tuple[Path, tuple[str, ...]]:
     parts = path.parts
     for index in range(len(parts) - 3, -1, -1):
         if parts[index] in {"result", "score"}:
-            return Path(*parts[:index]), parts[index + 1 :]
+            parts_path = Path(*parts[:index])
+            return parts_path, parts[index + 1 :]
     return path.parent, (path.name,)
 
 
@@ -598,7 +612,8 @@ def counterpart(path: Path, side: str) -> Path | None:
     if len(below) > 1:
         folders.insert(0, root.joinpath(side, *below[:-1]))
     for folder in folders:
-        for other in (folder / name, folder / _bare_name(name)):
+        bare_name = _bare_name(name)
+        for other in (folder / name, folder / bare_name):
             if other != path and other.is_file():
                 return other
     return None
@@ -627,7 +642,8 @@ def question_files(path: Path, data: Path | None) -> list[Path]:
         folders = [root / name for name in _DATA]
     else:
         folders = [data]
-    old = [before for before, since in _OLD_NAMES.items() if since == category]
+    old_names = _OLD_NAMES.items()
+    old = [before for before, since in old_names if since == category]
     base = base_id(f"{category}_").rstrip("_")
     names = dict.fromkeys((category, base, TODAY.get(category, category), *old))
     paths: dict[Path, None] = {}
@@ -667,10 +683,12 @@ def read_side_files(files: Iterable[Path], results: Mapping[str, Path]) -> SideF
         unusable += _notes_on(strangers, path, "neither question nor possible answer")
     answers = {}
     for name, truth in truths.items():
-        answers[name] = _expected(name, truth, find(questions, name))
+        question = find(questions, name)
+        answers[name] = _expected(name, truth, question)
     scores = {}
     for result, path in results.items():
-        scores[result] = _scores(path, len(ids_of(Path(result))), unusable)
+        entries = len(ids_of(Path(result)))
+        scores[result] = _scores(path, entries, unusable)
     return SideFiles(questions=questions, answers=answers, scores=scores, unusable=unusable)
 
 
@@ -681,7 +699,8 @@ def _notes_on(strangers: Sequence[Element], path: Path, what: str) -> list[str]:
     first = strangers[0]
     line = first.line or first.ordinal + 1
     content = first.problem or compact(first.value)[:_SHOWN]
-    shown = "/".join(path.parts[-2:])
+    parts = path.parts[-2:]
+    shown = "/".join(parts)
     count = len(strangers)
     return [f"{shown}: {count} record(s) are {what}, the first on line {line}: {content}"]
 
@@ -704,7 +723,8 @@ class _Classes:
             if file not in self._known:
                 if not file.is_file():
                     return None
-                self._known[file] = list(_records(file))
+                records = _records(file)
+                self._known[file] = list(records)
             functions += self._known[file]
         left_out = as_list(excluded)
         return [function for function in functions if function.get("name") not in left_out] or None
@@ -714,11 +734,13 @@ def question_of(record: Mapping[str, Any], classes: _Classes) -> Question:
     """Return a question; its tools stand in it, or with the classes it names."""
     turns = []
     for turn in as_list(record["question"]):
-        turns.append(tuple([message for message in turn if isinstance(message, dict)]))
+        messages = tuple([message for message in turn if isinstance(message, dict)])
+        turns.append(messages)
     functions = record.get("function")
     if functions is None:
         excluded = record.get("excluded_function")
-        functions = classes.functions(record.get("involved_classes"), excluded)
+        involved_classes = record.get("involved_classes")
+        functions = classes.functions(involved_classes, excluded)
     tools = tools_of(functions, texts="java" in str(record["id"]))
     return Question(turns=tuple(turns), tools=tools)
 
@@ -728,7 +750,8 @@ def _expected(name: str, truth: Any, question: Question | None) -> Expectation |
     first = None
     if isinstance(truth, list) and truth:
         first = truth[0]
-    if _BY_RULES.match(name) and not isinstance(first, dict):
+    match = _BY_RULES.match(name)
+    if match and not isinstance(first, dict):
         return None
     tools = question.tools if question else None
     try:
@@ -746,7 +769,8 @@ def _scores(path: Path, entries: int, unusable: list[str]) -> Scores:
         record = as_map(element.value)
         identifier = record.get("id")
         if isinstance(identifier, int):  # of 2024: from one on
-            entry_id = as_map(record.get("prompt")).get("id")
+            prompt = record.get("prompt")
+            entry_id = as_map(prompt).get("id")
             identifier = entry_id or f"{category_of(path)}_{identifier - 1}"
         if "total_count" in record and "id" not in record:
             count = record["total_count"]
@@ -761,16 +785,19 @@ def _scores(path: Path, entries: int, unusable: list[str]) -> Scores:
 
 
 def _elements(path: Path) -> Iterator[Element]:
-    return read_records(Input(path=path, name=path.stem, shown=str(path)))
+    file = Input(path=path, name=path.stem, shown=str(path))
+    return read_records(file)
 
 
 def _records(path: Path) -> Iterator[dict[str, Any]]:
-    values = (element.value for element in _elements(path))
+    elements = _elements(path)
+    values = (element.value for element in elements)
     return (value for value in values if isinstance(value, dict))
 
 
 def ids_of(path: Path) -> list[str]:
     """Return the ids of a result file, one for each record that has one."""
     category = category_of(path)
-    ids = (with_id(record, category).get("id") for record in _records(path))
+    records = _records(path)
+    ids = (with_id(record, category).get("id") for record in records)
     return [identifier for identifier in ids if isinstance(identifier, str)]

@@ -97,7 +97,8 @@ def is_not_decoded(text: str, parameters: Mapping[str, Sequence[str]]) -> bool:
     question before a bracket or beside an object.
     """
     inner = _THOUGHT.sub("", text).strip().strip("`").strip()
-    if _CALL_MARK.search(inner) or any(unread_tags(inner)):
+    match = _CALL_MARK.search(inner)
+    if match or any(unread_tags(inner)):
         return True
     if inner.startswith("[") and inner.endswith("]") and "(" in inner:
         return True

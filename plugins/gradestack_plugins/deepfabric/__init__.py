@@ -40,14 +40,15 @@ def stack() -> dict[str, Any]:
         "execution_success_rate",
         "overall_score",
     )
+    headline = {
+        "figures": {
+            name.replace("_", " ").capitalize(): f"tools.deepfabric.{name}" for name in figures
+        },
+    }
     return {
         "graders": {"tools": {"kind": "deepfabric"}},
         "outcome": "tools",
-        "headline": {
-            "figures": {
-                name.replace("_", " ").capitalize(): f"tools.deepfabric.{name}" for name in figures
-            },
-        },
+        "headline": headline,
     }
 
 

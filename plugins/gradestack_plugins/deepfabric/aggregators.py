@@ -125,43 +125,53 @@ class DeepFabricMetrics(IntervalAggregator):
         if grade.outcome is Outcome.MISSING:
             return {**_NOTHING, "applicable": 1, "missing": 1}
         counts = grade.counts
-        right = {name: counts.get(name, 0) for name in RATES.values()}
+        rates = RATES.values()
+        right = {name: counts.get(name, 0) for name in rates}
+        processed = counts.get("processed", 0)
+        errors = int(_is_processing_error(grade))
+        response_quality = grade.parts.get("response_quality") or 0.0
+        overall_score = grade.score or 0.0
         return {
             "applicable": 1,
             "missing": 0,
-            "processed": counts.get("processed", 0),
-            "errors": int(_is_processing_error(grade)),
+            "processed": processed,
+            "errors": errors,
             **right,
-            "response_quality": grade.parts.get("response_quality") or 0.0,
-            "overall_score": grade.score or 0.0,
+            "response_quality": response_quality,
+            "overall_score": overall_score,
         }
 
     @override
     def figures_of(self, totals: Mapping[str, float]) -> Mapping[str, Any]:
-        applicable, processed = totals["applicable"], totals["processed"]
+        applicable = totals["applicable"]
+        processed = totals["processed"]
         judged = applicable if applicable > totals["missing"] else 0
         shares: dict[str, Any] = {}
         for ending, divisor in (("", judged), ("_attempted", processed)):
             for name, part in _PARTS.items():
-                shares[f"{name}{ending}"] = ratio(totals[part], divisor)
+                total = totals[part]
+                shares[f"{name}{ending}"] = ratio(total, divisor)
         return shares
 
     @override
     def compute(self, grades: Grades) -> Mapping[str, JSON]:
         sums = defaultdict[str, Any](int, grades.totals)
-        counts = ("applicable", "processed", "errors", "missing", *RATES.values())
+        rates = RATES.values()
+        counts = ("applicable", "processed", "errors", "missing", *rates)
         total, processed, errors, missing, *right = [int(sums[name]) for name in counts]
         metrics: dict[str, Any] = {}
         for name, value in self.figures_of(sums).items():
             metrics[name] = None if value is None else float(value)
         for name, count in zip(RATES.values(), right, strict=True):
             metrics[f"{name}_correct"] = count
+        processing_errors = total - processed
+        samples_skipped = len(grades) - total
         metrics |= {
             "samples_evaluated": total,
             "samples_processed": processed,
-            "processing_errors": total - processed,
+            "processing_errors": processing_errors,
             "samples_missing": missing,
-            "samples_skipped": len(grades) - total,
+            "samples_skipped": samples_skipped,
         }
         metrics["interpretation"] = interpretation(metrics, errors)
         score = metrics["overall_score"]
@@ -183,18 +193,23 @@ class DeepFabricMetrics(IntervalAggregator):
 
 
 def _is_processing_error(grade: Grade) -> bool:
-    return bool(grade.counts.get("errors")) and grade.fault is not None
+    errors = grade.counts.get("errors")
+    return bool(errors) and grade.fault is not None
 
 
 def _first_error(grades: Grades) -> str:
     key, grade = next(pair for pair in grades if _is_processing_error(pair[1]))
-    message = "" if grade.fault is None else grade.fault.message
+    if grade.fault is None:
+        message = ""
+    else:
+        message = grade.fault.message
     return f"{key.id}: {message[:LONGEST]}"
 
 
 def band(score: float) -> tuple[float, str, str]:
     """Return the document's band of a score; the lowest reaches down to any."""
-    return next((entry for entry in BANDS if score >= entry[0]), BANDS[-1])
+    last_band = BANDS[-1]
+    return next((entry for entry in BANDS if score >= entry[0]), last_band)
 
 
 def interpretation(metrics: Mapping[str, Any], errors: int) -> dict[str, JSON]:
@@ -207,8 +222,12 @@ def interpretation(metrics: Mapping[str, Any], errors: int) -> dict[str, JSON]:
         low.append("processing_errors")
     advice: list[JSON] = []
     for name in low:
-        advice.append({"metric": name, "value": metrics[name], "advice": ADVICE[name]})
+        metric = metrics[name]
+        advice.append({"metric": name, "value": metric, "advice": ADVICE[name]})
     bands: list[JSON] = [{"band": name, "from": bound} for bound, name, _ in BANDS]
     score = metrics["overall_score"]
-    own_band = None if score is None else band(score)[1]
+    if score is None:
+        own_band = None
+    else:
+        own_band = band(score)[1]
     return {"band": own_band, "bands": bands, "advice": advice}

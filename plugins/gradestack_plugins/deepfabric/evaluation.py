@@ -34,9 +34,10 @@ def evaluate(dataset: Records, replies: Records | None = None, **options: Any) -
         DataError: A file cannot be used.
     """
     with tempfile.TemporaryDirectory() as folder:
+        profile = options.pop("profile", "documented")
         suite: dict[str, Any] = {
             "name": "deepfabric",
-            "profile": options.pop("profile", "documented"),
+            "profile": profile,
             "graders": {"tools": {"kind": "deepfabric", **options}},
             "reports": [],
         }
@@ -45,12 +46,16 @@ def evaluate(dataset: Records, replies: Records | None = None, **options: Any) -
             suite["dataset"] = path
             path = _path_of(replies, Path(folder, "replies.jsonl"))
         suite["target"] = {"paths": [path], "reader": "deepfabric"}
-        report = gradestack.run(suite, output=Path(folder, "run"), rows="none")
-        native = json.loads(Path(folder, "run/native/deepfabric.json").read_bytes())
+        output = Path(folder, "run")
+        report = gradestack.run(suite, output=output, rows="none")
+        text = Path(folder, "run/native/deepfabric.json").read_bytes()
+        native = json.loads(text)
         bad_records = report.summary["bad_records"]["listed"]
+    metrics = SimpleNamespace(**native["metrics"])
+    predictions = [SimpleNamespace(**prediction) for prediction in native["predictions"]]
     return SimpleNamespace(
-        metrics=SimpleNamespace(**native["metrics"]),
-        predictions=[SimpleNamespace(**prediction) for prediction in native["predictions"]],
+        metrics=metrics,
+        predictions=predictions,
         config=native["config"],
         bad_records=bad_records,
     )

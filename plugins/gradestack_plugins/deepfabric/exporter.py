@@ -48,7 +48,8 @@ class Prediction(msgspec.Struct):
 def predict(sample: Sample, grade: Grade | None) -> Prediction:
     """Return the result record of a sample."""
     result = Prediction(sample.native.row, sample.input or "")
-    result.available_tools = [tool.name for tool in sample.tools or ()]
+    tools = sample.tools or ()
+    result.available_tools = [tool.name for tool in tools]
     result.expected_answer = sample.expected.text
     fault = sample.error or (None if grade is None else grade.fault)
     result.error = None if fault is None else fault.message
@@ -57,15 +58,18 @@ def predict(sample: Sample, grade: Grade | None) -> Prediction:
         result.expected_parameters = wanted.arguments or {}
     if sample.turns and fault is None:
         result.predicted_answer = sample.text
-        calls = [call for message in sample.turns[0] for call in message.tool_calls]
+        messages = sample.turns[0]
+        calls = [call for message in messages for call in message.tool_calls]
         for made in calls[:1]:
             result.predicted_tool = made.name or None
             result.predicted_parameters = made.arguments or {}
     if grade is not None:
         is_skipped = grade.outcome is Outcome.SKIPPED
-        verdicts = [None if is_skipped else bool(grade.parts.get(key)) for key in METRICS[:3]]
+        keys = METRICS[:3]
+        verdicts = [None if is_skipped else bool(grade.parts.get(key)) for key in keys]
         result.set_verdicts(verdicts)
-        result.response_score = grade.parts.get("response_quality") or 0.0
+        response_quality = grade.parts.get("response_quality")
+        result.response_score = response_quality or 0.0
     return result
 
 
@@ -136,7 +140,9 @@ class DeepFabricExporter(Exporter):
         self, record: Sample | BadRecord, grades: Mapping[str, Grade], shard: Shard
     ) -> Iterable[tuple[str, str]]:
         if isinstance(record, Sample):
-            yield ARTEFACT, render_prediction(predict(record, grades.get("deepfabric")))
+            deepfabric = grades.get("deepfabric")
+            result = predict(record, deepfabric)
+            yield ARTEFACT, render_prediction(result)
 
     @override
     def frame(self, artefact: str, summary: ExportSummary) -> tuple[str, str]:
@@ -145,9 +151,11 @@ class DeepFabricExporter(Exporter):
 
     @override
     def finish(self, summary: ExportSummary) -> Mapping[str, str]:
-        if any(summary.graders["deepfabric"].states.values()):
+        deepfabric = summary.graders["deepfabric"]
+        if any(deepfabric.states.values()):
             return {}
-        return {ARTEFACT: "".join(render_around(*_figures(summary)))}
+        figures = _figures(summary)
+        return {ARTEFACT: "".join(render_around(*figures))}
 
 
 def _figures(summary: ExportSummary) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -156,9 +164,10 @@ def _figures(summary: ExportSummary) -> tuple[dict[str, Any], dict[str, Any]]:
     grader: Any = graded.grader
     dataset = summary.dataset or summary.input
     config = native_config(dataset.shown, grader, summary.max_samples)
+    weights_in_effect = dict(zip(METRICS, grader.weights, strict=True))
     config |= {
         "profile": "documented",
-        "weights_in_effect": dict(zip(METRICS, grader.weights, strict=True)),
+        "weights_in_effect": weights_in_effect,
         "unknown_arguments": grader.unknown_arguments,
         "check_enums": grader.check_enums,
         "nested": grader.nested,
@@ -170,6 +179,7 @@ def _figures(summary: ExportSummary) -> tuple[dict[str, Any], dict[str, Any]]:
 def native_config(dataset: str, grader: DeepFabric, max_samples: int | None) -> dict[str, Any]:
     """Return the original's configuration."""
     weights = grader.metric_weights
+    metric_weights = weights and {name: float(weight) for name, weight in weights.items()}
     return {
         "dataset_path": dataset,
         "output_path": None,
@@ -178,7 +188,7 @@ def native_config(dataset: str, grader: DeepFabric, max_samples: int | None) -> 
         "batch_size": 1,
         "max_samples": max_samples,
         "save_predictions": True,
-        "metric_weights": weights and {name: float(weight) for name, weight in weights.items()},
+        "metric_weights": metric_weights,
         "evaluators": ["tool_calling"],
         "reporters": ["file"],
         "cloud_api_key": None,

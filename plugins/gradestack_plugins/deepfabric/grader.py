@@ -57,7 +57,8 @@ def resolve_weights(stated_weights: Mapping[str, float], *, normalize: bool = Fa
     weights = [float(stated_weights.get(name, 0)) for name in METRICS]
     total = sum(weights)
     if not normalize:
-        if abs(total - 1) > TOLERANCE:
+        size = abs(total - 1)
+        if size > TOLERANCE:
             hint = "set normalize: true to divide them by their sum"
             raise ValueError(f"weights must sum to 1, they sum to {total:.12g}; {hint}")
         return tuple(weights)
@@ -94,8 +95,10 @@ def _parts(
 ) -> tuple[float, dict[str, float | None], dict[str, int]]:
     """Return score, parts and counts of a verdict under these weights."""
     values = (*map(float, verdict), quality)
-    counts = dict(zip(METRICS[:3], map(int, verdict), strict=True))
-    counts |= {"processed": int(processed), "errors": int(not processed)}
+    metrics = METRICS[:3]
+    counts = dict(zip(metrics, map(int, verdict), strict=True))
+    errors = int(not processed)
+    counts |= {"processed": int(processed), "errors": errors}
     return weighted(values, weights), dict(zip(METRICS, values, strict=True)), counts
 
 
@@ -185,7 +188,8 @@ class DeepFabric(Grader):
 
     @override
     def grade(self, sample: Sample) -> Grade:
-        error, expected = sample.error, sample.expected.calls
+        error = sample.error
+        expected = sample.expected.calls
         if error is not None and error.code == PROCESSING_ERROR:
             return self._error(error, expected)
         if expected is None:
@@ -193,7 +197,8 @@ class DeepFabric(Grader):
         if sample.tools is None:
             return skipped("no_tools", "no tool definitions recorded")
         if sample.status is not Status.OK:
-            return self._error(error or Fault(category="target", code="failed_run"), expected)
+            fault = error or Fault(category="target", code="failed_run")
+            return self._error(fault, expected)
         return self._grade_processed(sample, expected, sample.tools)
 
     def _grade_processed(
@@ -216,7 +221,8 @@ class DeepFabric(Grader):
         if self.multi_turn:
             calls = calls_of_turns(sample, self.max_turns)
             quality, mistakes, verdict = self._judge_turns(expected, calls, tools)
-            return self._graded(verdict, wanted, made, mistakes[:MOST_REASONS], quality)
+            reasons = mistakes[:MOST_REASONS]
+            return self._graded(verdict, wanted, made, reasons, quality)
         mistakes, verdict = self._judge_call(wanted, made, tools)
         return self._graded(verdict, wanted, made, mistakes)
 
@@ -255,7 +261,8 @@ class DeepFabric(Grader):
             if tool.name == made.name:
                 is_closed = self.unknown_arguments == "wrong"
                 check = Check(made.name, is_closed, self.check_enums, self.nested)
-                return check.list_reasons(tool.parameters, made.arguments or {})
+                arguments = made.arguments or {}
+                return check.list_reasons(tool.parameters, arguments)
         message = "the called tool is not in the snapshot"
         return [Reason(code="unknown_tool", subject=made.name, actual=made.name, message=message)]
 
@@ -296,13 +303,15 @@ class DeepFabric(Grader):
     ) -> Grade:
         """Build the grade of a verdict, with the names of the expected call and the one made."""
         score, parts, counts = _parts(verdict, self.weights, quality)
+        label = None if made is None else made.name
+        gold = None if wanted is None else wanted.name
         return Grade(
             score=score,
             passed=verdict == RIGHT,
             counts=counts,
             parts=parts,
-            label=None if made is None else made.name,
-            gold=None if wanted is None else wanted.name,
+            label=label,
+            gold=gold,
             reasons=tuple(reasons),
         )
 
@@ -310,14 +319,20 @@ class DeepFabric(Grader):
         """Build the grade of a processing error, which counts as wrong in every figure."""
         _, parts, counts = _parts(WRONG, self.weights, processed=False)
         tip = TIPS.get(fault.category)
+        gold = expected[0].name if expected else None
+        reason = Reason(code="processing_error", message=fault.message)
+        if tip:
+            rationale = f"{fault.message} ({tip})"
+        else:
+            rationale = fault.message
         return Grade(
             outcome=Outcome.FAILED,
             parts=parts,
             counts=counts,
-            gold=expected[0].name if expected else None,
+            gold=gold,
             fault=fault,
-            reasons=(Reason(code="processing_error", message=fault.message),),
-            rationale=f"{fault.message} ({tip})" if tip else fault.message,
+            reasons=(reason,),
+            rationale=rationale,
         )
 
 

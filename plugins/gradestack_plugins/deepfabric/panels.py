@@ -28,7 +28,10 @@ def _blocks(metrics: Mapping[str, Any]) -> Iterable[blocks.Block]:
         band_reached = as_text(interpretation.get("band"))
         text: list[str | blocks.Part] = ["Overall score: ", blocks.Part(band_reached, "strong")]
         yield blocks.Words([*text, f" ({', '.join(bands)})."])
-    for entry in map(as_map, as_list(interpretation.get("advice"))):
-        title = as_text(entry.get("metric")).replace("_", " ").capitalize()
+    advice = interpretation.get("advice")
+    for entry in map(as_map, as_list(advice)):
+        metric = entry.get("metric")
+        title = as_text(metric).replace("_", " ").capitalize()
         if entry.get("advice"):
-            yield blocks.Section(title, [blocks.Words(as_text(entry["advice"]))], folded=True)
+            words = blocks.Words(as_text(entry["advice"]))
+            yield blocks.Section(title, [words], folded=True)

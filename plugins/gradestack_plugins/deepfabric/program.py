@@ -117,7 +117,8 @@ def convert_tool(entry: Mapping[str, Any]) -> Tool:
     function = entry.get("function", {})
     schema = function.get("parameters", {})
     properties = schema.get("properties") or {}
-    listed = set(schema.get("required") or ())
+    required = schema.get("required")
+    listed = set(required or ())
     declared = {name: inner for name, inner in properties.items() if inner is not None}
     words = {name: inner.get("type", "string") for name, inner in declared.items()}
     classes = {name: CLASSES.get(word, CLASSES["string"]) for name, word in words.items()}
@@ -126,7 +127,8 @@ def convert_tool(entry: Mapping[str, Any]) -> Tool:
     for text in (name, *(text.get("description", "") for text in described)):
         if not isinstance(text, str):
             raise RecordProblem(f"name and descriptions of a tool must be text, got {text!r:.80}")
-    return Tool(name, [key for key in classes if key in listed], classes)
+    keys = [key for key in classes if key in listed]
+    return Tool(name, keys, classes)
 
 
 # Replies
@@ -170,7 +172,8 @@ def read_response(reply: JSON, *, has_tools: bool, multi_turn: bool) -> Response
 def read_plain_call(fields: Any) -> Call:
     """Read a call from an object with name and arguments, neither of which is decoded."""
     require(isinstance(fields, dict), "a tool call must be an object or null", fields)
-    return Call(fields.get("name"), fields.get("arguments", {}))
+    arguments = fields.get("arguments", {})
+    return Call(fields.get("name"), arguments)
 
 
 def read_chat_call(entry: Any) -> Call:
@@ -183,7 +186,8 @@ def read_chat_call(entry: Any) -> Call:
     if not is_openai or isinstance(call.arguments, dict):
         return call
     requirement = "the arguments of a call must be JSON text or an object"
-    require(isinstance(call.arguments, str), requirement, call.arguments)
+    usable = isinstance(call.arguments, str)
+    require(usable, requirement, call.arguments)
     arguments = parse_json(call.arguments)
     return call._replace(arguments={} if arguments is ABSENT else arguments)
 
@@ -220,7 +224,8 @@ def parsed_values(text: str) -> Iterator[list[Any]]:
     # Mistral: the list behind its mark, up to its first bracket; any list of objects
     for mark in islice(MARK.finditer(text), 1):
         yield entries(text[mark.end() : text.find("]", mark.end()) + 1])
-    ends = [end.end() for end in LIST_END.finditer(text)]
+    matches = LIST_END.finditer(text)
+    ends = [end.end() for end in matches]
     lists = LIST.findall(text[: ends[-1]]) if ends else ()
     yield [value for part in lists for value in entries(part)]
     # Llama: a name and flat parameters; OpenAI's wrapper, with room for a name; any flat object
@@ -229,13 +234,14 @@ def parsed_values(text: str) -> Iterator[list[Any]]:
     ]
     wrapped = [parse_json(inner) for _, inner in enclosed(WRAPPER, text)]
     yield [{"name": "", "arguments": {}, **value} for value in wrapped if isinstance(value, dict)]
-    yield [with_arguments(part) for part in re.findall(r"\{[^{}]*\}", text)]
+    parts = re.findall(r"\{[^{}]*\}", text)
+    yield [with_arguments(part) for part in parts]
     # any other model: objects between outermost braces, those in strings counted
     yield [with_arguments(part) for part in balanced(text, BRACES)]
 
 
 def call_in(value: Any) -> Call | None:
-    """Return the call that a value is: an object with a name, and arguments or a text of them."""
+    """Read a call from an object with a name and arguments (an object, or its JSON text)."""
     if not isinstance(value, dict) or not isinstance(value.get("name"), str):
         return None
     arguments = value.get("arguments")
@@ -247,7 +253,7 @@ def call_in(value: Any) -> Call | None:
 
 
 def entries(text: str) -> list[Any]:
-    """Return the values of a list."""
+    """Return the values of a JSON list; none where the text is no list."""
     values = parse_json(text)
     return values if isinstance(values, list) else []
 
@@ -260,7 +266,8 @@ def enclosed(head: re.Pattern[str], text: str) -> Iterator[tuple[re.Match[str], 
     for part, space in pairwise(text.split("}")[:-1]):
         start = None if space.strip() else head.search(part)
         if start is not None:
-            yield start, part[start.end() :] + "}"
+            end = start.end()
+            yield start, part[end:] + "}"
 
 
 def with_arguments(text: str) -> Any:
@@ -301,7 +308,8 @@ def are_parameters_right(expected: Mapping[str, Any], call: Call, tools: Sequenc
         return True
     known = [tool for tool in tools if tool.name == call.name and call.name]
     if not known:
-        is_same = expected.keys() == predicted.keys()
+        keys = expected.keys()
+        is_same = keys == predicted.keys()
         return is_same and all(is_equal(expected[key], predicted[key]) for key in expected)
     tool = known[0]
     return all(name in predicted for name in tool.required) and all(
@@ -316,7 +324,8 @@ def is_equal(expected: Any, predicted: Any) -> bool:
     if isinstance(expected, str) and isinstance(predicted, str):
         return expected.lower().strip() == predicted.lower().strip()
     if isinstance(expected, int | float) and isinstance(predicted, int | float):
-        return not abs(float(expected) - float(predicted)) > SAME_NUMBER
+        size = abs(float(expected) - float(predicted))
+        return not size > SAME_NUMBER
     return bool(expected == predicted)
 
 
@@ -335,7 +344,8 @@ def judge_turns(
     expected_calls = [call for call in calls if call.name in expected_arguments]
     coverage = float(not calls)
     if expected_arguments:
-        coverage = len({call.name for call in expected_calls}) / len(expected_arguments)
+        names = {call.name for call in expected_calls}
+        coverage = len(names) / len(expected_arguments)
     is_accurate = all(
         expected_arguments[call.name].keys() <= as_map(call.arguments).keys()
         for call in expected_calls
@@ -355,7 +365,10 @@ def result_of(number: int, entry: Entry, grader: DeepFabric) -> Prediction:
     try:
         evaluate_sample(entry, grader, result)
     except Exception as error:  # noqa: BLE001  as the program: it costs this record alone
-        result.error = NO_REPLY if entry.reply is ABSENT else str(error)
+        if entry.reply is ABSENT:
+            result.error = NO_REPLY
+        else:
+            result.error = str(error)
     return result
 
 
@@ -374,21 +387,26 @@ def evaluate_sample(entry: Entry, grader: DeepFabric, result: Prediction) -> Non
     if calls and problem is not None:
         raise problem
     truth = ground_truth(record, calls)
-    result.query, result.expected_answer = truth.query, truth.answer
+    result.query = truth.query
+    result.expected_answer = truth.answer
     for call in calls[:1]:
-        result.expected_tool, result.expected_parameters = call.name, call.arguments
+        result.expected_tool = call.name
+        result.expected_parameters = call.arguments
     if problem is not None:
         raise problem
     contents = [message.content for message in record.prompt]
     if UNSET in contents:
         raise RecordProblem("'content'")
     turns = []
-    for reply in replies_of(entry.reply)[: grader.max_turns if grader.multi_turn else 1]:
-        turns.append(read_response(reply, has_tools=bool(tools), multi_turn=grader.multi_turn))
+    replies = replies_of(entry.reply)
+    for reply in replies[: grader.max_turns if grader.multi_turn else 1]:
+        response = read_response(reply, has_tools=bool(tools), multi_turn=grader.multi_turn)
+        turns.append(response)
         if not turns[-1].calls:
             break
     counted = [call for turn in turns for call in turn.calls]
-    answer, score = turns[-1].content, 0.0
+    answer = turns[-1].content
+    score = 0.0
     if grader.multi_turn:
         verdicts, score = judge_turns(truth, counted, answer)
     else:
@@ -461,7 +479,8 @@ class DeepFabricProgram(Program):
             for sample in program_input.reader.read(shard, index):
                 if isinstance(sample, Sample):
                     native = sample.native
-                    predictions.append(result_of(native.row, native.entry, grader))
+                    result = result_of(native.row, native.entry, grader)
+                    predictions.append(result)
         predictions = predictions[: program_input.max_samples]
         metrics = compute_metrics(predictions, grader)
         shown = (program_input.dataset or program_input.input).shown
@@ -469,13 +488,16 @@ class DeepFabricProgram(Program):
         head, tail = render_around(metrics, config)
         if predictions:
             records = ",\n".join(map(render_prediction, predictions))
-            head, tail = f"{head}\n{records}", f"\n  {tail}"
+            head = f"{head}\n{records}"
+            tail = f"\n  {tail}"
         figures = [
             ProgramFigure(label=name, value=value, figure=f"{key}.deepfabric.{name}", why=WHY)
             for name, value in metrics.items()
         ]
+        console = CONSOLE.format_map(metrics)
+        files = {ARTEFACT: head + tail}
         return ProgramRun(
-            files={ARTEFACT: head + tail},
-            console=CONSOLE.format_map(metrics),
+            files=files,
+            console=console,
             figures=tuple(figures) if key else (),
         )

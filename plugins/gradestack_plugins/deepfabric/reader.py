@@ -60,7 +60,8 @@ def looks_like(record: Any) -> float | None:
         return None
     if not isinstance(record, dict) or "expected" in record or "predicted" in record:
         return 0.0
-    is_replied = is_reply(record.get("recorded", record.get("response")))
+    response = record.get("response")
+    is_replied = is_reply(record.get("recorded", response))
     sample = record.get("sample")
     if isinstance(sample, dict):
         return _like_a_joined_line(record, is_replied=is_replied, is_whole="messages" in sample)
@@ -70,7 +71,8 @@ def looks_like(record: Any) -> float | None:
         return 0.6
     if is_replied or "tool_call" in record:
         return LIKE_A_REPLY
-    if record.keys() <= REPLY_KEYS and is_reply(record):
+    keys = record.keys()
+    if keys <= REPLY_KEYS and is_reply(record):
         # A lone message or error may be anyone's; more often than not it is no reply to a record.
         return None if SPOKEN_KEYS.isdisjoint(record) else LIKE_A_REPLY
     return 0.0
@@ -89,7 +91,8 @@ def _like_a_record(record: dict[str, Any], *, is_replied: bool) -> float | None:
         return 0.9
     if "tool_context" in record:
         return 0.7
-    if record.keys() <= JOINED_KEYS | RECORD_KEYS:
+    keys = record.keys()
+    if keys <= JOINED_KEYS | RECORD_KEYS:
         return None
     return 0.0
 
@@ -169,12 +172,15 @@ class DeepFabricReader(RecordReader):
     def files(self, inputs: Inputs, index: Joined | None) -> Iterator[RecordFile]:
         """Yield the file of records once per input, each followed by its replies without a row."""
         for source in inputs.data:
-            extra = {"model": source.name if len(inputs.data) > 1 else None, "orphans": False}
+            data_count = len(inputs.data)
+            model = source.name if data_count > 1 else None
+            extra = {"model": model, "orphans": False}
             if index is None:
                 yield RecordFile(input=source, extra=extra)
                 continue
             replies = index.lines[source.name]
-            most = max(map(len, replies.places.values()), default=1)
+            places = replies.places.values()
+            most = max(map(len, places), default=1)
             yield RecordFile(input=source, file=index.dataset, most=most, extra=extra)
             if replies.orphans:
                 orphans = {**extra, "orphans": True}
@@ -183,10 +189,12 @@ class DeepFabricReader(RecordReader):
     @override
     def read(self, shard: Shard, index: Joined | None) -> Iterator[Sample | BadRecord]:
         if index is None:
-            yield from self.samples(shard, partial(_read_joined, shard.extra["model"]))
+            model = shard.extra["model"]
+            yield from self.samples(shard, partial(_read_joined, model))
         elif shard.extra["orphans"]:
             for location, reason in index.lines[shard.input.name].orphans:
-                yield BadRecord(source=_source(shard.input, location.line), reason=reason)
+                source = _source(shard.input, location.line)
+                yield BadRecord(source=source, reason=reason)
         else:
             with open_regular(shard.input.path) as replies:
                 read_row = partial(_read_row, shard, index, replies)
@@ -216,7 +224,8 @@ def _read_row(
     shard: Shard, index: Joined, file: BinaryIO, line: Any, at_row: Source
 ) -> Iterator[Sample | BadRecord]:
     """Yield a sample for each reply to a row of the dataset, one without reply if it has none."""
-    entry, number = split_entry(line), at_row.ordinal + 1
+    entry = split_entry(line)
+    number = at_row.ordinal + 1
     if number in index.repeated:
         reason = (
             f"id {entry.name!r} is taken by an earlier row of the dataset (join by line, "
@@ -224,7 +233,8 @@ def _read_row(
         )
         yield BadRecord(source=at_row, reason=reason)
         return
-    build_one = partial(build, row=at_row.ordinal, model=shard.extra["model"])
+    model = shard.extra["model"]
+    build_one = partial(build, row=at_row.ordinal, model=model)
     key: Any = number if index.by == "line" else entry.name
     places = index.lines[shard.input.name].places.get(key, ())
     for location in places:
@@ -233,10 +243,12 @@ def _read_row(
         except JsonProblem as error:
             broken = {"kind": "exception", "message": f"the recorded reply is {error}"}
             replied = entry._replace(reply=broken)
-        yield build_one(replied, source=_source(shard.input, location.line))
+        source = _source(shard.input, location.line)
+        yield build_one(replied, source=source)
     if not places:
         yield build_one(entry._replace(reply=ABSENT), source=at_row)
 
 
 def _source(file: Input, line: int) -> Source:
-    return Source(file=file.shown, ordinal=line - 1, line=line)
+    ordinal = line - 1
+    return Source(file=file.shown, ordinal=ordinal, line=line)

@@ -182,7 +182,7 @@ def _check_unicode(where: str, text: str) -> None:
 
 
 def parse_text(where: str, text: JSON) -> JSON:
-    """Return the value of a JSON text."""
+    """Decode JSON text; refuse the record, naming the field, where it is not valid."""
     if not isinstance(text, str):
         refuse(where, "must be JSON text", text)
     try:
@@ -211,7 +211,8 @@ def read_calls(record: Record) -> list[ToolCall]:
         elif None in arguments.values() or "" in arguments.values():
             refuse(ARGUMENTS, "must have an actual value for every name", text)
         name = execution.function_name
-        calls.append(ToolCall(name=name, arguments=arguments, raw_arguments=text))
+        tool_call = ToolCall(name=name, arguments=arguments, raw_arguments=text)
+        calls.append(tool_call)
     return calls
 
 
@@ -241,7 +242,8 @@ def read_truth(record: Record, calls: list[ToolCall]) -> GroundTruth:
         refuse("messages", "the first user message must have text content")
     metadata = record.metadata or {}
     for key, words in METADATA_WORDS.items():
-        check_word(f"metadata.{key}", metadata.get(key, words[0]), words)
+        word = metadata.get(key, words[0])
+        check_word(f"metadata.{key}", word, words)
     return GroundTruth(query, tuple(calls), answer)
 
 

@@ -91,7 +91,8 @@ def split_kind(reply: JSON) -> tuple[str, Any]:
         require(isinstance(text, str), "the text of a reply must be text", text)
         return kind, text
     if kind == "exception":
-        message = reply.get("message", reply.get("error"))
+        error = reply.get("error")
+        message = reply.get("message", error)
         if message is not None and not isinstance(message, str):
             message = compact(message)
         raise ReplyProblem(message or "")
@@ -115,7 +116,8 @@ def read_reply(reply: JSON) -> Response:
     calls = parts.get("tool_calls")
     is_chat = kind == "chat" and bool(calls or not call)
     if not isinstance(content, str):
-        require(is_chat or content is None, "the content of a reply must be text", content)
+        usable = is_chat or content is None
+        require(usable, "the content of a reply must be text", content)
         content = chat.text_of(content)
     if not is_chat:
         if call in NO_TOOL:
@@ -126,7 +128,8 @@ def read_reply(reply: JSON) -> Response:
     require(isinstance(calls, list), "tool_calls must be a list", calls)
     if calls[0] in NO_TOOL:
         raise ReplyProblem("the first of the tool_calls names no tool")
-    return _with_call(content, calls[0], calls[1:])
+    others = calls[1:]
+    return _with_call(content, calls[0], others)
 
 
 def _with_call(content: str, call: JSON, others: list[Any] | tuple[()] = ()) -> Response:
@@ -135,13 +138,15 @@ def _with_call(content: str, call: JSON, others: list[Any] | tuple[()] = ()) -> 
     name = function.get("name")
     arguments = function.get("arguments", {})
     raw = None
-    require(isinstance(name, str | None), "the name of a called tool must be text", name)
+    usable = isinstance(name, str | None)
+    require(usable, "the name of a called tool must be text", name)
     if not isinstance(arguments, dict):
         arguments, raw = chat.parse_arguments(arguments)
     if arguments is None:
         raise ReplyProblem(f"the arguments of the call are not a JSON object: {(raw or '')[:80]}")
     first = ToolCall(name=name or "", arguments=arguments, raw_arguments=raw)
-    return Response(content, (first, *chat.tool_calls(others)))
+    tool_calls = chat.tool_calls(others)
+    return Response(content, (first, *tool_calls))
 
 
 def function_of(call: JSON) -> tuple[Mapping[str, JSON], bool]:
@@ -173,7 +178,8 @@ def parse_text(text: str) -> list[ToolCall]:
             broken = broken or error
             continue
         if call is not None:
-            return [call, *_further_calls(tagged[1:])]
+            further_calls = _further_calls(tagged[1:])
+            return [call, *further_calls]
     is_object = text.lstrip().startswith("{")
     if broken is not None and (tagged or is_object):
         problem = str(broken).removeprefix("not JSON: ")
@@ -230,7 +236,9 @@ def first_object(text: str) -> str | None:
 
 def balanced(text: str, tokens: re.Pattern[str]) -> Iterator[str]:
     """Yield the text in outermost braces; quotes hide them where they are among the tokens."""
-    depth, start, is_quoted = 0, -1, False
+    depth = 0
+    start = -1
+    is_quoted = False
     for token in tokens.finditer(text):
         if token[0] == '"':
             is_quoted = not is_quoted

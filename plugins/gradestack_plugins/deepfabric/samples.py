@@ -84,9 +84,11 @@ def split_entry(line: JSON) -> Entry:
     else:
         record = {key: value for key, value in line.items() if key not in ENVELOPE_KEYS}
     fields = as_map(record)
-    places = (line, fields, as_map(fields.get("metadata")))
+    metadata = fields.get("metadata")
+    places = (line, fields, as_map(metadata))
     ids = [holder["id"] for holder in places if holder.get("id") is not None]
-    return Entry(record, reply_of(line), read_id(ids[0]) if ids else None, *_run_of(line))
+    reply = reply_of(line)
+    return Entry(record, reply, read_id(ids[0]) if ids else None, *_run_of(line))
 
 
 def read_id(value: Any) -> int | str | None:
@@ -108,7 +110,8 @@ def is_reply(value: JSON) -> bool:
 
 
 def _run_of(line: Mapping[str, Any]) -> tuple[str | None, int | str | None]:
-    model, run = line.get("model"), line.get("run")
+    model = line.get("model")
+    run = line.get("run")
     is_named = type(run) in (int, str)
     return (model if isinstance(model, str) else None), (run if is_named else None)
 
@@ -120,9 +123,11 @@ def with_reply(entry: Entry, line: JSON) -> Entry:
     """
     if not isinstance(line, dict):
         return entry._replace(reply=line)
-    is_wrapped = kind_of(line) is None and not line.keys().isdisjoint(REPLY_KEYS)
+    kind = kind_of(line)
+    is_wrapped = kind is None and not line.keys().isdisjoint(REPLY_KEYS)
     model, run = _run_of(line)
-    return entry._replace(reply=reply_of(line) if is_wrapped else line, model=model, run=run)
+    reply = reply_of(line) if is_wrapped else line
+    return entry._replace(reply=reply, model=model, run=run)
 
 
 def build(entry: Entry, *, row: int, source: Source, model: str | None = None) -> Sample:
@@ -141,6 +146,7 @@ def build(entry: Entry, *, row: int, source: Source, model: str | None = None) -
     if entry.reply is ABSENT:
         status = Status.MISSING
         fault = Fault(category="data", code="missing_reply", message=NO_REPLY)
+    native = Native(row, entry)
     return Sample(
         id=entry.name or str(row),
         model=entry.model or model,
@@ -148,7 +154,7 @@ def build(entry: Entry, *, row: int, source: Source, model: str | None = None) -
         status=status,
         error=fault,
         source=replace(source, id=entry.id) if isinstance(entry.id, int) else source,
-        native=Native(row, entry),
+        native=native,
         **fields,
     )
 
@@ -176,7 +182,8 @@ def _fields_of_record(record: Record) -> dict[str, Any]:
 
 def _fields_of_replies(record: Record, reply: JSON) -> dict[str, Any]:
     """Return the fields of a sample that its replies hold: messages, calls, text, remarks."""
-    responses = [read_reply(one) for one in replies_of(reply)]
+    replies = replies_of(reply)
+    responses = [read_reply(one) for one in replies]
     for message in record.prompt:
         if message.text is None:
             absence = "no" if message.content is UNSET else "null"
@@ -190,10 +197,11 @@ def _fields_of_replies(record: Record, reply: JSON) -> dict[str, Any]:
         messages.append(Message(role="assistant", content=response.content, tool_calls=made))
         calls += made
     unread = _count_unread(reply, has_calls=bool(calls))
+    text = responses[-1].content
     return {
         "turns": (tuple(messages),),
         "calls": None if unread else tuple(calls),
-        "text": responses[-1].content,
+        "text": text,
         "remarks": unread,
     }
 
@@ -201,8 +209,10 @@ def _fields_of_replies(record: Record, reply: JSON) -> dict[str, Any]:
 def _count_unread(reply: JSON, *, has_calls: bool) -> dict[str, int]:
     """Return the remarks on calls in a reply that the document's rules do not decode."""
     messages = []
-    for turn in as_list(as_map(reply).get("turns")) or [reply]:
+    turns = as_list(as_map(reply).get("turns"))
+    for turn in turns or [reply]:
         message = turn if isinstance(turn, dict) else {"text": turn}
-        content = message.get("content", message.get("text"))
+        text = message.get("text")
+        content = message.get("content", text)
         messages.append({"role": "assistant", **message, "content": content})
     return count_unread(messages, has_calls=has_calls, read=("tool_call", "tool_calls"))

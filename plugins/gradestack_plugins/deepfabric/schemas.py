@@ -89,10 +89,12 @@ class Check(msgspec.Struct, frozen=True, gc=False):
 
     def list_reasons(self, schema: JSON, arguments: Mapping[str, JSON]) -> list[Reason]:
         """Return why arguments do not satisfy a tool's schema; nothing when they do."""
-        return self._check_members(as_map(schema), arguments, ())[:MOST_REASONS]
+        members = self._check_members(as_map(schema), arguments, ())
+        return members[:MOST_REASONS]
 
     def _reason(self, code: str, path: _Path, **values: JSON) -> Reason:
-        return Reason(code=code, pointer=pointer_to(*path), subject=self.tool, **values)
+        pointer = pointer_to(*path)
+        return Reason(code=code, pointer=pointer, subject=self.tool, **values)
 
     def _check_members(
         self, schema: Mapping[str, Any], members: Mapping[str, JSON], path: _Path
@@ -107,7 +109,8 @@ class Check(msgspec.Struct, frozen=True, gc=False):
             expected = ""
             if name in properties:
                 expected = type_words(properties[name])
-            reasons.append(self._reason("missing_argument", (*path, name), expected=expected))
+            reason = self._reason("missing_argument", (*path, name), expected=expected)
+            reasons.append(reason)
         is_closed = self.unknown and (isinstance(declared, Mapping) or not path)
         for name, value in members.items():
             if name in properties:
@@ -121,7 +124,8 @@ class Check(msgspec.Struct, frozen=True, gc=False):
         schema = as_map(declared)
         accepted = accepted_classes(schema.get("type"))
         if accepted is not None and not is_accepted(accepted, value):
-            return [self._reason("wrong_type", path, expected=type_words(schema), actual=value)]
+            expected = type_words(schema)
+            return [self._reason("wrong_type", path, expected=expected, actual=value)]
         if not (self.enums or self.nested) or len(path) > _DEEPEST:
             return ()
         reasons: list[Reason] = []
@@ -143,12 +147,14 @@ class Check(msgspec.Struct, frozen=True, gc=False):
         for keyword in ("anyOf", "oneOf"):
             branches = as_list(schema.get(keyword))
             if branches and all(self._check_value(branch, value, path) for branch in branches):
-                reasons.append(self._reason("no_branch_fits", path, expected=keyword, actual=value))
+                reason = self._reason("no_branch_fits", path, expected=keyword, actual=value)
+                reasons.append(reason)
         if isinstance(value, Mapping):
             reasons += self._check_members(schema, value, path)
         elif isinstance(value, list) and isinstance(schema.get("items"), Mapping):
             for index, item in enumerate(value):
-                reasons += self._check_value(schema["items"], item, (*path, index))
+                declared = schema["items"]
+                reasons += self._check_value(declared, item, (*path, index))
         return reasons
 
 

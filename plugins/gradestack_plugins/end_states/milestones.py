@@ -62,7 +62,8 @@ class Constraint(msgspec.Struct):
         """Return the similarity of a snapshot, beside that of its reference."""
         rows = snapshot.get(self.database, ())
         old = () if before is None else before.get(self.database, ())
-        target, columns = self.target or (), self.columns or {}
+        target = self.target or ()
+        columns = self.columns or {}
         if self.kind == "snapshot":
             return table_similarity(rows, target, columns)
         if self.kind == "addition":
@@ -117,7 +118,8 @@ def snapshots_of(state: Any) -> list[Snapshot]:
         recorded = state.get("snapshots")
     else:
         recorded = state
-    form = Annotated[list[Tables], msgspec.Meta(min_length=1)]
+    meta = msgspec.Meta(min_length=1)
+    form = Annotated[list[Tables], meta]
     snapshots: list[Snapshot] = []
     tables: Snapshot = {}
     for changed in convert(recorded, form, "snapshots"):
@@ -165,7 +167,8 @@ def _guardrails(
     """
     milestone = milestones[number]
     stated = [constraint.reference for constraint in milestone.stated]
-    references = before.union([number for number in stated if number is not None])
+    numbers = [number for number in stated if number is not None]
+    references = before.union(numbers)
     free = {_SANDBOX, *(milestone.unguarded or ())}
     for other in {number, *references}:
         # the reference -1 looks at the last milestone here, as in the original
@@ -190,7 +193,8 @@ class Matcher(msgspec.Struct, frozen=True):
         """Check that the milestones can be ordered, and refer to earlier ones."""
         earlier: dict[int, set[int]] = {}
         try:
-            for number in TopologicalSorter(dict(enumerate(self.before))).static_order():
+            topological_sorter = TopologicalSorter(dict(enumerate(self.before)))
+            for number in topological_sorter.static_order():
                 others = self.before[number]
                 earlier[number] = others.union(*[earlier[other] for other in others])
         except CycleError:
@@ -203,7 +207,8 @@ class Matcher(msgspec.Struct, frozen=True):
 
     def best(self, snapshots: Sequence[Snapshot]) -> dict[int, tuple[int, float]]:
         """Return the mapping of the greatest sum: milestone -> snapshot and similarity."""
-        remaining = frozenset(range(len(self.milestones)))
+        milestone_count = len(self.milestones)
+        remaining = frozenset(range(milestone_count))
         _, mapped = _Search(self, snapshots).best(remaining, 0, ())
         return dict(mapped)
 
@@ -268,7 +273,8 @@ class _Search:
 
     def _referred(self, snapshot_of: Mapping[int, int], rest: frozenset[int]) -> Places:
         """List (milestone, its snapshot) of those that the rest of the milestones refers to."""
-        constraints = chain.from_iterable([self._matcher.milestones[number] for number in rest])
+        milestones = [self._matcher.milestones[number] for number in rest]
+        constraints = chain.from_iterable(milestones)
         references = {constraint.reference for constraint in constraints}
         snapshots = [
             (number, snapshot) for number, snapshot in snapshot_of.items() if number in references
@@ -349,7 +355,9 @@ def _map_nodes(
 ) -> list[tuple[int, float]]:
     """Return the snapshot and the similarity of each milestone."""
     databases = [table for tables in snapshots for table in tables]
-    mapping = graph_of(nodes or [], edges, databases).best(snapshots)
+    milestones = nodes or []
+    graph = graph_of(milestones, edges, databases)
+    mapping = graph.best(snapshots)
     return [mapping[number] for number in sorted(mapping)]
 
 
@@ -365,7 +373,8 @@ def _grade_of(reached: Sequence[tuple[int, float]], stepped: Sequence[tuple[int,
     danger = 0.0
     if stepped:
         danger = sum(dangers) / len(stepped)
-    items, reasons = list[Item](), list[Reason]()
+    items = list[Item]()
+    reasons = list[Reason]()
     for number, (snapshot, value) in enumerate(reached):
         items.append(_item("milestone", number, snapshot, value))
         if value < 1.0:
@@ -376,7 +385,8 @@ def _grade_of(reached: Sequence[tuple[int, float]], stepped: Sequence[tuple[int,
     for number, (snapshot, value) in enumerate(stepped):
         items.append(_item("minefield", number, snapshot, value))
         if value:
-            pointer, message = f"/minefields/{number}", f"at snapshot {snapshot}"
+            pointer = f"/minefields/{number}"
+            message = f"at snapshot {snapshot}"
             hit = Reason(code="minefield", pointer=pointer, actual=value, message=message)
             reasons.append(hit)
     counts = {
@@ -384,8 +394,9 @@ def _grade_of(reached: Sequence[tuple[int, float]], stepped: Sequence[tuple[int,
         "minefields": len(stepped),
         "reached": similarities.count(1.0),
     }
+    score = similarity if danger == 0.0 else 0.0
     return Grade(
-        score=similarity if danger == 0.0 else 0.0,
+        score=score,
         counts=counts,
         parts={"milestones": similarity, "minefields": danger},
         items=tuple(items),

@@ -77,10 +77,12 @@ def _is_equal(value: Any, wanted: Any, _: Any) -> bool:
 
 
 def _is_close(value: Any, wanted: Any, tolerance: Any) -> bool:
-    number, other = as_number(value), as_number(wanted)
+    number = as_number(value)
+    other = as_number(wanted)
     if number is None or other is None:
         return False
-    return abs(number - other) <= (as_number(tolerance) or 0.0)
+    size = abs(number - other)
+    return size <= (as_number(tolerance) or 0.0)
 
 
 def _contains(value: Any, wanted: Any, _: Any) -> bool:
@@ -129,13 +131,15 @@ def _is_traced(
     made: Mapping[str, Any], gold: Mapping[str, Any], tolerances: Mapping[str, Any]
 ) -> bool:
     """Check that a traced call has the tool and arguments of the gold one, within tolerances."""
-    if made.get("tool_name") != gold.get("tool_name"):
+    tool_name = made.get("tool_name")
+    if tool_name != gold.get("tool_name"):
         return False
     arguments = as_map(made.get("arguments"))
     for name, wanted in as_map(gold.get("arguments")).items():
         if name not in arguments:
             return False
-        value, tolerance = arguments[name], tolerances.get(name)
+        value = arguments[name]
+        tolerance = tolerances.get(name)
         if tolerance is None:
             is_met = value == wanted
         else:

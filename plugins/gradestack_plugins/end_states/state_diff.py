@@ -213,11 +213,13 @@ def difference_of(state: Any, key: str) -> Difference:
     if recorded.before is None or recorded.after is None:
         forms = "as inserts, updates and deletes nor as before and after"
         raise Unusable(f"the state is neither recorded {forms}")
-    return _compare_tables(rows_by_table(recorded.before), rows_by_table(recorded.after), key)
+    before = rows_by_table(recorded.before)
+    return _compare_tables(before, rows_by_table(recorded.after), key)
 
 
 def _change_of(row: Row) -> Change:
-    return as_map(row.get("before")), as_map(row.get("after"))
+    before = row.get("before")
+    return as_map(before), as_map(row.get("after"))
 
 
 def _by_table(rows: Rows) -> dict[str, list[Row]]:
@@ -238,7 +240,8 @@ def _compare_tables(
     removed: dict[str, list[Row]] = {}
     changed: dict[str, list[Change]] = {}
     for table in dict.fromkeys((*before, *after)):
-        old = dict(_keyed(before.get(table, ()), key))
+        rows = before.get(table, ())
+        old = dict(_keyed(rows, key))
         new = dict(_keyed(after.get(table, ()), key))
         pairs = [(row, new[mark]) for mark, row in old.items() if mark in new]
         added[table] = [row for mark, row in new.items() if mark not in old]
@@ -289,13 +292,17 @@ class Policy(msgspec.Struct, frozen=True):
 
 def find_problems(assertion: Assertion, difference: Difference, policy: Policy) -> list[str]:
     """Return why an assertion is not kept; nothing where it is."""
-    table, where, count = assertion.entity, assertion.where, assertion.expected_count
+    table = assertion.entity
+    where = assertion.where
+    count = assertion.expected_count
     kind = assertion.diff_type
-    added, removed = difference.added.get(table, []), difference.removed.get(table, [])
+    added = difference.added.get(table, [])
+    removed = difference.removed.get(table, [])
     changes = difference.changed.get(table, [])
     if kind in {"added", "removed"}:
         rows = added if kind == "added" else removed
-        return _check_count(count, sum(row_fits(row, where) for row in rows))
+        total = sum(row_fits(row, where) for row in rows)
+        return _check_count(count, total)
     changes = [
         change for change in changes if row_fits(change[1], where) or row_fits(change[0], where)
     ]
@@ -415,7 +422,8 @@ class StateDiff(Grader):
         if sample.state is None:
             return skipped("state_not_recorded", "the end state is not recorded")
         try:
-            reference = convert(as_map(sample.expected.state), _Reference, "expected.state")
+            state = as_map(sample.expected.state)
+            reference = convert(state, _Reference, "expected.state")
             assertions = reference.assertions
             if assertions is None and self.assertions:
                 assertions = convert([*self.assertions], list[Assertion], "assertions")
@@ -429,26 +437,31 @@ class StateDiff(Grader):
 
     def _policy_of(self, reference: _Reference) -> Policy:
         strict, ignored = reference.strict, reference.ignore_fields
+        ignore_fields = self.ignore_fields if ignored is None else ignored
         return Policy(
             strict=self.strict if strict is None else strict,
-            ignore_fields=self.ignore_fields if ignored is None else ignored,
+            ignore_fields=ignore_fields,
         )
 
 
 def _grade_of(assertions: list[Assertion], difference: Difference, policy: Policy) -> Grade:
     """Grade a difference of states by the share of assertions that hold."""
-    items, reasons = list[Item](), list[Reason]()
+    items = list[Item]()
+    reasons = list[Reason]()
     for number, assertion in enumerate(assertions):
         problems = find_problems(assertion, difference, policy)
         name = f"{number} {assertion.diff_type} {assertion.entity}"
         items.append(Item(id=name, score=float(not problems)))
-        about = Reason(code="assertion", pointer=f"/assertions/{number}", subject=assertion.entity)
+        pointer = f"/assertions/{number}"
+        about = Reason(code="assertion", pointer=pointer, subject=assertion.entity)
         reasons += [replace(about, message=problem) for problem in problems]
     passed = sum(item.score == 1.0 for item in items)
+    score = passed / len(items) if items else 1.0
+    counts = {"assertions": len(items), "kept": passed}
     return Grade(
-        score=passed / len(items) if items else 1.0,
+        score=score,
         passed=passed == len(items),
-        counts={"assertions": len(items), "kept": passed},
+        counts=counts,
         items=tuple(items),
         reasons=tuple(reasons),
     )

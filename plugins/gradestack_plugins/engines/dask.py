@@ -81,19 +81,24 @@ class _Run(InOrder):
 
     def __init__(self, work: Any, shards: Sequence[Shard], cluster: Any) -> None:
         super().__init__(work, [shard.absolute() for shard in shards])
-        self.cluster, self.packed_work = cluster, cluster.order(work)
+        order = cluster.order(work)
+        self.cluster, self.packed_work = cluster, order
         self.futures: dict[Any, int] = {}
 
     @override
     def give(self, turn: int) -> None:
         threads = self.cluster.threads()
-        room = max(0, 2 * threads - len(self.futures))
-        for index in self.waiting(turn, threads, self.futures.values())[:room]:
+        future_count = len(self.futures)
+        room = max(0, 2 * threads - future_count)
+        futures = self.futures.values()
+        waiting = self.waiting(turn, threads, futures)
+        for index in waiting[:room]:
             self.futures[self.cluster.submit(self.shards[index], self.packed_work)] = index
 
     @override
     def take(self) -> None:
-        for future in self.cluster.wait(list(self.futures)):
+        futures = list(self.futures)
+        for future in self.cluster.wait(futures):
             index = self.futures.pop(future)
             outcome = self.cluster.result_of(future)
             if outcome is not None:

@@ -75,7 +75,10 @@ class Cluster:
         name: str,
     ) -> None:
         """Wrap a client of a cluster; ``local`` are its workers where they are on this machine."""
-        self._client, self._local, self._patience, self._name = client, local, patience, name
+        self._client = client
+        self._local = local
+        self._patience = patience
+        self._name = name
         self._silence = silence
         self._wake = threading.Event()
         self._threads = 0 if local is None else local.count
@@ -102,7 +105,8 @@ class Cluster:
 
     def _submit(self, *task: Any) -> Future:
         try:
-            return self._client.submit(*task, key=f"gradestack-{uuid.uuid4().hex}", pure=False)
+            key = f"gradestack-{uuid.uuid4().hex}"
+            return self._client.submit(*task, key=key, pure=False)
         except Exception as error:
             raise self._gone() from error
 
@@ -113,7 +117,8 @@ class Cluster:
         if not done:
             self._wake.wait(_SECONDS_BETWEEN_POLLS)
             done = [future for future in futures if future.status != "pending"]
-        if time.monotonic() - self._polled >= _SECONDS_BETWEEN_POLLS:
+        now = time.monotonic()
+        if now - self._polled >= _SECONDS_BETWEEN_POLLS:
             self._poll()
         return done
 
@@ -139,7 +144,8 @@ class Cluster:
             # own.
             if future.status in _LOST:
                 return None
-            return True, Raised(PluginError(f"a dask worker raised {error_text(error)}", VERSIONS))
+            plugin_error = PluginError(f"a dask worker raised {error_text(error)}", VERSIONS)
+            return True, Raised(plugin_error)
 
     def _result(self, future: Any) -> Any:
         while True:
@@ -216,9 +222,12 @@ def connected(engine: Any, work: Any, workers: int) -> Iterator[Cluster]:
         temporary = tempfile.TemporaryDirectory(
             prefix="gradestack-dask-", dir=folder_of(work), ignore_cleanup_errors=True
         )
-        folder = Path(stack.enter_context(temporary)).absolute()
+        enter_context = stack.enter_context(temporary)
+        folder = Path(enter_context).absolute()
         stack.enter_context(dask.config.set({**_SETTINGS, "temporary-directory": str(folder)}))
-        address, local, silence = engine.address, None, limits_of(work).scheduler_seconds
+        address = engine.address
+        local = None
+        silence = limits_of(work).scheduler_seconds
         if address is None:
             address = stack.enter_context(_scheduler())
             silence = None  # a scheduler of this process stands still with it
@@ -256,14 +265,15 @@ def _client(address: str, patience: float, silence: float | None) -> Client:
 
 def _wait_for(address: str, host_port: tuple[str, int], patience: float) -> None:
     """Wait until somebody answers at an address, and say so when that is not at once."""
-    deadline, has_warned = time.monotonic() + patience, False
+    deadline = time.monotonic() + patience
+    has_warned = False
     while True:
         try:
-            socket.create_connection(
-                host_port, timeout=max(0.1, deadline - time.monotonic())
-            ).close()
+            timeout = max(0.1, deadline - time.monotonic())
+            socket.create_connection(host_port, timeout=timeout).close()
         except OSError as error:
-            if time.monotonic() + _SECONDS_BETWEEN_TRIES >= deadline:
+            now = time.monotonic()
+            if now + _SECONDS_BETWEEN_TRIES >= deadline:
                 raise
             if not has_warned:
                 waiting = f"waiting up to {patience:g} s for the dask scheduler at {address}"
@@ -298,12 +308,13 @@ def _check_alive(scheme: str, host_port: tuple[str, int], silence: float) -> Non
 @contextlib.contextmanager
 def _scheduler() -> Iterator[str]:
     """Run a scheduler on this machine, and yield its address."""
+    allowed_failures = TRIES - 1
     options = {
         "host": "127.0.0.1",
         "port": 0,
         "dashboard": False,
         "dashboard_address": "127.0.0.1:0",
-        "allowed_failures": TRIES - 1,
+        "allowed_failures": allowed_failures,
     }
     cluster = SpecCluster(scheduler={"cls": Scheduler, "options": options}, workers={})
     try:

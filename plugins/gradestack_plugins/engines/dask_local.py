@@ -55,10 +55,12 @@ class LocalWorkers:
         """Start as many workers as are missing."""
         for process in [entry for entry in self.processes if entry.poll() is not None]:
             self.processes.remove(process)
-            if not _mark(self._directory, process.pid).exists():
+            mark = _mark(self._directory, process.pid)
+            if not mark.exists():
                 self._stillborn += 1
             if self._stillborn >= _STILLBORN:
-                lines = self._log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+                text = self._log.read_text(encoding="utf-8", errors="replace").strip()
+                lines = text.splitlines()
                 raise PluginError(
                     f"dask workers end before they are ready (exit code {process.returncode})",
                     *lines[-1:],
@@ -124,7 +126,9 @@ def main(address: str, directory: str, memory: str) -> None:
         contextlib.suppress(OSError),
         following(lambda: os.getppid() != parent),
     ):  # without scheduler there is no run
-        asyncio.run(_serve(address, Path(directory), int(memory)))
+        directory_path = Path(directory)
+        serve = _serve(address, directory_path, int(memory))
+        asyncio.run(serve)
 
 
 if __name__ == "__main__":

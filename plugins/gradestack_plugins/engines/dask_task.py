@@ -61,8 +61,9 @@ def work_on(content: bytes, shard: Shard, size: int, version: str) -> Any:
         return caught(error, shard)
     # one that is no Exception would leave dask waiting for ever
     except BaseException as error:  # noqa: BLE001
+        plugin_error = PluginError(f"a dask worker raised {error_text(error)}", VERSIONS)
         return Raised(
-            PluginError(f"a dask worker raised {error_text(error)}", VERSIONS),
+            plugin_error,
             traceback.format_exc(),
         )
 

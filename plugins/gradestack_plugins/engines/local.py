@@ -67,7 +67,9 @@ class Auto(Engine):
     def map(self, work: Callable[[Shard], ResultT], shards: Sequence[Shard]) -> Iterator[ResultT]:
         most = self.workers or usable_cores()
         weights = [shard.size() for shard in shards]
-        left, done, spent = sum(weights), 0, 0.0
+        left = sum(weights)
+        done = 0
+        spent = 0.0
         for index, shard in enumerate(shards):
             workers = min(most, len(shards) - index)
             is_worthwhile = done > 0 and spent * left >= WORTHWHILE * done

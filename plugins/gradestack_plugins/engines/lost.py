@@ -80,7 +80,8 @@ def _find_killer(
     work: Any, shard: Shard, attempt: Attempt, why: PluginError | None
 ) -> tuple[int, Fault] | None:
     """Return the position of a record whose grading ends a worker, and how; None without one."""
-    survived, reading = attempt(work.limited(range(0)), shard)
+    limited = work.limited(range(0))
+    survived, reading = attempt(limited, shard)
     if not survived:
         raise why or _reading_ends(shard)
     positions = range(getattr(reading, "left_out", 0))
@@ -97,13 +98,15 @@ def _find_killer(
         return None
     limit = limits_of(work).seconds_per_grade
     is_overdue = limit is not None and seconds >= limit + GRACE - _EARLY
-    return positions[0], overdue(limit) if limit is not None and is_overdue else _DIED
+    first_position = positions[0]
+    return first_position, overdue(limit) if limit is not None and is_overdue else _DIED
 
 
 def _check_killers(work: Any, killers: list[str], fault: Fault) -> None:
     """Raise where one record more ends its worker than an evaluation bears."""
     if getattr(work, "strict", False):
-        raise PluginError(killers[-1], fault.message or "")
+        last_killer = killers[-1]
+        raise PluginError(last_killer, fault.message or "")
     if len(killers) > MOST_KILLERS:
         raise PluginError(
             f"more than {MOST_KILLERS} records end their worker process",

@@ -135,7 +135,8 @@ def limit_memory(size: int) -> None:
 def allocated() -> int:
     """Return the bytes that count against ``limit_memory``; 0 where the system does not say."""
     try:
-        pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[5]
+        text = Path("/proc/self/statm").read_text(encoding="ascii")
+        pages = text.split()[5]
         return int(pages) * os.sysconf("SC_PAGE_SIZE")
     except OSError:
         return 0

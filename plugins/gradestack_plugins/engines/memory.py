@@ -11,11 +11,13 @@ _PROC, _GROUPS = Path("/proc"), Path("/sys/fs/cgroup")
 def free_memory() -> int | None:
     """Return the bytes of memory that can still be had; None where the system does not say."""
     amounts = []
-    available = _read_amounts(_PROC / "meminfo").get("MemAvailable:")
+    path = _PROC / "meminfo"
+    available = _read_amounts(path).get("MemAvailable:")
     if available is not None:
         amounts.append(available)
     for group in _groups_of_process():
-        limit = _read_amounts(group / "memory.max").get("")
+        memory_path = group / "memory.max"
+        limit = _read_amounts(memory_path).get("")
         used = _read_amounts(group / "memory.current").get("")
         if limit is not None and used is not None:
             reclaimable = _read_amounts(group / "memory.stat").get("inactive_file", 0)
@@ -27,7 +29,9 @@ def _groups_of_process() -> list[Path]:
     """Return the control groups that limit this process."""
     groups, entry = [_GROUPS], ""
     with suppress(OSError, IndexError):
-        entry = (_PROC / "self/cgroup").read_text(encoding="utf-8").splitlines()[-1]
+        cgroup_folder = _PROC / "self/cgroup"
+        text = cgroup_folder.read_text(encoding="utf-8")
+        entry = text.splitlines()[-1]
     if entry.startswith("0::/"):
         inner = _GROUPS / entry[4:]
         groups += [inner, *(parent for parent in inner.parents if parent.is_relative_to(_GROUPS))]
@@ -41,7 +45,8 @@ def _read_amounts(path: Path) -> dict[str, int]:
     """
     amounts = {}
     with suppress(OSError, ValueError):
-        for line in path.read_text(encoding="ascii", errors="replace").splitlines():
+        text = path.read_text(encoding="ascii", errors="replace")
+        for line in text.splitlines():
             *name, number = line.removesuffix(" kB").split()
             amounts["".join(name)] = int(number) * (1024 if line.endswith(" kB") else 1)
     return amounts

@@ -124,7 +124,8 @@ class InOrder(abc.ABC):
 
     def waiting(self, turn: int, workers: int, handed_out: Collection[int]) -> list[int]:
         """Return the places of shards that may be given out, and are not."""
-        window = range(turn, min(len(self.shards), turn + AHEAD * workers))
+        shard_count = len(self.shards)
+        window = range(turn, min(shard_count, turn + AHEAD * workers))
         return [index for index in window if index not in handed_out and index not in self.done]
 
     def grade_lost(self, index: int, why: PluginError | None = None) -> Any:
@@ -133,7 +134,8 @@ class InOrder(abc.ABC):
         The error of one that has none is told when it is its turn.
         """
         try:
-            return grade_lost(self.work, self.shards[index], self.attempt, self.killers, why=why)
+            shard = self.shards[index]
+            return grade_lost(self.work, shard, self.attempt, self.killers, why=why)
         except PluginError as error:
             return Raised(error)
 
@@ -285,7 +287,8 @@ def _serve(
     ):
         line.send(None)
         while (index := line.recv()) is not None:
-            line.send_bytes(_pickled_result(work, shards[index]))
+            pickled_result = _pickled_result(work, shards[index])
+            line.send_bytes(pickled_result)
             if most is not None and allocated() > most:
                 sys.exit(RETIRED)
 
@@ -312,7 +315,8 @@ def caught(error: BaseException, shard: Shard) -> Raised:
         # our own; many an exception can be written but not read
         pickle.loads(pickle.dumps(error))  # noqa: S301
     except Exception:  # noqa: BLE001 - then it is told in words
-        return Raised(PluginError(f"{shard.input.shown}: {error_text(error)}"), trace)
+        plugin_error = PluginError(f"{shard.input.shown}: {error_text(error)}")
+        return Raised(plugin_error, trace)
     return Raised(error, trace)
 
 
@@ -447,7 +451,8 @@ class _Run(InOrder):
     def give(self, turn: int) -> None:
         handed_out = {index for member in self.members for index in member.indexes}
         waiting = self.waiting(turn, self.workers, handed_out)
-        for _ in range(min(len(waiting), self.workers - len(self.members))):
+        member_count = len(self.members)
+        for _ in range(min(len(waiting), self.workers - member_count)):
             with uninterrupted():
                 self.members.append(Member(self.work, self.shards, self.memory))
         for queue, least in ((1, 1), (2, self.workers)):
@@ -458,7 +463,8 @@ class _Run(InOrder):
     @override
     def take(self) -> None:
         members = {member.line: member for member in self.members}
-        ready = [members[line] for line in wait(list(members), SECONDS_BETWEEN_POLLS)]
+        lines = wait(list(members), SECONDS_BETWEEN_POLLS)
+        ready = [members[line] for line in lines]
         for member in ready or [member for member in self.members if member.exit_code is not None]:
             try:
                 finished = member.take()
@@ -476,7 +482,9 @@ class _Run(InOrder):
         Alone, if it was lost too often.
         """
         self.members.remove(member)
-        indexes, ready, code = list(member.indexes), member.ready, member.exit_code
+        indexes = list(member.indexes)
+        ready = member.ready
+        code = member.exit_code
         member.close(at_once=True)
         if not ready:
             self._miscarried(code)
@@ -486,7 +494,8 @@ class _Run(InOrder):
                 TRIES if code in ENDED_FOR_TIME else 1
             )
             if self.losses[first] >= TRIES:
-                why = self._why(self.shards[first], code)
+                shard = self.shards[first]
+                why = self._why(shard, code)
                 self.done[first] = self.grade_lost(first, why)
 
     def _why(self, shard: Shard, code: int | None) -> PluginError | None:

@@ -45,11 +45,12 @@ def folder_of(work: Any) -> Path | None:
 
 
 def overdue(seconds: float) -> Fault:
-    """Return why a sample was left ungraded that kept its process for too long."""
+    """Return the fault of a sample that was not graded within the time limit."""
+    message = time_limit_text(seconds)
     return Fault(
         category="grading",
         code="timed_out",
-        message=time_limit_text(seconds),
+        message=message,
         type=TimedOut.__name__,
     )
 

@@ -117,7 +117,8 @@ class LastTurn(Extractor):
     @override
     def extract(self, sample: Sample) -> str:
         if any(sample.turns):
-            return self.separator.join(speech(sample.turns[-1]))
+            messages = sample.turns[-1]
+            return self.separator.join(speech(messages))
         return sample.text or ""
 
 

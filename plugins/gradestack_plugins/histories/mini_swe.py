@@ -45,7 +45,9 @@ class MiniSweAgent(RunReader):
     @override
     def looks_like(cls, record: Any) -> float | None:
         is_own = word(record, "trajectory_format").startswith("mini-swe-agent")
-        return _SURE if is_own and isinstance(record.get("messages"), list) else 0.0
+        if is_own and isinstance(record.get("messages"), list):
+            return _SURE
+        return 0.0
 
     @override
     def runs_of(self, records: Iterator[Record], file: Input, index: Any) -> Iterator[Run]:
@@ -53,10 +55,13 @@ class MiniSweAgent(RunReader):
             identifier = word(document, "instance_id") or name_of_file(file)
             run, info = start_run(document, source, identifier)
             run.entries += _entries(as_list(document.get("messages")))
-            run.model = word(as_map(info.config).get("model"), "model_name") or None
+            model = as_map(info.config).get("model")
+            run.model = word(model, "model_name") or None
             amounts = as_map(info.model_stats)
-            requests, cost = count_of(amounts.get("api_calls")), amounts.get("instance_cost")
-            run.usage = Usage(requests=requests, cost_usd=as_number(cost))
+            requests = count_of(amounts.get("api_calls"))
+            cost = amounts.get("instance_cost")
+            cost_usd = as_number(cost)
+            run.usage = Usage(requests=requests, cost_usd=cost_usd)
             if info.exit_status.startswith("Limits"):
                 run.ended = f"limit:{info.exit_status}"
             elif info.exit_status == "Submitted":
@@ -70,7 +75,9 @@ def _entries(messages: Iterable[Any]) -> Iterator[dict[str, Any]]:
     for recorded in messages:
         message = dict(as_map(recorded))
         text = text_of(message.get("content"))
-        command = _COMMAND.search(text) if message.get("role") == "assistant" else None
+        command = None
+        if message.get("role") == "assistant":
+            command = _COMMAND.search(text)
         if command is not None and not message.get("tool_calls"):
             content = text.replace(command[0], "").strip()
             yield {**message, **answer_with_command(content, command[1].strip())}

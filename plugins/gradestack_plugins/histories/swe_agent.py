@@ -44,7 +44,8 @@ class SweAgent(RunReader):
     @override
     def looks_like(cls, record: Any) -> float | None:
         document = as_map(record)
-        steps, history = document.get("trajectory"), document.get("history")
+        steps = document.get("trajectory")
+        history = document.get("history")
         if not isinstance(steps, list) or not isinstance(history, list):
             return 0.0
         has_own_steps = all(as_map(step).keys() >= _STEP_KEYS for step in steps[:3])
@@ -69,7 +70,8 @@ def _read_history(history: Iterable[Any]) -> Iterator[dict[str, Any]]:
         if message.get("is_demo"):
             continue
         action = word(message, "action").strip()
-        if message.get("role") == "assistant" and action and not message.get("tool_calls"):
+        role = message.get("role")
+        if role == "assistant" and action and not message.get("tool_calls"):
             yield answer_with_command(word(message, "thought"), action)
             is_waiting = True
         elif is_waiting and message.get("role") == "user":
@@ -97,7 +99,8 @@ def _find_model(config: Any) -> str | None:
             config = json.loads(config)
         except ValueError:
             return None
-    model = as_map(as_map(as_map(config).get("agent")).get("model"))
+    agent = as_map(config).get("agent")
+    model = as_map(as_map(agent).get("model"))
     return word(dict(model), "name") or word(dict(model), "model_name") or None
 
 

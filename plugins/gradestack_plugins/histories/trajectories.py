@@ -31,7 +31,8 @@ def start_run(document: dict[str, Any], source: Source, identifier: str) -> tupl
         source: The place of the trajectory.
         identifier: The id of the run.
     """
-    info, remarks = convert_record(as_map(document.get("info")), RunInfo)
+    record = as_map(document.get("info"))
+    info, remarks = convert_record(record, RunInfo)
     run = Run(id=identifier, entries=[], source=source, first=document, remarks=remarks)
     if info.exit_status:
         run.recorded = {"exit_status": info.exit_status}

@@ -51,7 +51,8 @@ class Archive:
         except (*_DAMAGED, ValueError) as error:
             self._file.close()
             raise DataError(f"{shown}: the archive is damaged or cut short: {error}") from error
-        self.members = {member.filename: member for member in self._archive.infolist()}
+        members = self._archive.infolist()
+        self.members = {member.filename: member for member in members}
 
     def __enter__(self) -> Self:
         return self

@@ -113,7 +113,8 @@ class InspectLogs(RecordReader):
     def sniff(cls, path: Path, head: bytes) -> float:
         if _is_archive(head):
             return 0.95
-        if _OPENING.match(head) and all(key in head for key in _OF_EVAL):
+        match = _OPENING.match(head)
+        if match and all(key in head for key in _OF_EVAL):
             return 0.95
         return 0.0
 
@@ -133,7 +134,8 @@ class InspectLogs(RecordReader):
         """Read the header of a log, or of the start of one that is not finished."""
         opened = self._archive(log_file)
         if opened is None:
-            return header_of({"eval": self._members(log_file)[0]})
+            members = self._members(log_file)
+            return header_of({"eval": members[0]})
         with opened as archive:
             for name in (_HEADER, _START):
                 with suppress(ValueError):
@@ -142,7 +144,7 @@ class InspectLogs(RecordReader):
 
     @staticmethod
     def _members(log_file: Input) -> tuple[Any, tuple[Range, ...] | None]:
-        """Return the task of a log as JSON, and the ranges of its samples."""
+        """Return the decoded ``eval`` of a log, and the byte ranges of its samples."""
         task, ranges = None, None
         for member in iter_members(log_file.path, SHARD_BYTES):
             if member.key == "samples":
@@ -169,16 +171,19 @@ class InspectLogs(RecordReader):
         for log_file in inputs.data:
             opened = self._archive(log_file)
             if opened is None:
-                form, ranges = "json", self._members(log_file)[1]
+                form = "json"
+                ranges = self._members(log_file)[1]
             else:
                 with opened as archive:
-                    form, ranges = "eval", _cut(_members_of(archive))
+                    form = "eval"
+                    ranges = _cut(_members_of(archive))
             extra = form if ranges else "empty"
             yield RecordFile(input=log_file, ranges=ranges or (Range(),), extra=extra)
 
     @override
     def read(self, shard: Shard, index: Mapping[str, Header]) -> Iterator[Sample | BadRecord]:
-        log_file, header = shard.input, index[shard.input.name]
+        log_file = shard.input
+        header = index[shard.input.name]
         if shard.extra == "empty":
             yield BadRecord(source=Source(file=log_file.shown), reason=_EMPTY)
             return
@@ -190,7 +195,8 @@ class InspectLogs(RecordReader):
             yield from self.samples(shard, of_record)
             return
         with Archive(log_file.path, log_file.shown) as archive:
-            yield from self.samples_in(_elements(archive, shard), of_record, log_file.shown)
+            elements = _elements(archive, shard)
+            yield from self.samples_in(elements, of_record, log_file.shown)
 
 
 def _elements(archive: Archive, shard: Shard) -> Iterator[Element]:
@@ -198,7 +204,8 @@ def _elements(archive: Archive, shard: Shard) -> Iterator[Element]:
     members = [entry for entry in _members_of(archive) if shard.start <= entry.offset < end]
     for row, member in enumerate(members, shard.first_row):
         try:
-            yield Element(row, None, _record(archive, member))
+            record = _record(archive, member)
+            yield Element(row, None, record)
         except ValueError as problem:
             yield Element(row, None, problem=str(problem))
 
@@ -210,7 +217,8 @@ def _cut(members: list[_Member]) -> tuple[Range, ...]:
     for row, member in enumerate(members):
         if size >= SHARD_BYTES:
             if ranges:
-                ranges[-1] = msgspec.structs.replace(ranges[-1], end=member.offset)
+                last_range = ranges[-1]
+                ranges[-1] = msgspec.structs.replace(last_range, end=member.offset)
             ranges.append(Range(member.offset, None, first_row=row))
             size = 0
         size += member.size
@@ -229,7 +237,8 @@ def _record(archive: Archive, member: _Member) -> Any:
     record = archive.json(f"{folder}/sample.json")
     if not isinstance(record, dict):
         return record
-    metadata, stats = f"{folder}/metadata.json", f"{folder}/events/stats.json"
+    metadata = f"{folder}/metadata.json"
+    stats = f"{folder}/events/stats.json"
     if "metadata" not in record and metadata in archive.members:
         record["metadata"] = archive.json(metadata)
     pieces = _Pieces(archive, member.name)
@@ -281,7 +290,8 @@ class _Pieces:
         for member in archive.members:
             match = _PART.fullmatch(member)
             if match is not None and match["name"] == name:
-                self._starts[match["part"]].append(int(match["start"]))
+                number = int(match["start"])
+                self._starts[match["part"]].append(number)
         for starts in self._starts.values():
             starts.sort()
         self._attachments: dict[int, Sequence[Any]] = {}
@@ -305,7 +315,8 @@ class _Pieces:
         before = bisect_right(self._starts["attachments"], index)
         if not before:
             return None
-        start = self._starts["attachments"][before - 1]
+        attachments = self._starts["attachments"]
+        start = attachments[before - 1]
         if start not in self._attachments:
             self._attachments[start] = self._piece("attachments", start)
         piece = self._attachments[start]

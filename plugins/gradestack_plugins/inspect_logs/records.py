@@ -99,7 +99,8 @@ class _Talk(Conversation):
         kind = text_or_none(problem.get("type"))
         result = entry.get("content") or message
         self.give_result(identifier, entry.get("name"), result, message, kind)
-        self.add(Message(role=role, content=result, tool_call_id=text_or_none(identifier)))
+        tool_call_id = text_or_none(identifier)
+        self.add(Message(role=role, content=result, tool_call_id=tool_call_id))
 
 
 def sample_of(value: Any, header: Header, source: Source) -> Sample:
@@ -129,17 +130,26 @@ def sample_of(value: Any, header: Header, source: Source) -> Sample:
     identity = Identity(
         str(record.id), record.epoch, None, {}, facets | (record.metadata or {}), remarks
     )
+    tools = None
+    if requests:
+        tools = _tools(resolved(requests[0].get("tools")))
+    scores = record.scores or {}
+    recorded = _recorded(scores, resolved)
+    state = resolved(record.store) or None
+    usage = _usage(record, len(requests))
+    agent_usage = record.model_usage or None
+    end = _end_of(record)
     sample = log_sample(
         identity,
         talk,
         source if isinstance(record.id, str) else replace(source, id=record.id),
         model=header.model,
-        tools=_tools(resolved(requests[0].get("tools"))) if requests else None,
-        recorded=_recorded(record.scores or {}, resolved),
-        state=resolved(record.store) or None,
-        usage=_usage(record, len(requests)),
-        agent_usage=record.model_usage or None,
-        **_end_of(record),
+        tools=tools,
+        recorded=recorded,
+        state=state,
+        usage=usage,
+        agent_usage=agent_usage,
+        **end,
     )
     if isinstance(record.target, str):
         targets = [record.target]
@@ -147,7 +157,9 @@ def sample_of(value: Any, header: Header, source: Source) -> Sample:
         targets = record.target or []
     if len(targets) != 1 or not isinstance(targets[0], str):
         return sample
-    return replace(sample, expected=Expectation(text=resolved(targets[0])))
+    text = resolved(targets[0])
+    expectation = Expectation(text=text)
+    return replace(sample, expected=expectation)
 
 
 def _end_of(record: _Record) -> dict[str, Any]:
@@ -164,7 +176,8 @@ def _end_of(record: _Record) -> dict[str, Any]:
 def _questions(requests_made: Any) -> list[str]:
     if isinstance(requests_made, str):
         return [requests_made]
-    return [text_of(as_map(message).get("content")) for message in as_list(requests_made)]
+    messages = as_list(requests_made)
+    return [text_of(as_map(message).get("content")) for message in messages]
 
 
 class _Attachments:
@@ -188,7 +201,8 @@ class _Attachments:
         text = self._get(name.removeprefix(ATTACHMENT))
         if isinstance(text, str):
             return text
-        self._remarks["attachment_missing"] = self._remarks.get("attachment_missing", 0) + 1
+        attachment_missing = self._remarks.get("attachment_missing", 0)
+        self._remarks["attachment_missing"] = attachment_missing + 1
         return name
 
 
@@ -200,7 +214,8 @@ def _message(entry: Any) -> Any:
     if isinstance(entry.get("tool_calls"), list):
         changes["tool_calls"] = list(map(_call, entry["tool_calls"]))
     if isinstance(entry.get("content"), list):
-        changes["content"] = [block for part in entry["content"] for block in _blocks(part)]
+        parts = entry["content"]
+        changes["content"] = [block for part in parts for block in _blocks(part)]
     if entry.get("role") == "tool":
         changes["name"] = entry.get("function")
     return {**entry, **changes}
@@ -209,7 +224,8 @@ def _message(entry: Any) -> Any:
 def _call(call: Any) -> Any:
     if not isinstance(call, dict) or not isinstance(call.get("function"), str):
         return call
-    arguments, problem = call.get("arguments"), call.get("parse_error")
+    arguments = call.get("arguments")
+    problem = call.get("parse_error")
     if isinstance(problem, str):
         arguments = problem.removeprefix(_UNPARSED)
     function = {"name": call["function"], "arguments": arguments}
@@ -222,10 +238,13 @@ def _blocks(block: Any) -> Iterable[Any]:
         yield block
         return
     kind = "mcp_tool_use" if block["tool_type"] == "mcp_call" else "server_tool_use"
-    yield {**block, "type": kind, "server_name": block.get("context")}
-    result, problem = block.get("result"), block.get("error")
+    context = block.get("context")
+    yield {**block, "type": kind, "server_name": context}
+    result = block.get("result")
+    problem = block.get("error")
     if result is not None or problem:
-        entry = {"type": "tool_result", "tool_use_id": block.get("id"), "content": result}
+        tool_use_id = block.get("id")
+        entry = {"type": "tool_result", "tool_use_id": tool_use_id, "content": result}
         yield {**entry, "is_error": True, "content": problem} if problem else entry
 
 
@@ -277,5 +296,6 @@ def _usage(record: _Record, requests_made: int) -> Usage | None:
     usage = added(map(usage_of, by_model)) or Usage()
     cost = sum(known_costs) if known_costs else None
     seconds = as_number(record.total_time)
-    usage = replace(usage, requests=requests_made or None, cost_usd=cost, seconds=seconds)
+    requests = requests_made or None
+    usage = replace(usage, requests=requests, cost_usd=cost, seconds=seconds)
     return None if usage == Usage() else usage

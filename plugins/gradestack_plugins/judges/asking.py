@@ -86,7 +86,8 @@ def connection_to(
     _check_trust("the variable", "--api-key-env", endpoint.api_key_env, api_key_env)
     for header, name in endpoint.headers_env.items():
         what = f"the header {header} from the variable"
-        _check_trust(what, "--header-env", f"{header}={name}", variables.get(header))
+        stated = variables.get(header)
+        _check_trust(what, "--header-env", f"{header}={name}", stated)
     if base_url is None:
         raise ConfigError("no address to ask at: name it with --base-url URL")
     local = _is_local(base_url)
@@ -123,10 +124,12 @@ def _is_local(base: str) -> bool:
     """Return whether an address is this machine's; refuse one that others could read along with."""
     try:
         parts = urlsplit(base)
-        host, _ = parts.hostname or "", parts.port
+        host = parts.hostname or ""
+        _ = parts.port
     except ValueError as error:
         raise ConfigError("--base-url: not an address") from error
-    local = re.fullmatch(r"localhost|::1|127(\.\d{1,3}){3}", host) is not None
+    match = re.fullmatch(r"localhost|::1|127(\.\d{1,3}){3}", host)
+    local = match is not None
     if parts.username is not None or parts.password is not None:
         problem = "--base-url holds a name or password"
         raise ConfigError(f"{problem}; name a variable with --api-key-env instead")
@@ -173,7 +176,9 @@ class Asker:
     last: str = ""
 
     def __attrs_post_init__(self) -> None:
-        self._spent, self._reserved, self._mode = 0.0, 0.0, 0
+        self._spent = 0.0
+        self._reserved = 0.0
+        self._mode = 0
         self._open_at = 0.0
         self._slot = 0.0
         self._shown = time.monotonic()
@@ -273,7 +278,8 @@ class Asker:
             self.last = str(error)
         except GradestackError as error:
             self._stop = self._stop or error
-        if time.monotonic() - self._shown > _SHOWN_EVERY:
+        now = time.monotonic()
+        if now - self._shown > _SHOWN_EVERY:
             self._shown = time.monotonic()
             self.echo(f"{self.counts['judged']:,} judged{self.spent_text}")
 
@@ -311,7 +317,10 @@ class Asker:
             text = self._clean(raw)
             detail = f": {' '.join(text.split())[:200]}".removesuffix(": ")
             self._refuse(status, detail)
-            why = f"HTTP {status}{detail}" if status > 0 else text
+            if status > 0:
+                why = f"HTTP {status}{detail}"
+            else:
+                why = text
             if 200 <= status < 300:
                 why = f"a reply that is no chat completion{detail}"
                 self._note_formless(text, self._address_advice)
@@ -320,7 +329,8 @@ class Asker:
             pause = self._pause(tried, wait)
             tried += 1
             if status == 429:
-                self._open_at = max(self._open_at, time.monotonic() + pause)  # for all
+                now = time.monotonic()
+                self._open_at = max(self._open_at, now + pause)  # for all
             elif tried <= self.retries:
                 await asyncio.sleep(pause)
         raise _GivenUp(why)
@@ -330,7 +340,8 @@ class Asker:
     ) -> tuple[Reply | None, int, bytes, str | None]:
         """Send a request once; return its reply, None without one, and status, body and wait."""
         worst = await self._room_for(request)
-        self._reserved, spent = self._reserved + worst, 0.0
+        self._reserved = self._reserved + worst
+        spent = 0.0
         try:
             status, body, wait = await self._send(request.body(vote, MODES[mode]))
             is_fine = 200 <= status < 300
@@ -345,7 +356,8 @@ class Asker:
             if tokens.input is not None and tokens.output is not None:
                 spent = self._endpoint.cost(tokens.input, tokens.output)
         finally:
-            self._reserved, self._spent = self._reserved - worst, self._spent + spent
+            self._reserved = self._reserved - worst
+            self._spent = self._spent + spent
         return reply, status, body, wait
 
     def _refuse(self, status: int, detail: str) -> None:
@@ -395,7 +407,8 @@ class Asker:
         while (pause := self._open_at - time.monotonic()) > 0:  # noqa: ASYNC110 - others move it on
             await asyncio.sleep(pause)
         if self.rpm:
-            self._slot = max(self._slot, time.monotonic()) + 60 / self.rpm
+            now = time.monotonic()
+            self._slot = max(self._slot, now) + 60 / self.rpm
             await asyncio.sleep(self._slot - 60 / self.rpm - time.monotonic())
         if self.counts["requests"] == self.max_requests:
             self.stopped = f"--max-requests {self.max_requests} is reached"
@@ -404,7 +417,8 @@ class Asker:
         self.counts["requests"] += 1
         content = bytearray()
         latest = time.monotonic() + self.timeout
-        url, data = self._connection.url, dumps(body).encode()
+        url = self._connection.url
+        data = dumps(body).encode()
         try:
             async with self._client.stream("POST", url, content=data) as response:
                 # each piece within the time-out; cancelling would lose connections
@@ -414,7 +428,8 @@ class Asker:
                         return _NO_REPLY, b"a reply too large", None
                     if time.monotonic() > latest:
                         return _NO_REPLY, b"no reply in time", None
-                return response.status_code, bytes(content), response.headers.get("retry-after")
+                retry_after = response.headers.get("retry-after")
+                return response.status_code, bytes(content), retry_after
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             return _describe_failure(error)
 
@@ -424,7 +439,8 @@ class Asker:
             data = as_map(loads(body))
         except JsonProblem:
             return None
-        choice = as_map(next(iter(as_list(data.get("choices"))), None))
+        choices = data.get("choices")
+        choice = as_map(next(iter(as_list(choices)), None))
         message = choice.get("message")
         usage = as_map(data.get("usage"))
         if not isinstance(message, Mapping) or choice.get("error"):  # of a model behind the server
@@ -433,13 +449,19 @@ class Asker:
         refusal = as_text(message.get("refusal"))
         if isinstance(content, list):
             parts = [*map(as_map, content)]
-            content = "".join([as_text(part.get("text")) for part in parts])
-            refusal += "".join([as_text(part.get("refusal")) for part in parts])
-        finish = as_text(choice.get("finish_reason")) or "stop"
-        calls = message.get("tool_calls") or message.get("function_call")
+            texts = [as_text(part.get("text")) for part in parts]
+            content = "".join(texts)
+            refusals = [as_text(part.get("refusal")) for part in parts]
+            refusal += "".join(refusals)
+        finish_reason = choice.get("finish_reason")
+        finish = as_text(finish_reason) or "stop"
+        tool_calls = message.get("tool_calls")
+        calls = tool_calls or message.get("function_call")
         if calls or finish == "function_call":
             finish = "tool_calls"
-        tokens = map(_token_count, (usage.get("prompt_tokens"), usage.get("completion_tokens")))
+        prompt_tokens = usage.get("prompt_tokens")
+        completion_tokens = usage.get("completion_tokens")
+        tokens = map(_token_count, (prompt_tokens, completion_tokens))
         return Reply(
             content=_valid(content) if isinstance(content, str) else None,
             finish=_valid(finish),
@@ -449,10 +471,10 @@ class Asker:
         )
 
     def _redacted(self, request: Request, reply: Reply) -> Reply:
-        """Return a reply as it goes on record, without the secrets it may repeat.
+        """Return a reply to store, without secrets that it repeats.
 
-        A secret may be a word of the form asked for. What the reply comes to is the same: where it
-        would not be, secrets are looked for in the texts of its JSON alone.
+        Its judgement stays the same. Where a secret is also a word of the reply's form, only the
+        texts within its JSON are searched for secrets.
         """
         if reply.finish in _FINISHES:
             finish = reply.finish
@@ -466,13 +488,15 @@ class Asker:
             reply, content=content, finish=finish, refusal=refusal, model=model
         )
         judged = self._judged
-        if judged.problem(request, clean) == judged.problem(request, reply):
+        problem = judged.problem(request, clean)
+        if problem == judged.problem(request, reply):
             return clean
         try:
             data = loads(reply_text(reply)[0])
         except JsonProblem:
             return clean
-        content = dumps(self._without_secrets(data, _words_of(request.schema)))
+        words = _words_of(request.schema)
+        content = dumps(self._without_secrets(data, words))
         return msgspec.structs.replace(clean, content=content)
 
     def _without_secrets(self, value: JSON, words: Collection[str]) -> JSON:
@@ -487,7 +511,8 @@ class Asker:
 
     def _clean(self, text: str) -> str:
         """Return a text of the server's without the secrets it may repeat."""
-        return self._connection.secrets.sub("***", _valid(text))
+        valid = _valid(text)
+        return self._connection.secrets.sub("***", valid)
 
 
 def _describe_failure(error: Exception) -> tuple[int, bytes, None]:

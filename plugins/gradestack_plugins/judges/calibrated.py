@@ -318,7 +318,8 @@ class Calibrated(IntervalAggregator):
 
         labels = 0
         for cells, times in tasks.items():
-            labels += int(sum(cells)) * times
+            number = int(sum(cells))
+            labels += number * times
         of_share = jackknife(scaled, tasks, len(CELLS))["share"]
         share = interval(of_share, labels, confidence=self.confidence)
         if "reason" in share:
@@ -331,7 +332,8 @@ class Calibrated(IntervalAggregator):
 
     def _below_the_floor(self, cells: Sequence[int], youden: Mapping[str, Any]) -> str | None:
         """Return the number of labels that are missing, or the floor that youden is below."""
-        floor, number = self.floor, sum(cells)
+        floor = self.floor
+        number = sum(cells)
         passes = cells[0] + cells[2]
         fails = number - passes
         if number < floor.labels:
@@ -349,7 +351,8 @@ class Calibrated(IntervalAggregator):
         if "reason" in youden or youden["low"] < floor.youden:
             shown = youden.get("reason")
             if not shown:
-                low, high = youden["low"], youden["high"]
+                low = youden["low"]
+                high = youden["high"]
                 shown = f"{low:.2f}–{high:.2f}"
             return f"youden {shown}, floor {floor.youden:.2f}"
         return None
@@ -371,7 +374,8 @@ def rogan_gladen(
     if figures["youden"] <= 0:
         return None, {"reason": "Se + Sp <= 1"}
     specificity = figures["specificity"] or 0.0
-    corrected = (passed / n + specificity - 1) / figures["youden"]
+    youden = figures["youden"]
+    corrected = (passed / n + specificity - 1) / youden
     low, high = _lang_reiczigel(passed, n, cells, confidence)
     interval_of: dict[str, JSON] = {"low": low, "high": high, "confidence": confidence}
     interval_of |= {"n": n, "clusters": tasks, "method": "lang_reiczigel"}
@@ -381,7 +385,14 @@ def rogan_gladen(
 def _lang_reiczigel(
     passed: int, n: int, cells: Sequence[int], confidence: float
 ) -> tuple[float, float]:
-    """Compute both ends of Lang and Reiczigel's interval; ``cells`` are the counts of ``CELLS``."""
+    """Compute Lang and Reiczigel's interval of a rate that is measured by an imperfect judge.
+
+    Args:
+        passed: Runs that the judge passes.
+        n: Runs that the judge has seen.
+        cells: Labelled runs: passed by both, by the judge alone, by people alone, by neither.
+        confidence: Confidence level, as 0.95.
+    """
     both, judge, people, none = cells
     z = NormalDist().inv_cdf((1 + confidence) / 2)
     weight = z * z
@@ -403,7 +414,8 @@ def _lang_reiczigel(
     variance = rate_variance + rate**2 * sensitivity_variance
     variance += (1 - rate) ** 2 * specificity_variance
     spread = math.sqrt(variance) / youden
-    return _share(middle - z * spread), _share(middle + z * spread)
+    share = _share(middle - z * spread)
+    return share, _share(middle + z * spread)
 
 
 def _share(value: float) -> float:
@@ -419,9 +431,11 @@ def read_calibration(path: Path | None) -> Mapping[str, Any]:
     except (OSError, JsonProblem) as error:
         why = error.strerror if isinstance(error, OSError) else error
         raise ConfigError(f"{path.name}: cannot be read: {why}") from error
-    aggregates = as_map(as_map(summary.get("metrics")).get("aggregates"))
+    metrics = summary.get("metrics")
+    aggregates = as_map(as_map(metrics).get("aggregates"))
     for aggregate in aggregates.values():
-        figures = as_map(as_map(aggregate).get("calibrated"))
+        calibrated = as_map(aggregate).get("calibrated")
+        figures = as_map(calibrated)
         table = as_map(figures.get("table"))
         is_table = all(type(table.get(name)) is int for name in CELLS)
         if is_table and any(table.values()) and "labels_of" not in figures:

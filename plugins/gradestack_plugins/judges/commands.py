@@ -137,7 +137,8 @@ def judge(files: tuple[str, ...], *, rubric: str | None, again: str, **options: 
 
 def _refuse_options_of_rubrics(files: tuple[str, ...], options: dict[str, Any]) -> None:
     """Refuse result files, and options of them, without a rubric; take these options out."""
-    is_suite = Path(files[0]).suffix.lower() in {"", ".yaml", ".yml", ".json"}
+    first_file_path = Path(files[0])
+    is_suite = first_file_path.suffix.lower() in {"", ".yaml", ".yml", ".json"}
     if len(files) > 1 or not is_suite:
         problem = "--rubric FILE is missing, by which to judge result files"
         raise ConfigError(f"{problem}; without it, name one suite")
@@ -191,5 +192,7 @@ def merge(journals: tuple[str, ...], *, output: str) -> None:
     """
     from gradestack_plugins.judges.journal import merge_judgements  # noqa: PLC0415
 
-    number = merge_judgements([Path(journal_path) for journal_path in journals], Path(output))
-    click.echo(terminal_line(f"{output}: {number:,} judgements"))
+    paths = [Path(journal_path) for journal_path in journals]
+    number = merge_judgements(paths, Path(output))
+    text = f"{output}: {number:,} judgements"
+    click.echo(terminal_line(text))

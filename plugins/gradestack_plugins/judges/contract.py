@@ -73,7 +73,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
 
     def body(self, vote: int, mode: str) -> dict[str, Any]:
         """Return the body that is sent, in a form of reply; each vote has its own ``seed``."""
-        body: dict[str, Any] = {"model": self.model, "messages": list(self.messages), **self.params}
+        messages = list(self.messages)
+        body: dict[str, Any] = {"model": self.model, "messages": messages, **self.params}
         if isinstance(body.get("seed"), int):
             body["seed"] += vote
         if mode == "json_schema":
@@ -92,7 +93,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
         One for three bytes is more than any has.
         """
         sizes = [len(message["content"].encode(errors="replace")) for message in self.messages]
-        longest: Any = self.params.get("max_tokens") or 0
+        max_tokens = self.params.get("max_tokens")
+        longest: Any = max_tokens or 0
         return -(-sum(sizes) // 3), longest
 
 
@@ -108,16 +110,16 @@ def visible(text: str) -> str:
 def fault_of(code: str) -> Fault:
     """Return why there is no verdict, by the code of the reply."""
     known = {"not_judged": "no judgement is on record: `gradestack judge` asks for it"}
-    return Fault(
-        category="grading", code=code, message=known.get(code, f"the judge gave no verdict: {code}")
-    )
+    message = known.get(code, f"the judge gave no verdict: {code}")
+    return Fault(category="grading", code=code, message=message)
 
 
 def marked(question: str, data: str) -> tuple[str, str]:
     """Return a nonce, which no data can hold as it is their hash, and data between
     marks with it.
     """
-    nonce = hashlib.sha256((question + data).encode(errors="replace")).hexdigest()[:16]
+    digest = hashlib.sha256((question + data).encode(errors="replace")).hexdigest()
+    nonce = digest[:16]
     return nonce, f"<<<DATA {nonce}>>>\n{data}\n<<<END {nonce}>>>\nThe data have ended."
 
 
@@ -133,11 +135,12 @@ def reply_text(reply: Reply | None) -> tuple[str, str | None]:
 
 
 def schema_of(properties: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the JSON Schema of an object with all of these properties and no other."""
+    """Return the JSON Schema of an object with exactly these properties."""
+    required = [*properties]
     return {
         "type": "object",
         "properties": properties,
-        "required": [*properties],
+        "required": required,
         "additionalProperties": False,
     }
 
@@ -162,7 +165,8 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
         if re.search(r"//[^/?#]*@|[?#]", self.base_url or ""):
             problem = "a key is never written to a file"
             raise ValueError(f"base_url: {problem}; name the variable: --api-key-env NAME")
-        names = (self.api_key_env or "_", *self.headers_env.values())
+        headers_env = self.headers_env.values()
+        names = (self.api_key_env or "_", *headers_env)
         if not all(name.isascii() and name.isidentifier() for name in names):
             rule = "letters, digits and _, never a key itself"
             raise ValueError(f"api_key_env and headers_env name variables: {rule}")
@@ -171,7 +175,8 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
         """Return the cost of tokens, in US dollars; 0 without a price."""
         if not self.price:
             return 0.0
-        cost = tokens_in * self.price["input"] + tokens_out * self.price["output"]
+        output = self.price["output"]
+        cost = tokens_in * self.price["input"] + tokens_out * output
         return cost / 1e6
 
 
@@ -255,17 +260,21 @@ class Judged(Grader):
     @override
     def grade(self, sample: Sample) -> Grade:
         keys = [request.key for request in self.requests(sample)]
-        return self.verdict(sample, self.journal.replies(keys))
+        replies = self.journal.replies(keys)
+        return self.verdict(sample, replies)
 
     def contract_problem(self, sample: Sample) -> str | None:
         """Return the fault that the kit finds: other requests, or a reply without a sound grade."""
         from gradestack.testing import fresh  # noqa: PLC0415 - for the kit alone
 
-        requests, repeated = self.requests(sample), self.requests(fresh(sample)[0])
-        if [request.key for request in requests] != [request.key for request in repeated]:
+        requests = self.requests(sample)
+        repeated = self.requests(fresh(sample)[0])
+        keys = [request.key for request in requests]
+        if keys != [request.key for request in repeated]:
             return "two times the same sample, two different requests"
         for reply in (None, *_ODD_REPLIES):
-            problem = check_grade(self.verdict(sample, [reply] * len(requests)))
+            replies = [reply] * len(requests)
+            problem = check_grade(self.verdict(sample, replies))
             if problem is not None:
                 return f"the verdict: {problem}"
         return None

@@ -103,7 +103,8 @@ class Criterion(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
             return _VERDICTS, {"type": "string", "enum": ["pass", "fail", "unclear"]}
         low, high = self.scale
         schema: dict[str, JSON] = {"type": "integer", "minimum": low, "maximum": high}
-        return Annotated[int, Meta(ge=low, le=high)], schema
+        meta = Meta(ge=low, le=high)
+        return Annotated[int, meta], schema
 
     def worth(self, verdict: Any) -> float | None:
         """Return the worth of a verdict, 0 to 1; None where it is unclear."""
@@ -147,16 +148,18 @@ class Rubric(
         for name, criterion in self.criteria.items():
             sent[name] = criterion.text
             if criterion.scale:
-                sent[name] = {"scale": [*criterion.scale], "text": criterion.text}
+                scale = [*criterion.scale]
+                sent[name] = {"scale": scale, "text": criterion.text}
         return visible(dumps(sent))
 
     @cached_property
     def schema(self) -> tuple[dict[str, JSON], str]:
         """JSON Schema of a reply, and its text as it is sent."""
         text: dict[str, JSON] = {"type": "string"}
+        criteria = self.criteria.items()
         by_name = {
             name: schema_of({"reason": text, "verdict": criterion.verdicts[1]})
-            for name, criterion in self.criteria.items()
+            for name, criterion in criteria
         }
         schema = schema_of({"check": text, "criteria": schema_of(by_name)})
         return schema, dumps(schema)
@@ -175,7 +178,8 @@ class Rubric(
 
         fields, names = [], {}
         for number, (name, criterion) in enumerate(self.criteria.items()):
-            kind = closed(("reason", str), ("verdict", criterion.verdicts[0]))
+            first_verdict = criterion.verdicts[0]
+            kind = closed(("reason", str), ("verdict", first_verdict))
             fields.append((f"c{number}", kind))
             names[f"c{number}"] = name
         criteria = closed(*fields, rename=names)
@@ -202,7 +206,8 @@ def read_rubric(path: Path) -> Rubric:
 
 def _check_keys(data: Any, kind: type[msgspec.Struct], at: str) -> None:
     """Check that a mapping has no other keys than a struct."""
-    known = [field.encode_name for field in msgspec.structs.fields(kind)]
+    fields = msgspec.structs.fields(kind)
+    known = [field.encode_name for field in fields]
     for key in data if isinstance(data, Mapping) else ():
         if key in known:
             continue
@@ -236,7 +241,8 @@ class LabelledJudge(Judged):
         """Return an aggregator of its grades that knows whose labels there are."""
         if not isinstance(metric, Calibrated):
             return metric
-        labels, calibration = metric.labels or self.labels, metric.calibration or self.calibration
+        labels = metric.labels or self.labels
+        calibration = metric.calibration or self.calibration
         return attrs.evolve(metric, labels=labels, calibration=calibration)
 
 
@@ -286,9 +292,11 @@ class JudgedByRubric(LabelledJudge):
     @override
     def requests(self, sample: Sample) -> Sequence[Request]:
         content = self.content
-        data = _cut(visible(dumps(shown_run(sample, content.show))), content.max_chars)
+        text = dumps(shown_run(sample, content.show))
+        data = _cut(visible(text), content.max_chars)
         nonce, between = marked(content.criteria_text, data)
-        check = hashlib.sha256(f"check{nonce}".encode()).hexdigest()[:_CHECK_SIZE]
+        digest = hashlib.sha256(f"check{nonce}".encode()).hexdigest()
+        check = digest[:_CHECK_SIZE]
         reference = ""
         if content.reference:
             reference = f"\nReference:\n{visible(dumps(_shown_reference(sample)))}"
@@ -296,7 +304,8 @@ class JudgedByRubric(LabelledJudge):
         system = f"{_SYSTEM.format(nonce=nonce)}\n{schema_text}\nCheck code: {check}"
         criteria = f"Criteria:\n{content.criteria_text}{reference}"
         user = f"{criteria}\n{between} Judge them by the criteria above."
-        return [content.judge.request(system, user, schema)] * content.judge.votes
+        request = content.judge.request(system, user, schema)
+        return [request] * content.judge.votes
 
     @override
     def problem(self, request: Request, reply: Reply) -> str | None:
@@ -307,14 +316,15 @@ class JudgedByRubric(LabelledJudge):
     @override
     def grade(self, sample: Sample) -> Grade:
         requests = self.requests(sample)  # rendered once
-        known = self.journal.votes(requests[0].key)
-        return self._verdict(
-            sample, requests[0], [known.get(vote) for vote in range(len(requests))]
-        )
+        key = requests[0].key
+        known = self.journal.votes(key)
+        replies = [known.get(vote) for vote in range(len(requests))]
+        return self._verdict(sample, requests[0], replies)
 
     @override
     def verdict(self, sample: Sample, replies: Sequence[Reply | None]) -> Grade:
-        return self._verdict(sample, self.requests(sample)[0], replies)
+        request = self.requests(sample)[0]
+        return self._verdict(sample, request, replies)
 
     def _verdict(self, sample: Sample, request: Request, replies: Sequence[Reply | None]) -> Grade:
         """Grade a sample by the votes that can be read, which must be more than half of them."""
@@ -324,51 +334,61 @@ class JudgedByRubric(LabelledJudge):
         if 2 * len(votes) <= len(replies):
             (code, _), *_ = Counter(code for _, code in read if code).most_common(1)
             return failed(fault_of(code))
+        criteria = self.content.criteria.items()
         items = tuple(
             [
                 self._item(sample, name, criterion, verdicts)
                 for (name, criterion), verdicts in zip(
-                    self.content.criteria.items(), zip(*votes, strict=True), strict=True
+                    criteria, zip(*votes, strict=True), strict=True
                 )
             ]
         )
-        score, passed = self._judge_values([item.score for item in items])
+        scores = [item.score for item in items]
+        score, passed = self._judge_values(scores)
         counts = {"votes": len(votes), "votes_passed": int(passed)}
         if len(votes) > 1:
             counts["votes_passed"] = sum(map(self._is_passing, votes))
         if score is None:
-            return replace(failed(fault_of("unclear")), items=items, counts=counts)
+            fault = fault_of("unclear")
+            return replace(failed(fault), items=items, counts=counts)
         reasons = [f"{item.id}: {item.metadata['reason']}" for item in items]
+        label = "pass" if passed else "fail"
+        gold = verdict_of_people(self.people, sample)
+        rationale = "\n".join(reasons)
         return Grade(
             score=score,
             passed=passed,
             counts=counts,
-            label="pass" if passed else "fail",
-            gold=verdict_of_people(self.people, sample),
+            label=label,
+            gold=gold,
             items=items,
-            rationale="\n".join(reasons),
+            rationale=rationale,
         )
 
     def _is_passing(self, vote: Sequence[Any]) -> bool:
         """Return whether one vote alone would pass the sample."""
         criteria = self.content.criteria.values()
         pairs = zip(criteria, vote, strict=True)
-        return self._judge_values([of.worth(verdict.verdict) for of, verdict in pairs])[1]
+        worths = [of.worth(verdict.verdict) for of, verdict in pairs]
+        return self._judge_values(worths)[1]
 
     def _item(self, sample: Sample, name: str, criterion: Criterion, votes: Sequence[Any]) -> Item:
         """Return the verdict of all votes on a criterion, with the first reason that agrees."""
         verdicts = [vote.verdict for vote in votes]
         chosen = _majority(verdicts) if criterion.scale is None else median_low(verdicts)
         score = criterion.worth(chosen)
+        gold = verdict_of_people(self.people, sample, name)
+        metadata = {"reason": votes[verdicts.index(chosen)].reason}
         item = Item(
             id=name,
             score=score,
             label=str(chosen),
-            gold=verdict_of_people(self.people, sample, name),
-            metadata={"reason": votes[verdicts.index(chosen)].reason},
+            gold=gold,
+            metadata=metadata,
         )
         if score is None:
-            return replace(item, outcome=Outcome.FAILED, fault=fault_of("unclear"))
+            fault = fault_of("unclear")
+            return replace(item, outcome=Outcome.FAILED, fault=fault)
         if score >= 1:
             return item
         best = "pass" if criterion.scale is None else criterion.scale[1]
@@ -376,9 +396,9 @@ class JudgedByRubric(LabelledJudge):
         return replace(item, reasons=(reason,))
 
     def _judge_values(self, values: Sequence[float | None]) -> tuple[float | None, bool]:
-        """Return score and verdict by the values of all criteria.
+        """Return the score and verdict of a run from its criteria's values.
 
-        None, and not passed, where one is unclear.
+        Where a criterion is unclear, the score is None and the run is not passed.
         """
         known = [value for value in values if value is not None]
         if len(known) < len(values):
@@ -387,7 +407,8 @@ class JudgedByRubric(LabelledJudge):
         weights = [criterion.weight for criterion in criteria]
         score = math.fsum(map(mul, known, weights)) / math.fsum(weights)
         required = compress(known, [criterion.required for criterion in criteria])
-        return score, min([score, *required]) >= self.content.pass_mark
+        pass_mark = self.content.pass_mark
+        return score, min([score, *required]) >= pass_mark
 
     def _read(self, reply: Reply | None, check: str) -> tuple[tuple[Any, ...], str | None]:
         """Return the verdicts of a reply, in the order of the criteria; without any a code."""
@@ -421,7 +442,8 @@ def _cut(text: str, most: int) -> str:
 
 
 def _check_of(request: Request) -> str:
-    return request.messages[0]["content"][-_CHECK_SIZE:]
+    first_message = request.messages[0]
+    return first_message["content"][-_CHECK_SIZE:]
 
 
 _CALL = ("name", "arguments", "raw_arguments")
@@ -432,7 +454,8 @@ def _fields(part: Any, *names: str) -> dict[str, Any]:
     values = {name: getattr(part, name) for name in names}
     recorded = {name: value for name, value in values.items() if value is not None and value != ()}
     if "tool_calls" in recorded:
-        recorded["tool_calls"] = [_fields(call, *_CALL) for call in recorded["tool_calls"]]
+        tool_calls = recorded["tool_calls"]
+        recorded["tool_calls"] = [_fields(call, *_CALL) for call in tool_calls]
     return recorded
 
 
@@ -448,7 +471,8 @@ def shown_run(sample: Sample, show: Sequence[str]) -> dict[str, Any]:
         shown["turns"] = [[_fields(message, *parts) for message in turn] for turn in sample.turns]
     if "calls" in shown:
         with_result = (*_CALL, "result", "error")
-        shown["calls"] = [_fields(call, *with_result) for call in sample.calls or ()]
+        calls = sample.calls or ()
+        shown["calls"] = [_fields(call, *with_result) for call in calls]
     return shown
 
 
@@ -457,7 +481,8 @@ def _shown_reference(sample: Sample) -> JSON:
     shown = _fields(expected, "calls", "text", "label", "state")
     if "calls" in shown:
         parts = ("name", "names", "arguments")
-        shown["calls"] = [_fields(call, *parts) for call in expected.calls or ()]
+        calls = expected.calls or ()
+        shown["calls"] = [_fields(call, *parts) for call in calls]
     return shown
 
 
@@ -522,10 +547,11 @@ class LettaJudge(LabelledJudge):
             why = getattr(error, "strerror", None) or error
             raise ValueError(f"prompt_path: {self.prompt_path} cannot be read: {why}") from error
         has_one = self.model.startswith(_ONE_TEMPERATURE) and not self.temperature
+        temperature = 1.0 if has_one else self.temperature
         judge = JudgeModel(
             model=self.model,
             base_url=self.base_url,
-            temperature=1.0 if has_one else self.temperature,
+            temperature=temperature,
             max_tokens=None,
         )
         object.__setattr__(self, "judge", judge)
@@ -541,13 +567,22 @@ class LettaJudge(LabelledJudge):
     def requests(self, sample: Sample) -> Sequence[Request]:
         if self._lacking(sample):
             return ()
-        prompt, expected = self._prompt(sample), sample.expected
+        prompt = self._prompt(sample)
+        expected = sample.expected
         reference = expected.label if expected.text is None else expected.text
-        truth = "" if reference is None else f"\nGround truth:\n{visible(dumps(reference))}"
-        data = visible(dumps({"input": sample.input, "submission": sample.text or ""}))
+        if reference is None:
+            truth = ""
+        else:
+            truth = f"\nGround truth:\n{visible(dumps(reference))}"
+        submission = sample.text or ""
+        text = dumps({"input": sample.input, "submission": submission})
+        data = visible(text)
         nonce, between = marked(prompt, data)
         form = _LETTA.format(nonce=nonce)
-        system = f"{self.system_prompt}\n{form}" if self.system_prompt else form
+        if self.system_prompt:
+            system = f"{self.system_prompt}\n{form}"
+        else:
+            system = form
         user = f"Rubric:\n{prompt}{truth}\n{between} Grade the submission."
         return [self.judge.request(system, user, _LETTA_SCHEMA)]
 
@@ -572,7 +607,8 @@ class LettaJudge(LabelledJudge):
         score, text, code = self._read(replies[0])
         if score is None:
             return failed(fault_of(code))
-        return Grade(score=score, rationale=text, gold=verdict_of_people(self.people, sample))
+        gold = verdict_of_people(self.people, sample)
+        return Grade(score=score, rationale=text, gold=gold)
 
     def _lacking(self, sample: Sample) -> list[str]:
         known = as_map(sample.facets.get("rubric_vars"))
@@ -590,7 +626,8 @@ class LettaJudge(LabelledJudge):
         score = as_number(data.get("score"))
         if score is None or not 0 <= score <= 1:
             return None, "", "malformed"
-        return float(score), as_text(data.get("rationale")), ""
+        rationale = data.get("rationale")
+        return float(score), as_text(rationale), ""
 
 
 def _as_text(value: JSON) -> str:

@@ -73,7 +73,8 @@ class Line(Reply, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=Fals
 
     def encode(self) -> bytes:
         """Return its canonical form, with the end of the line."""
-        return dumps(msgspec.to_builtins(self)).encode() + b"\n"
+        text = dumps(msgspec.to_builtins(self)).encode()
+        return text + b"\n"
 
 
 _line = msgspec.json.Decoder(Line)
@@ -127,7 +128,10 @@ class Journal:
         if self._data is None:
             with reading(self.shown), open_regular(self.path) as file:
                 empty = not os.fstat(file.fileno()).st_size
-                self._data = b"" if empty else mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+                if empty:
+                    self._data = b""
+                else:
+                    self._data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         return self._data
 
     def check(self) -> None:
@@ -136,13 +140,15 @@ class Journal:
             fix = "`gradestack judge` asks for them and writes this file"
             raise ConfigError(f"{self.shown}: no judgements are on record; {fix}")
         self._data = None
-        before, last = ("", -1), b""
+        before = ("", -1)
+        last = b""
         for at, line, raw in _lines(self.shown):
             if line.place == before and raw != last:
                 raise DataError(
                     f"{at}: contradicts the line before it, which has the same key and vote"
                 )
-            is_canonical = _key_of(raw) == line.key.encode() and raw.endswith(b"\n")
+            key = _key_of(raw)
+            is_canonical = key == line.key.encode() and raw.endswith(b"\n")
             if line.place < before or not is_canonical:
                 how = f"`gradestack judgements merge {self.shown} -o {self.shown}` writes it anew"
                 raise DataError(f"{at}: lines are not sorted or not in canonical form; {how}")
@@ -161,7 +167,9 @@ class Journal:
 
         Those of the first line with its key, and of the next ones.
         """
-        data, wanted, replies = self.data, key.encode(), dict[int, Reply]()
+        data = self.data
+        wanted = key.encode()
+        replies = dict[int, Reply]()
 
         def key_at(position: int) -> bytes:
             return _key_of(data, data.rfind(b"\n", 0, position) + 1)
@@ -267,7 +275,8 @@ def recording(  # noqa: C901
             mine = False
         if not mine:
             raise ConfigError(f"{path}: another `gradestack judge` is writing it")
-        settled, fresh = recorded(path), recorded(part, part=True)
+        settled = recorded(path)
+        fresh = recorded(part, part=True)
 
         def write(text: bytes) -> None:
             why: OSError | str = "no space is left"

@@ -66,7 +66,8 @@ class _Requests(Grader):
     @override
     def grade(self, sample: Sample) -> Grade:
         requests = self.judged.requests(sample)
-        places = numbered([request.key for request in requests])
+        keys = [request.key for request in requests]
+        places = numbered(keys)
         self.noted += zip(requests, places, strict=True)
         return skipped("asked", "requests are noted")
 
@@ -151,7 +152,8 @@ def _ask_missing(
     known = recorded(path) | recorded(part, part=True)
     missing = _Missing(suite, key, judged, repeated_states)
     requests = [request for request, _ in missing.requests(known, echo)]
-    number, total = len(requests), len(missing.places)
+    number = len(requests)
+    total = len(missing.places)
     worst = ""
     if number:
         worst = f"; at most {_most_tokens(requests, judged.endpoint)}"
@@ -167,7 +169,8 @@ def _ask_missing(
         return "; ".join(filter(None, [unasked, _without_verdict(key, missing.codes, total)]))
     if not (number or part.exists()):
         return _without_verdict(key, missing.codes, total)
-    why, done = "", set[Place]()
+    why = ""
+    done = set[Place]()
     with recording(path) as (lines, add):  # joins the lines that a killed process left
 
         def record(request: Request, vote: int, reply: Reply, mode: str, rejected: Any) -> None:
@@ -175,13 +178,15 @@ def _ask_missing(
             line = Line(**fields, key=request.key, vote=vote, mode=mode, rejected=rejected or UNSET)
             add(line)
             done.add(line.place)
-            missing.codes[line.place] = judged.problem(request, reply) or ""
+            problem = judged.problem(request, reply)
+            missing.codes[line.place] = problem or ""
 
         if number:
             why = ask(judged, missing.requests(lines), record)
     rest = number - len(done)
     unasked = f"{rest:,} of {number:,} judgements of {key} {why}; the same command goes on"
-    problems = [unasked if rest else "", _without_verdict(key, missing.codes, total)]
+    without_verdict = _without_verdict(key, missing.codes, total)
+    problems = [unasked if rest else "", without_verdict]
     return "; ".join(filter(None, problems))
 
 
@@ -189,7 +194,10 @@ class _Missing:
     """The requests of a judge whose reply is not on record, or has a state to ask again for."""
 
     def __init__(self, suite: Any, key: str, judged: Judged, states: Sequence[str]) -> None:
-        self._suite, self._key, self._judged, self._repeated_states = suite, key, judged, states
+        self._suite = suite
+        self._key = key
+        self._judged = judged
+        self._repeated_states = states
         self._noted = _Requests(judged)
         self.places = set[Place]()
         """Of all requests, once they were looked through."""
@@ -202,7 +210,8 @@ class _Missing:
         """Yield each request once, with its vote."""
         self.places.clear()
         bad = lambda record: echo(f"warning: {record.source}: {record.reason}")  # noqa: E731
-        for _ in stream_suite(self._suite, {self._key: self._noted}, bad=bad):
+        graders = {self._key: self._noted}
+        for _ in stream_suite(self._suite, graders, bad=bad):
             for request, key_and_vote in self._noted.noted:
                 if key_and_vote not in self.places:
                     self.places.add(key_and_vote)
@@ -214,7 +223,8 @@ class _Missing:
         if place not in known:
             return True
         reply = msgspec.json.decode(known[place], type=Reply)
-        self.codes[place] = self._judged.problem(request, reply) or ""
+        problem = self._judged.problem(request, reply)
+        self.codes[place] = problem or ""
         return self.codes[place] in self._repeated_states
 
 

@@ -36,7 +36,8 @@ class HammerBench(RunReader):
     @override
     def looks_like(cls, record: Any) -> float | None:
         row = as_map(record)
-        is_label = isinstance(row.get("label"), dict | list)
+        label = row.get("label")
+        is_label = isinstance(label, dict | list)
         is_row = "id" in row and isinstance(row.get("predict"), str)
         return SURE if is_row and is_label else 0.0
 
@@ -54,7 +55,8 @@ class HammerBench(RunReader):
             question = as_text(value.get("input"))
             if question:
                 run.entries.append({"role": "user", "content": question})
-            run.entries.append(_predicted_message(value["predict"]))
+            predicted_message = _predicted_message(value["predict"])
+            run.entries.append(predicted_message)
             run.expected = _expectation_of(value["label"])
             yield run
 
@@ -76,10 +78,12 @@ def _expectation_of(label: Any) -> Expectation:
     """Return the calls that labels expect; a label without a name is left out."""
     calls = []
     for entry in map(as_map, label if isinstance(label, list) else [label]):
-        arguments = _given_arguments(entry.get("arguments", entry.get("parameters")))
+        parameters = entry.get("parameters")
+        arguments = _given_arguments(entry.get("arguments", parameters))
         name = as_text(entry.get("name"))
         if name:
-            calls.append(ExpectedCall(name=name, arguments=arguments))
+            expected_call = ExpectedCall(name=name, arguments=arguments)
+            calls.append(expected_call)
     return Expectation(calls=tuple(calls))
 
 
@@ -125,13 +129,15 @@ class StableToolBench(RunReader):
                 about = dict(as_map(recorded))
                 read = _run_of_rates if "is_solved" in about else _run_of_answer
                 run = read(name, about)
-                run.source, run.first = replace(source, ordinal=number), value
+                run.source = replace(source, ordinal=number)
+                run.first = value
                 yield run
 
 
 def _run_of_rates(name: str, about: dict[str, Any]) -> Run:
     """Build the run of a query in ToolBench's pass rates: solved or not, passed or not."""
-    run = Run(id=name, entries=[{"role": "user", "content": word(about, "query")}])
+    entries = [{"role": "user", "content": word(about, "query")}]
+    run = Run(id=name, entries=entries)
     solved = about.get("is_solved")
     if isinstance(solved, dict):
         states = list(solved.values())
@@ -152,7 +158,8 @@ def _run_of_answer(name: str, about: dict[str, Any]) -> Run:
     """Build the run of a ToolBench answer: calls of its steps, final answer, tools."""
     run = Run(id=name, entries=[])
     recorded_answer = dict(as_map(about.get("answer")))
-    for number, step in enumerate(_steps_of(recorded_answer.get("answer_details"))):
+    answer_details = recorded_answer.get("answer_details")
+    for number, step in enumerate(_steps_of(answer_details)):
         run.entries += _entries_of(step, f"step-{number}")
     final = decoded(recorded_answer.get("final_answer"))
     text = as_map(final).get("final_answer", final)
@@ -168,11 +175,13 @@ def _run_of_answer(name: str, about: dict[str, Any]) -> Run:
 
 def _entries_of(step: dict[str, Any], identifier: str) -> Iterator[dict[str, Any]]:
     """Yield the call of a step and its result, or its message."""
-    message, role = step.get("message"), step.get("role")
+    message = step.get("message")
+    role = step.get("role")
     called = as_map(message)
     name = called.get("name")
     if role == "tool" and name != _FINISH:
-        call = {"id": identifier, "name": name, "arguments": called.get("arguments")}
+        arguments = called.get("arguments")
+        call = {"id": identifier, "name": name, "arguments": arguments}
         yield {"role": "assistant", "content": None, "tool_calls": [call]}
         result = {"role": "tool", "tool_call_id": identifier, "name": name}
         yield {**result, "content": called.get("response")}

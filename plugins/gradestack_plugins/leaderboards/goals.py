@@ -69,9 +69,10 @@ class GoalCompletion(Aggregator):
         count = len(completed)
         if not count:
             return {"scenarios": 0, "scenario_goal_completion": None}
+        scenario_goal_completion = sum(completed) / count
         return {
             "scenarios": count,
-            "scenario_goal_completion": sum(completed) / count,
+            "scenario_goal_completion": scenario_goal_completion,
             "scenario_goal_completion_interval": {
                 **ratio_interval(scenario_counts, confidence=self.confidence)
             },

@@ -49,18 +49,22 @@ class AppWorld(VerdictReader):
     @classmethod
     @override
     def looks_like(cls, record: Any) -> float | None:
-        tasks = as_map(as_map(record).get("individual"))
-        first = as_map(next(iter(tasks.values()), None))
+        individual = as_map(record).get("individual")
+        tasks = as_map(individual)
+        task = next(iter(tasks.values()), None)
+        first = as_map(task)
         return SURE if "success" in first else 0.0
 
     @override
     def runs_of(self, records: Iterator[Record], file: Input, index: Any) -> Iterator[Run]:
         for value, source in records:
-            tasks = as_map(as_map(value).get("individual"))
+            individual = as_map(value).get("individual")
+            tasks = as_map(individual)
             for number, (name, recorded) in enumerate(tasks.items()):
                 task, remarks = convert_record(as_map(recorded), _Task)
                 run = _run_of_task(name, task)
-                run.source, run.first = replace(source, ordinal=number), value
+                run.source = replace(source, ordinal=number)
+                run.first = value
                 run.remarks = remarks
                 yield run
 
@@ -112,8 +116,10 @@ class Gaia2(VerdictReader):
     @classmethod
     @override
     def looks_like(cls, record: Any) -> float | None:
-        about = as_map(as_map(record).get("metadata"))
-        is_line = {"task_id", "trace_id", "score"} <= as_map(record).keys()
+        metadata = as_map(record).get("metadata")
+        about = as_map(metadata)
+        keys = as_map(record).keys()
+        is_line = {"task_id", "trace_id", "score"} <= keys
         return SURE if is_line and "scenario_id" in about else 0.0
 
     @classmethod
@@ -136,14 +142,16 @@ class Gaia2(VerdictReader):
 def _run_of_scenario(judged: _Judged) -> Run:
     """Build the run of a Gaia2 scenario: its score, or the exception that ended it."""
     about = judged.metadata
-    run = Run(id=str(judged.task_id), entries=[], trial=about.run_number)
+    task_id = str(judged.task_id)
+    run = Run(id=task_id, entries=[], trial=about.run_number)
     run.model = about.model or None
     names = ("status", "exception_type", "config", "rationale")
     run.facets = known_values(**{name: getattr(about, name) for name in names})
     is_verdict = isinstance(judged.score, bool)
     score = float(judged.score) if is_verdict else as_number(judged.score)
     if about.has_exception is True or about.status == "exception":
-        run.ended, run.error = "error", about.rationale or "exception"
+        run.ended = "error"
+        run.error = about.rationale or "exception"
         score = 0.0 if score is None else score
     if score is None:
         run.remarks = {"run_not_judged": 1}
@@ -179,7 +187,8 @@ class ToolSandbox(VerdictReader):
     @classmethod
     @override
     def looks_like(cls, record: Any) -> float | None:
-        rows = as_list(as_map(record).get("per_scenario_results"))
+        per_scenario_results = as_map(record).get("per_scenario_results")
+        rows = as_list(per_scenario_results)
         if rows and "similarity" in as_map(rows[0]):
             return SURE
         return 0.0
@@ -197,12 +206,14 @@ class ToolSandbox(VerdictReader):
         """Yield a run for each scenario, with the conversation of its own folder if it has one."""
         folder = file.path.parent / "trajectories"
         for value, source in records:
-            rows = as_list(as_map(value).get("per_scenario_results"))
+            per_scenario_results = as_map(value).get("per_scenario_results")
+            rows = as_list(per_scenario_results)
             for number, row in enumerate(rows):
                 scenario, remarks = convert_record(as_map(row), _Scenario)
                 run = _run_of_similarity(scenario)
                 run.entries += as_list(document_at(folder / run.id / "conversation.json"))
-                run.source, run.first = replace(source, ordinal=number), value
+                run.source = replace(source, ordinal=number)
+                run.first = value
                 run.remarks = remarks
                 yield run
 
@@ -210,7 +221,8 @@ class ToolSandbox(VerdictReader):
 def _run_of_similarity(scenario: _Scenario) -> Run:
     """Build the run of a ToolSandbox scenario: similarity and exception, without its messages."""
     run = Run(id=str(scenario.name), entries=[])
-    run.recorded = {"similarity": as_number(scenario.similarity) or 0.0}
+    similarity = as_number(scenario.similarity)
+    run.recorded = {"similarity": similarity or 0.0}
     categories = join_texts(scenario.categories)
     run.facets = known_values(categories=categories, turns=scenario.turn_count)
     if scenario.exception_type:
@@ -246,7 +258,8 @@ class SweBench(VerdictReader):
     def looks_like(cls, record: Any) -> float | None:
         if not isinstance(record, dict):
             return 0.0
-        is_known = _is_report(record) or _instances_in(record) or _predictions_in(record)
+        report = _is_report(record)
+        is_known = report or _instances_in(record) or _predictions_in(record)
         return SURE if is_known else 0.0
 
     @override
@@ -282,20 +295,23 @@ class SweBench(VerdictReader):
                 if isinstance(patch, str):
                     run.entries = [{"role": "assistant", "content": patch}]
                 run.model = word(predicted, "model_name_or_path") or run.model
-                run.source, run.first = replace(source, ordinal=number), value
+                run.source = replace(source, ordinal=number)
+                run.first = value
                 yield run
 
 
 def _is_report(value: Any) -> bool:
     """Return whether an object is the report of a whole run."""
     report = as_map(value)
-    return isinstance(report.get("resolved_ids"), list) and "total_instances" in report
+    resolved_ids = report.get("resolved_ids")
+    return isinstance(resolved_ids, list) and "total_instances" in report
 
 
 def _instances_in(value: Any) -> Mapping[str, Any]:
     """Return the instances of a report by id; an empty object for other values."""
     instances = as_map(value)
-    verdicts = [as_map(entry).get("resolved") for entry in instances.values()]
+    entries = instances.values()
+    verdicts = [as_map(entry).get("resolved") for entry in entries]
     if all(isinstance(verdict, bool) for verdict in verdicts):
         return instances
     return {}
@@ -347,6 +363,10 @@ def _runs_of_instances(value: Any, path: Path) -> Iterator[Run]:
     folder = path.parent
     for name, recorded in _instances_in(value).items():
         run = Run(id=name, entries=[])
-        run.model = folder.parent.name if folder.name == name else None
-        run.recorded = {"resolved": as_map(recorded).get("resolved") is True}
+        if folder.name == name:
+            run.model = folder.parent.name
+        else:
+            run.model = None
+        resolved = as_map(recorded).get("resolved")
+        run.recorded = {"resolved": resolved is True}
         yield run

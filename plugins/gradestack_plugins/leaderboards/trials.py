@@ -84,13 +84,16 @@ class TerminalBench(VerdictReader):
 
     @override
     def runs_of(self, records: Iterator[Record], file: Input, index: Any) -> Iterator[Run]:
-        about = dict(as_map(document_at(file.path.with_name(_ABOUT_RUN))))
+        path = file.path.with_name(_ABOUT_RUN)
+        document = as_map(document_at(path))
+        about = dict(document)
         model = word(about, "model_name") or word(about, "agent_name") or None
         for value, source in records:
             for number, recorded in enumerate(_trials_of(value)):
                 trial, remarks = convert_record(as_map(recorded), _Trial)
                 run = _run_of_trial(trial)
-                run.source = replace(source, ordinal=source.ordinal + number)
+                ordinal = source.ordinal + number
+                run.source = replace(source, ordinal=ordinal)
                 run.first, run.model = recorded, model
                 run.remarks = {**run.remarks, **remarks}
                 yield run
@@ -100,7 +103,8 @@ def _trials_of(record: Any) -> list[Any]:
     """Return the trials of a run, or the one that a record is."""
     if not isinstance(record, dict):
         return []
-    return list(as_list(record.get("results"))) or [record] * ("is_resolved" in record)
+    results = list(as_list(record.get("results")))
+    return results or [record] * ("is_resolved" in record)
 
 
 def _holds_all_trials(path: Path) -> bool:
@@ -149,8 +153,11 @@ class McpMark(VerdictReader):
     def looks_like(cls, record: Any) -> float | None:
         if not isinstance(record, dict):
             return 0.0
-        has_runs = isinstance(record.get("runs", record.get("models")), dict)
-        is_meta = "success" in as_map(record.get("execution_result")) and "task_name" in record
+        models = record.get("models")
+        runs = record.get("runs", models)
+        has_runs = isinstance(runs, dict)
+        execution_result = record.get("execution_result")
+        is_meta = "success" in as_map(execution_result) and "task_name" in record
         if ("service" in record and has_runs) or is_meta:
             return SURE
         return 0.0
@@ -187,7 +194,8 @@ class McpMark(VerdictReader):
                 raise ValueError("expected runs of a task by name, or the result of one run")
             for task in _tasks_in(value, file.path):
                 of_group = index.get(task.group, {})
-                for name in [*task.runs, *_missing_runs(task, of_group)]:
+                missing_runs = _missing_runs(task, of_group)
+                for name in [*task.runs, *missing_runs]:
                     run = _run_of_task(task, name)
                     run.source, run.first = source, value
                     if "execution_result" in value and name in task.runs:
@@ -211,14 +219,18 @@ class _Task(NamedTuple):
 
 def _tasks_in(document: Any, path: Path) -> Iterator[_Task]:
     """Yield the tasks of a document: one for each model, or the task of its run."""
-    name = str(document.get("task", document.get("task_name")))
-    service = str(document.get("service", document.get("mcp")))
+    task_name = document.get("task_name")
+    name = str(document.get("task", task_name))
+    mcp = document.get("mcp")
+    service = str(document.get("service", mcp))
     if "execution_result" in document:
-        model = str(document.get("model_name") or "")
+        model_name = document.get("model_name")
+        model = str(model_name or "")
         yield _Task(name, model, service, {path.parent.parent.name: document})
         return
     own_files = {str(document.get("model") or path.parent.name): document}
-    for model, result in as_map(document.get("models", own_files)).items():
+    models = as_map(document.get("models", own_files))
+    for model, result in models.items():
         runs = as_map(result).get("runs")
         listed = {str(as_map(run).get("run")): run for run in as_list(runs)}
         yield _Task(name, model, service, listed or as_map(runs))
@@ -247,15 +259,21 @@ def _find_error(run: Mapping[str, Any], result: Mapping[str, Any]) -> Any:
 
 def _run_of_task(task: _Task, name: str) -> Run:
     """Build the run of a MCPMark task: success, usage and error, or that it is missing."""
-    run = Run(id=task.name, trial=name, entries=[], model=task.model or None)
+    model = task.model or None
+    run = Run(id=task.name, trial=name, entries=[], model=model)
     known = as_map(task.runs.get(name))
     result = as_map(known.get("execution_result", known))
-    seconds = known.get("agent_execution_time", known.get("execution_time"))
-    run.usage = usage_in(known.get("token_usage"), seconds)
-    run.recorded = {"success": is_true(result.get("success"))}
-    run.facets = known_values(service=task.service, turns=known.get("turn_count"))
+    execution_time = known.get("execution_time")
+    seconds = known.get("agent_execution_time", execution_time)
+    token_usage = known.get("token_usage")
+    run.usage = usage_in(token_usage, seconds)
+    success = result.get("success")
+    run.recorded = {"success": is_true(success)}
+    turn_count = known.get("turn_count")
+    run.facets = known_values(service=task.service, turns=turn_count)
     if result:
-        run.error = _find_error(known, result) or None
+        error = _find_error(known, result)
+        run.error = error or None
     else:
         run.error = f"{name} is not there"
         run.remarks = {"run_missing": 1}

@@ -79,7 +79,8 @@ class LettaDataset(RecordReader):
     def looks_like(cls, record: Any) -> float | None:
         if not isinstance(record, dict) or _RESULT_KEYS & record.keys():
             return 0.0
-        question = record.get("input", record.get("prompt"))
+        prompt = record.get("prompt")
+        question = record.get("input", prompt)
         is_plain = record.keys() <= _KEYS
         if not isinstance(question, str) and not _is_texts(question):
             truth = record.get("ground_truth")
@@ -160,7 +161,8 @@ def _row_of_cells(cells: Mapping[str, str]) -> dict[str, Any]:
             row[name] = loads(row[name])
         except JsonProblem as problem:
             raise ValueError(f"{name} must hold a JSON object: {problem}") from problem
-    lists = {name: texts for name in row.keys() & _LISTS if (texts := _texts_in(row[name]))}
+    names = row.keys() & _LISTS
+    lists = {name: texts for name in names if (texts := _texts_in(row[name]))}
     if lists.keys().isdisjoint(_INPUTS):
         lists.pop("ground_truth", None)
     if "tags" in row:

@@ -48,11 +48,13 @@ def result_files(path: Path) -> list[ResultFile]:
     gradestack's own ``results.jsonl`` holds all runs, whatever stands beside it.
     """
     if not path.is_dir():
-        return [ResultFile(path=path, folder=_model_of_file(path.absolute()))]
+        model_of_file = _model_of_file(path.absolute())
+        return [ResultFile(path=path, folder=model_of_file)]
     if (path / SUITE).is_file():
         return list(_files_by_model(path))
     single = path / RESULTS
-    runs = _runs(path, path.glob(f"run_*/{RESULTS}"))
+    paths = path.glob(f"run_*/{RESULTS}")
+    runs = _runs(path, paths)
     if single.is_file() and (not runs or is_run(path)):
         return [ResultFile(path=single, relative=RESULTS)]
     return runs
@@ -60,7 +62,8 @@ def result_files(path: Path) -> list[ResultFile]:
 
 def _model_of_file(path: Path) -> str:
     folder = path.parent
-    if _RUN.fullmatch(path.stem) and (folder.parent / SUITE).is_file():
+    match = _RUN.fullmatch(path.stem)
+    if match and (folder.parent / SUITE).is_file():
         return folder.name
     if path.name != RESULTS and (folder / SUITE).is_file():
         return path.stem
@@ -71,7 +74,8 @@ def _files_by_model(path: Path) -> Iterator[ResultFile]:
     for file in sorted(path.glob("*.jsonl")):
         yield ResultFile(path=file, relative=file.name, folder=file.stem)
     for folder in sorted(path.glob("*/")):
-        yield from _runs(path, folder.glob("run_*.jsonl"), folder.name)
+        paths = folder.glob("run_*.jsonl")
+        yield from _runs(path, paths, folder.name)
 
 
 def _runs(path: Path, files: Iterable[Path], folder: str = "") -> list[ResultFile]:
@@ -97,12 +101,14 @@ def suite_tasks(path: Path) -> dict[str, Task]:
     if path.is_dir():
         folders = [path]
     else:
-        folders = list(path.absolute().parents)[:2]
+        parents = list(path.absolute().parents)
+        folders = parents[:2]
     file = next((folder / SUITE for folder in folders if (folder / SUITE).is_file()), None)
     if file is None:
         return {}
     try:
-        suite, _ = convert_record(loads(read_regular(file)), _Suite)
+        document = loads(read_regular(file))
+        suite, _ = convert_record(document, _Suite)
     except (OSError, ValueError) as error:
         raise DataError(f"{file}: cannot be read: {error}") from error
     if isinstance(suite.samples, dict):

@@ -88,7 +88,8 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         rule = f"{_SIGNS[self.op]} {self.value:g}"
         figure = self.value_of(results, key)
         if self.metric == "accuracy":
-            rule, actual = f"accuracy {rule}%", f"{figure:.1f}%"
+            rule = f"accuracy {rule}%"
+            actual = f"{figure:.1f}%"
         else:
             actual = f"{figure:.2f}"
         return [f"Gate ({key} {rule}): {verdict}", f"  actual: {actual}"]
@@ -105,10 +106,14 @@ def metric_figures(results: Sequence[Result], key: str, gate: Gate | None) -> di
     attempted = sum(result.attempted for result in results)
     rule = gate or Gate(op="gte", value=1.0)
     passed = sum(map(rule.passes_sample, scores_attempted))
+    avg_score_attempted = average(scores, len(scores))
+    avg_score_total = average(scores, len(results))
+    pass_rate = percentage(passed, attempted)
+    failed_attempts = attempted - passed
     return {
-        "avg_score_attempted": average(scores, len(scores)),
-        "avg_score_total": average(scores, len(results)),
-        "pass_rate": percentage(passed, attempted),
+        "avg_score_attempted": avg_score_attempted,
+        "avg_score_total": avg_score_total,
+        "pass_rate": pass_rate,
         "passed_attempts": passed,
-        "failed_attempts": attempted - passed,
+        "failed_attempts": failed_attempts,
     }

@@ -60,33 +60,38 @@ def read_trajectory(recorded: Iterable[Entry | list[Entry]]) -> Trajectory:
         content = message.content
         error = None
         if id(message) in failed:
-            error = chat.text_of(content) or compact(content)
+            text = chat.text_of(content)
+            error = text or compact(content)
         return replace(call, result=content, error=error)
 
     calls = chat.made_calls(conversation, answered)
-    remarks = Counter(count_unread(all_forms, has_calls=bool(calls)))
+    unread = count_unread(all_forms, has_calls=bool(calls))
+    remarks = Counter(unread)
     remarks.update(filter(None, map(_unread_calls, chain.from_iterable(turns))))
     is_known = conversation and not remarks
     texts = [
         chat.text_of(message.content) for message in conversation if message.role == "assistant"
     ]
+    text = next(filter(None, reversed(texts)), None)
     return Trajectory(
         turns=messages,
         calls=calls if is_known else None,
-        text=next(filter(None, reversed(texts)), None),
+        text=text,
         remarks=dict(remarks),
     )
 
 
 def _chat_forms(entry: Entry) -> Iterator[Entry]:
     """Yield the chat messages that one entry stands for."""
-    kind, calls = entry.get("message_type"), _calls(entry)
+    kind = entry.get("message_type")
+    calls = _calls(entry)
     if not isinstance(kind, str):
         yield entry
     elif kind == "assistant_message":
         yield {**entry, "role": "assistant"}
     elif kind == "tool_return_message":
-        yield from map(_returned, entry.get("tool_returns") or [entry])
+        tool_returns = entry.get("tool_returns")
+        yield from map(_returned, tool_returns or [entry])
     elif calls:
         yield {"role": "assistant", "tool_calls": calls}
     else:
@@ -102,7 +107,8 @@ def _chat_forms(entry: Entry) -> Iterator[Entry]:
 
 def _calls(entry: Entry) -> list[Entry]:
     """Return the calls of an entry in the form of chat messages."""
-    recorded = entry.get("tool_calls") or entry.get("tool_call")
+    tool_calls = entry.get("tool_calls")
+    recorded = tool_calls or entry.get("tool_call")
     calls = recorded if isinstance(recorded, list) else [recorded]
     return [
         {**call, "id": call.get("tool_call_id", call.get("id")), "function": None}
@@ -113,7 +119,8 @@ def _calls(entry: Entry) -> list[Entry]:
 
 def _returned(entry: Any) -> Entry:
     about = {name: as_map(entry).get(name) for name in ("tool_call_id", "name", "status")}
-    return {"role": "tool", "content": as_map(entry).get("tool_return"), **about}
+    tool_return = as_map(entry).get("tool_return")
+    return {"role": "tool", "content": tool_return, **about}
 
 
 def _unread_calls(entry: Entry) -> str | None:

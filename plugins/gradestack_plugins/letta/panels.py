@@ -13,12 +13,14 @@ from gradestack_plugins.pages import blocks
 def results(about: Report) -> Iterable[blocks.Block] | None:
     """Samples, average score and passed ones; None in another run."""
     summary = about.summary
-    if not as_map(summary.get("headline")).get("letta"):
+    headline = summary.get("headline")
+    if not as_map(headline).get("letta"):
         return None
     outcome = as_map(summary.get("outcome"))
     metrics = as_map(summary.get("metrics"))
     key = as_text(outcome.get("grader"))
-    averages = as_map(as_map(metrics.get("by_metric")).get(key))
+    by_metric = metrics.get("by_metric")
+    averages = as_map(as_map(by_metric).get(key))
     states = as_map(as_map(metrics.get("states")).get(key))
     total, attempted = (as_number(averages.get(f"avg_score_{of}")) for of in ("total", "attempted"))
     passed = as_count(outcome.get("passed"))

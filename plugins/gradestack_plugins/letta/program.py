@@ -46,7 +46,8 @@ class Tool(msgspec.Struct, frozen=True):
         """Return the score of some turns: 0.0 where there is no truth to compare with."""
         messages = tuple(map(chat.messages, turns))
         text = self.extractor.extract(Sample(id="", turns=messages, recorded=recorded))
-        sample = Sample(id="", text=text, expected=Expectation(text=truth))
+        expectation = Expectation(text=truth)
+        sample = Sample(id="", text=text, expected=expectation)
         try:
             grade: Any = self.grader.grade(sample)
         except TimedOut:  # letta-evals would go on for ever
@@ -58,7 +59,8 @@ class Tool(msgspec.Struct, frozen=True):
 
         A turn that nobody recorded is 0.0.
         """
-        truth, turns = row["sample"]["ground_truth"], row["trajectory"]
+        truth = row["sample"]["ground_truth"]
+        turns = row["trajectory"]
         truths = truth if isinstance(truth, list) else [truth]
         if isinstance(truth, list):
             parts = [[turn] for turn in turns]
@@ -67,20 +69,23 @@ class Tool(msgspec.Struct, frozen=True):
         pairs = zip(parts, truths, strict=False)
         scores = [self.score(part, row["recorded"], of) for part, of in pairs]
         score = average(scores, len(truths))
-        return {"score": score, "rationale": f"{self.function}: {score:g}"}
+        rationale = f"{self.function}: {score:g}"
+        return {"score": score, "rationale": rationale}
 
 
 def tool_of(grader: Grader, written: Any) -> Tool | None:
     """Return the tool grader that a suite has written; None of any other grader."""
     spec = as_map({"kind": written} if isinstance(written, str) else written)
-    function = spec.get("function" if spec.get("kind") == "tool" else "kind")
+    kind = spec.get("kind")
+    function = spec.get("function" if kind == "tool" else "kind")
     if function not in _FUNCTIONS:
         return None
     try:
         extractor = discover().load("extractor", spec.get("extractor", "last_assistant"))
     except ConfigError:  # one of the user's own, in a file
         return None
-    return Tool(function, grader, extractor(**spec.get("extractor_config", {})))
+    extractor_config = spec.get("extractor_config", {})
+    return Tool(function, grader, extractor(**extractor_config))
 
 
 def recorded_grade(grader: Recorded, grade: Row, row: Row) -> Row | None:
@@ -88,21 +93,23 @@ def recorded_grade(grader: Recorded, grade: Row, row: Row) -> Row | None:
 
     A failed run has those under ``grades`` alone; beside an error record there is none.
     """
-    recorded, attempted = row["recorded"], is_attempted(row)
+    recorded = row["recorded"]
+    attempted = is_attempted(row)
     if recorded.get("error") is not None:
         return None
     if grade["state"] == "graded" and attempted:
         return grade
     stored = as_map(recorded.get("grade") if attempted else None)
     if grader.metric is not None:
-        stored = as_map(as_map(recorded.get("grades")).get(grader.metric))
+        grades = recorded.get("grades")
+        stored = as_map(as_map(grades).get(grader.metric))
     if is_score(stored.get("score")) and "state" not in stored:
         return stored
     return None
 
 
 def grade_row(grader: Grader, tool: Tool | None, grade: Row, row: Row) -> Row | None:
-    """Return the grade of one metric, given ours; None where letta-evals has none."""
+    """Return a metric's grade as letta-evals computes it; None where letta-evals has none."""
     if isinstance(grader, Recorded):
         return recorded_grade(grader, grade, row)
     fault = as_map(grade.get("fault"))
@@ -110,7 +117,8 @@ def grade_row(grader: Grader, tool: Tool | None, grade: Row, row: Row) -> Row | 
         return tool.grade(row)
     if grade["state"] == "graded":
         return grade
-    why = fault.get("message") or grade["rationale"]
+    message = fault.get("message")
+    why = message or grade["rationale"]
     rationale = f"Error during grading: {why}"
     return {"score": 0.0, "rationale": rationale, "metadata": {"error": why}}
 
@@ -121,25 +129,29 @@ def is_attempted(row: Row) -> bool:
     It wants an agent and a trajectory. Later layouts, which have no ``grade``, and rows of
     gradestack may leave the agent out.
     """
-    recorded, trajectory = row["recorded"], row["trajectory"]
+    recorded = row["recorded"]
+    trajectory = row["trajectory"]
     has_failed = row["status"] != "ok" and any(trajectory)
     if not trajectory or has_failed or recorded.get("error") is not None:
         return False
     grade = as_map(recorded.get("grade"))
-    return row["agent_id"] is not None or not grade or "state" in grade
+    agent_id = row["agent_id"]
+    return agent_id is not None or not grade or "state" in grade
 
 
 def result_of(row: Row, graders: Mapping[str, Grader], tools: Mapping[str, Tool | None]) -> Result:
     """Return the result of a row of gradestack; without grades where nobody recorded the run."""
     grades: dict[str, Any] = {}
     for key, grader in graders.items() if row["status"] != "missing" else ():
-        grade = grade_row(grader, tools[key], row["grades"][key], row)
+        tool = tools[key]
+        grade = grade_row(grader, tool, row["grades"][key], row)
         if grade is not None:
             rationale = grade.get("rationale", "")
             metadata = grade.get("metadata", {})
             score = float(grade["score"])
             grades[key] = {"score": score, "rationale": rationale, "metadata": metadata}
-    why = as_map(row["error"]).get("message", "no grade")
+    error = as_map(row["error"])
+    why = error.get("message", "no grade")
     failure = {"score": 0.0, "rationale": f"Error: {why}", "metadata": {}}
     record = {name: row[name] for name in _FIELDS}
     record |= {"grade": next(iter(grades.values()), failure), "grades": grades or None}
@@ -177,19 +189,22 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True):
         by_metric = {key: metric_figures(results, key, self.gate) for key in self.keys}
         head = dict(by_metric[self.key])
         del head["pass_rate"]
+        pass_rates_by_key = {key: figures["pass_rate"] for key, figures in by_metric.items()}
+        total_attempted = sum(result.attempted for result in results)
         return {
             "total": len(results),
-            "total_attempted": sum(result.attempted for result in results),
+            "total_attempted": total_attempted,
             **head,
             "by_metric": by_metric,
-            "metrics": {key: figures["pass_rate"] for key, figures in by_metric.items()},
+            "metrics": pass_rates_by_key,
         }
 
     def metrics(self, results: Sequence[Result]) -> dict[str, Any]:
         """Return the ``metrics`` of a summary."""
         models: dict[str | None, list[Result]] = {}
         for result in results:
-            models.setdefault(result.record["model_name"], []).append(result)
+            model_name = result.record["model_name"]
+            models.setdefault(model_name, []).append(result)
         per_model = [self._model_row(model, models[model]) for model in models]
         return {**self.figures(results), "per_model": per_model if any(models) else None}
 
@@ -226,7 +241,8 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True):
             values = [run[name] for run in metrics]
             figures[f"mean_{name}"] = statistics.mean(values)
             figures[f"std_{name}"] = deviation(values)
-        means, deviations = dict[str, float](), dict[str, float]()
+        means = dict[str, float]()
+        deviations = dict[str, float]()
         for key in self.keys:
             averages = [run["by_metric"][key]["avg_score_attempted"] for run in metrics]
             means[key], deviations[key] = statistics.mean(averages), deviation(averages)
@@ -261,7 +277,8 @@ def console_lines(evaluation: Evaluation, metrics: Mapping[str, Any]) -> Iterato
     if evaluation.num_runs > 1:
         yield from ("", f"Runs passed: {evaluation.runs_passed}")
     if evaluation.gate is not None:
-        yield from ("", *evaluation.gate.lines(evaluation.results, evaluation.key))
+        lines = evaluation.gate.lines(evaluation.results, evaluation.key)
+        yield from ("", *lines)
 
 
 def gate_of(config: Mapping[str, Any]) -> Gate | None:
@@ -269,7 +286,8 @@ def gate_of(config: Mapping[str, Any]) -> Gate | None:
     if config.get("gates"):
         return None
     try:
-        return msgspec.convert(config.get("gate"), Gate | None)
+        gate = config.get("gate")
+        return msgspec.convert(gate, Gate | None)
     except msgspec.ValidationError:
         return None
 
@@ -293,22 +311,33 @@ class LettaProgram(Program):
         config, graders = program_input.config, program_input.graders
         written = as_map(config.get("graders"))
         tools = {key: tool_of(grader, written.get(key)) for key, grader in graders.items()}
+        rows = program_input.rows()
+        results = [result_of(row, graders, tools) for row in rows]
+        gate = gate_of(config)
+        num_runs = config.get("num_runs") or 1
         evaluation = Evaluation(
-            results=[result_of(row, graders, tools) for row in program_input.rows()],
+            results=results,
             keys=list(graders),
-            gate=gate_of(config),
-            num_runs=config.get("num_runs") or 1,
+            gate=gate,
+            num_runs=num_runs,
         )
         metrics = evaluation.metrics(evaluation.results)
         if evaluation.gate is None:
             has_passed = None
         else:
             has_passed = evaluation.runs_passed > 0
+        files = _files(evaluation, metrics, has_passed)
+        console = "\n".join(console_lines(evaluation, metrics))
+        if has_passed is None:
+            exit_code = None
+        else:
+            exit_code = int(not has_passed)
+        by_metric = metrics["by_metric"].items()
         return ProgramRun(
-            files=_files(evaluation, metrics, has_passed),
-            console="\n".join(console_lines(evaluation, metrics)),
-            exit_code=None if has_passed is None else int(not has_passed),
-            figures=tuple(map(_figure, metrics["by_metric"].items())),
+            files=files,
+            console=console,
+            exit_code=exit_code,
+            figures=tuple(map(_figure, by_metric)),
         )
 
 
@@ -318,9 +347,11 @@ def _files(
     """Return letta-evals' result files."""
     summary = {"type": "summary", "metrics": metrics, "gates_passed": has_passed}
     lines = [{"type": "result", "result": result.record} for result in evaluation.results]
+    letta_results_jsonl = "".join([f"{json.dumps(line)}\n" for line in lines])
+    text = json.dumps(summary, indent=2)
     files = {
-        "letta/summary.json": json.dumps(summary, indent=2),
-        "letta/results.jsonl": "".join([f"{json.dumps(line)}\n" for line in lines]),
+        "letta/summary.json": text,
+        "letta/results.jsonl": letta_results_jsonl,
     }
     if evaluation.num_runs > 1:
         files["letta/aggregate_stats.json"] = json.dumps(evaluation.statistics, indent=2)
@@ -329,5 +360,7 @@ def _files(
 
 def _figure(metric: tuple[str, Mapping[str, Any]]) -> ProgramFigure:
     key, figures = metric
-    value, path = figures["avg_score_attempted"], f"{key}.mean.mean"
-    return ProgramFigure(label=f"{key} average", value=value, figure=path, why=_WHY)
+    value = figures["avg_score_attempted"]
+    path = f"{key}.mean.mean"
+    label = f"{key} average"
+    return ProgramFigure(label=label, value=value, figure=path, why=_WHY)

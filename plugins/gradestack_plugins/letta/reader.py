@@ -46,7 +46,8 @@ def directory_certainty(path: Path) -> float:
     """Return the certainty that a directory is an output of letta-evals or gradestack."""
     files = result_files(path)
     for file in files:
-        certainty = Letta.recognised(file.path, _head_of(file.path))
+        head = _head_of(file.path)
+        certainty = Letta.recognised(file.path, head)
         if certainty is not None:
             return certainty
     is_named = (path / SUITE).is_file() or (path / "header.json").is_file()
@@ -124,12 +125,14 @@ class Letta(RecordReader):
         result = unwrapped(record)
         if not result or not isinstance(result, dict):
             return None
-        if "id" in as_map(result.get("sample")):
+        sample = result.get("sample")
+        if "id" in as_map(sample):
             return 0.0 if _PARTS.isdisjoint(result) else 0.95
         if "sample_id" not in result:
             return 0.0
         # null is left out there: of a run that failed, little but its id may be left
-        if len(_SIGNS & result.keys()) > 1:
+        keys = result.keys()
+        if len(_SIGNS & keys) > 1:
             return 0.9
         return None
 
@@ -155,7 +158,8 @@ class Letta(RecordReader):
     def index(self, inputs: Inputs) -> LettaIndex:
         tasks = {source.name: suite_tasks(source.path) for source in inputs.data}
         known: set[Key] = set()
-        for source in inputs.data if len(inputs.data) > 1 else ():
+        data_count = len(inputs.data)
+        for source in inputs.data if data_count > 1 else ():
             keys = set(self._keys(source))
             if known & keys:
                 return LettaIndex(tasks=tasks, repeated=True)
@@ -176,12 +180,13 @@ class Letta(RecordReader):
                 record = unwrapped(element.value)
                 if isinstance(record, dict):
                     result, _ = convert_record(record, Result)
-                    key = key_of(result, context, is_own=is_own_row(record))
+                    is_own = is_own_row(record)
+                    key = key_of(result, context, is_own=is_own)
                     if key.id is not None:
                         yield key
 
     def files(self, inputs: Inputs, index: LettaIndex) -> Iterator[RecordFile]:
-        """Yield every file of results, runs in numeric order."""
+        """Yield each file of results, by the number of its run."""
         for source in inputs.data:
             for file in _files(source):
                 extra = [file.relative, file.run, file.model]
@@ -191,12 +196,14 @@ class Letta(RecordReader):
     def read(self, shard: Shard, index: LettaIndex) -> Iterator[Sample | BadRecord]:
         source = shard.input
         relative, run, model = shard.extra
+        input_name = source.name if index.repeated else None
+        tasks = index.tasks[source.name]
         context = Context(
             run=run,
             model=model,
             unnamed=self.model,
-            input_name=source.name if index.repeated else None,
-            tasks=index.tasks[source.name],
+            input_name=input_name,
+            tasks=tasks,
         )
         samples_of = partial(_samples_of_line, context)
         return self.samples(shard, samples_of, source.below(relative))

@@ -29,7 +29,8 @@ def stack(
         documents = list(_documents(inputs))
     suite = {"headline": {"letta": True}, **_suite_name(documents)}
     graded, scored = recorded_metrics(samples())
-    metrics = [name for name in scored if name == _REWARD] + graded
+    names = [name for name in scored if name == _REWARD]
+    metrics = names + graded
     if not metrics:
         return {**suite, "graders": {"recorded": {"kind": "recorded"}}, "outcome": "recorded"}
     graders = {name: {"kind": "recorded", "metric": name} for name in metrics}
@@ -41,7 +42,9 @@ def _documents(inputs: Inputs) -> Iterator[Document]:
     folders: dict[Path, None] = {}
     for source in inputs.data:
         folders[source.path] = None
-        folders |= dict.fromkeys([file.path.parent for file in result_files(source.path)])
+        files = result_files(source.path)
+        parents = [file.path.parent for file in files]
+        folders |= dict.fromkeys(parents)
     for folder in folders:
         suite, header, summary = [_read_object(folder / name) for name in _BESIDE]
         yield {**suite, **header, **summary}
@@ -96,6 +99,7 @@ def _is_usable(gate: Any, metrics: list[str]) -> bool:
     written = as_map(gate)
     if conditions := as_list(written.get("conditions")):
         return all(_is_usable(condition, metrics) for condition in conditions)
-    named = written.get("weights") or [written.get("metric_key", metrics[0])]
+    weights = written.get("weights")
+    named = weights or [written.get("metric_key", metrics[0])]
     is_known = all(name in metrics for name in named)
     return is_known and written.get("op") in _OPERATORS and is_number(written.get("value"))

@@ -54,8 +54,10 @@ class Task(msgspec.Struct, frozen=True):
         if truth is None or truth == []:
             return Expectation()
         if isinstance(truth, list) and (has_turns or all(isinstance(one, str) for one in truth)):
-            return Expectation(text=tuple(map(shown_text, truth)))
-        return Expectation(text=shown_text(truth), label=shown_text(truth))
+            shown_texts = tuple(map(shown_text, truth))
+            return Expectation(text=shown_texts)
+        text = shown_text(truth)
+        return Expectation(text=text, label=shown_text(truth))
 
     @property
     def facets(self) -> dict[str, JSON]:
@@ -147,13 +149,23 @@ def sample_of(record: Any, source: Source, context: Context) -> Sample | BadReco
     if isinstance(key.id, int):
         source = replace(source, id=key.id)
     if is_own:
-        return replace(sample_of_row(record, str(key.id)), run=key.run, source=source)
+        identifier = str(key.id)
+        return replace(sample_of_row(record, identifier), run=key.run, source=source)
     task = result.sample or context.tasks.get(str(key.id), Task())
     trajectory = read_trajectory(result.trajectory or ())
     status, error = _status(result, trajectory)
     text = trajectory.text or result.submission or None
     if not result.grades and not trajectory.is_silent and grade_fault(result.grade) is not None:
         text = result.submission  # which is what a grader that broke down was given
+    if result.agent_id is msgspec.UNSET:
+        agent_id = None
+    else:
+        agent_id = result.agent_id
+    if result.agent_usage is None:
+        agent_usage = result.usage
+    else:
+        agent_usage = result.agent_usage
+    recorded_values = _recorded_values(record, result, task)
     return Sample(
         id=str(key.id),
         model=key.model,
@@ -165,10 +177,10 @@ def sample_of(record: Any, source: Source, context: Context) -> Sample | BadReco
         expected=task.expected,
         status=status,
         error=error,
-        agent_id=None if result.agent_id is msgspec.UNSET else result.agent_id,
-        agent_usage=result.usage if result.agent_usage is None else result.agent_usage,
+        agent_id=agent_id,
+        agent_usage=agent_usage,
         facets=task.facets,
-        recorded=_recorded_values(record, result, task),
+        recorded=recorded_values,
         remarks={**remarks, **trajectory.remarks},
         source=source,
     )

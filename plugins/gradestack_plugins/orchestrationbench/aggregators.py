@@ -88,7 +88,8 @@ def trial_sums(grade: Grade) -> dict[str, float] | None:
     sums["plans_parsed"] = counts["plans_parsed"]
     for name in SCORES:
         value = grade.parts.get(name)
-        sums |= {name: value or 0.0, f"trials with {name}": int(value is not None)}
+        number = int(value is not None)
+        sums |= {name: value or 0.0, f"trials with {name}": number}
     for name in PLANS:
         sums[name] = math.fsum(grade.metadata.get(f"plan_{name}") or ())
     return sums
@@ -119,8 +120,11 @@ def file_sums(figures: Figures) -> dict[str, Any]:
     sums = {**pick(figures, COUNTS), **decision_divisors(figures)}
     for name in MEANS:
         value = figures[name]
-        sums |= {name: Fraction(value or 0), files_with(name): int(value is not None)}
-    sums["averaged"] = sums["decided"] + sums[files_with(NAME)] + sums[files_with(WITH_FAILURE)]
+        fraction = Fraction(value or 0)
+        sums |= {name: fraction, files_with(name): int(value is not None)}
+    files = files_with(NAME)
+    decided = sums["decided"]
+    sums["averaged"] = decided + sums[files] + sums[files_with(WITH_FAILURE)]
     return sums
 
 
@@ -135,11 +139,14 @@ DIVISORS = {
 
 def decision_divisors(counts: Mapping[str, Any]) -> dict[str, Any]:
     """Return the divisors of the figures of decisions."""
-    sums = {"errors": sum(counts[name] for name in ERRORS.values())}
+    names = ERRORS.values()
+    errors = sum(counts[name] for name in names)
+    sums = {"errors": errors}
     for view in VIEWS:
         for figure, cells in DIVISORS.items():
             sums[f"{view} {figure}"] = sum(counts[f"{cell}_{view}"] for cell in cells)
-    return sums | {"decided": sums["reject f1"] + sums["fc f1"]}
+    decided = sums["reject f1"] + sums["fc f1"]
+    return sums | {"decided": decided}
 
 
 def _performance(sums: Figures, view: str) -> dict[str, float | None]:
@@ -170,7 +177,8 @@ def overall(sums: Figures) -> dict[str, Any]:
         files = sums[files_with(name)]
         figures[name] = float(sums[name] / files) if files else None
     reject, call = [_performance(sums, view) for view in VIEWS]
-    rejected, cases = sums["true_positive_reject"], sums["function_call_cases"]
+    rejected = sums["true_positive_reject"]
+    cases = sums["function_call_cases"]
     errors = sums["errors"]
     missed = cases - sums["true_negative_reject"]
     f1s = reject["f1"] or 0.0, call["f1"] or 0.0
@@ -179,8 +187,10 @@ def overall(sums: Figures) -> dict[str, Any]:
     plan = figures[WITH_FAILURE]
     at_best = _composite(*pick(figures, (NAME, KEY, UPPER_BOUND)).values())
     patterns = {f"{name}_rate": ratio(sums[of], errors) for name, of in ERRORS.items()}
+    composite = _composite(decision, fc, plan)
+    rejection_type_accuracy = ratio(rejected - sums[MISMATCHES], rejected)
     return figures | {
-        "average": _composite(decision, fc, plan),
+        "average": composite,
         "call_rejection_accuracy": decision,
         "fc": fc,
         "plan": plan,
@@ -188,15 +198,17 @@ def overall(sums: Figures) -> dict[str, Any]:
         "reject_decision_performance": reject,
         "fc_decision_performance": call,
         "error_patterns": patterns,
-        "rejection_type_accuracy": ratio(rejected - sums[MISMATCHES], rejected),
+        "rejection_type_accuracy": rejection_type_accuracy,
         "overall_function_call_failed_rate": ratio(missed, cases),
     }
 
 
 def round_figures(figures: Figures) -> dict[str, Any]:
     """Return figures as they are printed; the average is one of rounded figures."""
-    rounded = {**figures, **{name: short(figures[name]) for name in ROUNDED}}
-    rounded["average"] = short(_composite(*pick(rounded, COMPOSITES).values()))
+    shorts_by_name = {name: short(figures[name]) for name in ROUNDED}
+    rounded = {**figures, **shorts_by_name}
+    composite = _composite(*pick(rounded, COMPOSITES).values())
+    rounded["average"] = short(composite)
     return rounded
 
 
@@ -414,7 +426,8 @@ class OrchestrationBenchFigures(IntervalAggregator):
         files: dict[str, dict[str, File]] = defaultdict(dict)
         for key, grade in grades:
             if grade.outcome is not Outcome.MISSING:
-                name = str(key.facets.get("file") or key.id)
+                file = key.facets.get("file")
+                name = str(file or key.id)
                 files[key.model or ""].setdefault(name, File(key.id)).add(grade)
         models = {model: self._document(files[model]) for model in files or {"": {}}}
         if len(models) == 1:

@@ -37,7 +37,8 @@ def value_text(value: JSON) -> str:
 def _text(value: JSON) -> str:
     """Write a value as text that does not depend on the order of lists and keys."""
     if isinstance(value, list | tuple):
-        return _short(str(sorted(_text(item) for item in value)))
+        text = str(sorted(_text(item) for item in value))
+        return _short(text)
     if isinstance(value, Mapping):
         texts = {}
         # a comprehension is a call more before Python 3.12, and leaves room for fewer levels
@@ -53,7 +54,8 @@ def _text(value: JSON) -> str:
 def _short(text: str) -> str:
     if len(text) <= _LONGEST:
         return text
-    return "sha256 " + hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    return "sha256 " + digest
 
 
 class KeyResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,7 +82,8 @@ class KeyResult(msgspec.Struct, frozen=True, kw_only=True):
         is_open = self.reason == "undecided"
         pairs = 0
         if is_open:
-            pairs = min(len(self.predicted), len(self.gold))
+            predicted_count = len(self.predicted)
+            pairs = min(predicted_count, len(self.gold))
         return self.tp + pairs, self.fp - pairs, self.fn - pairs
 
     def judged(self, verdict: Verdict | None) -> KeyResult:
@@ -111,7 +114,8 @@ def compare_key(
     sides = []
     for side in (predicted, gold):
         values = side.get(key, [])
-        sides.append(list(map(value_text, values if isinstance(values, list) else [values])))
+        value_texts = list(map(value_text, values if isinstance(values, list) else [values]))
+        sides.append(value_texts)
     if key not in predicted or key not in gold:
         reason = f"key_missing_in_{'predicted' if key in gold else 'actual'}"
         extra, lacking = sides
@@ -121,9 +125,11 @@ def compare_key(
         lacking = sorted(theirs - ours)
         reason = "exact_comparison"
         if extra and lacking:
-            reason = _automatic_reason(schemas, key, extra, len(lacking)) or "undecided"
+            automatic_reason = _automatic_reason(schemas, key, extra, len(lacking))
+            reason = automatic_reason or "undecided"
     left = {"predicted": tuple(extra), "gold": tuple(lacking)}
-    tp = len({*sides[0]} & {*sides[1]})
+    first_side = sides[0]
+    tp = len({*first_side} & {*sides[1]})
     return KeyResult(key=key, tp=tp, fp=len(extra), fn=len(lacking), reason=reason, **left)
 
 
@@ -211,7 +217,9 @@ def sum_counts(counts: Iterable[Counts]) -> Counts:
     """Return tp, fp and fn summed over arguments."""
     tp = fp = fn = 0
     for counted in counts:
-        tp, fp, fn = tp + counted[0], fp + counted[1], fn + counted[2]
+        tp = tp + counted[0]
+        fp = fp + counted[1]
+        fn = fn + counted[2]
     return tp, fp, fn
 
 
@@ -220,7 +228,9 @@ def value_f1(counts: Iterable[Counts]) -> float | None:
     tp, fp, fn = sum_counts(counts)
     if not tp + fp + fn:
         return None
-    return harmonic(ratio(tp, tp + fp) or 0.0, ratio(tp, tp + fn) or 0.0)
+    precision = ratio(tp, tp + fp) or 0.0
+    recall = ratio(tp, tp + fn) or 0.0
+    return harmonic(precision, recall)
 
 
 def compare_calls(sample: Sample, steps: Iterable[Step]) -> list[Pair]:
@@ -230,7 +240,8 @@ def compare_calls(sample: Sample, steps: Iterable[Step]) -> list[Pair]:
     """
     trial = native_of(sample, Trial)
     verdicts = (trial and trial.verdicts) or {}
-    tools = {spec.name: spec.parameters for spec in sample.tools or () if spec.parameters}
+    specs = sample.tools or ()
+    tools = {spec.name: spec.parameters for spec in specs if spec.parameters}
     pairs: list[Pair] = []
     for step in steps:
         if step.called:
@@ -243,7 +254,8 @@ def compare_calls(sample: Sample, steps: Iterable[Step]) -> list[Pair]:
 
 def _compare_bags(step: Step, schemas: Sequence[Mapping[str, Any]]) -> list[KeyResult]:
     """Compare the arguments of a step with the gold ones, key by key, in the order of keys."""
-    ours, theirs = step.bag.arguments, step.gold_bag.arguments
+    ours = step.bag.arguments
+    theirs = step.gold_bag.arguments
     results = []
     for key in sorted({*ours, *theirs}):
         try:

@@ -149,18 +149,22 @@ def gold_step(label: Label, name: str) -> Step:
         key = name
     turn = label.get(key, Turn())
     step = Step(id=name, is_case=is_case(label, name), labelled=key in label)
-    raw, calls = turn.tool_calls, tool_calls(turn.tool_calls)
+    raw = turn.tool_calls
+    calls = tool_calls(turn.tool_calls)
     if raw is not msgspec.UNSET:
         problem = "tool_calls: expected calls with an object as arguments"
         is_read = isinstance(raw, list) and len(calls) == len(raw)
         if is_read and all(call.arguments is not None for call in calls):
-            return replace(step, gold=CALL, gold_calls=calls, gold_bag=bag_of(calls))
+            bag = bag_of(calls)
+            return replace(step, gold=CALL, gold_calls=calls, gold_bag=bag)
     elif key == name:
         text = text_of(turn.content)
-        return replace(step, gold=marked(text) or GENERAL, gold_text=text)
+        gold = marked(text) or GENERAL
+        return replace(step, gold=gold, gold_text=text)
     else:
         problem = "the gold call could not be read from the scenario: no tool_calls"
-    return replace(step, fault=data_fault("gold_unreadable", f"label {key}: {problem}"))
+    fault = data_fault("gold_unreadable", f"label {key}: {problem}")
+    return replace(step, fault=fault)
 
 
 def _answered_step(label: Label, answer: Answer) -> Step:
@@ -198,7 +202,8 @@ def predicted_decision(bag: Bag, text: str) -> Decision:
 
 def _sample_step(sample: Sample) -> Step | Grade:
     """Return a whole sample as one step, or the grade that says why there is none."""
-    expected, calls = sample.expected, sample.expected.calls
+    expected = sample.expected
+    calls = sample.expected.calls
     gold = REJECTIONS.get(expected.label)
     if gold is None:
         is_plain = all(call.plain for call in calls or ())
@@ -207,7 +212,8 @@ def _sample_step(sample: Sample) -> Step | Grade:
             return skipped("reference_not_plain", f"the reference is {what}")
         gold = CALL if calls else GENERAL
     bag = bag_of(sample.calls or ())
-    predicted = predicted_decision(bag, sample.text or "")
+    text = sample.text or ""
+    predicted = predicted_decision(bag, text)
     if not bag.names:
         predicted = REJECTIONS.get(sample.label, predicted)
     is_unknown = sample.calls is None and predicted == FAILED  # what was called is not known
@@ -257,7 +263,8 @@ def count_steps(steps: Sequence[Step]) -> dict[str, int]:
     calls = list(cases.values()).count(CALL)
     counts = Counter(dict.fromkeys(STEP_COUNTS, 0))
     for step in graded:
-        counts.update((step.cell, *CELL_COUNTS[step.cell]))
+        cell_count = CELL_COUNTS[step.cell]
+        counts.update((step.cell, *cell_count))
         counts[MISMATCHES] += step.cell == "reject_reject" and step.gold != step.predicted
         counts["steps_missing"] += not step.answered
     counts["function_call_cases"], counts["rejection_cases"] = calls, len(cases) - calls
@@ -276,7 +283,9 @@ def set_f1(predicted: Iterable[JSON], gold: Iterable[JSON]) -> float:
             return 1.0
         return 0.0
     n_common = len(predicted_set & gold_set)
-    return harmonic(n_common / len(predicted_set), n_common / len(gold_set))
+    precision = n_common / len(predicted_set)
+    recall = n_common / len(gold_set)
+    return harmonic(precision, recall)
 
 
 def sum_up(values: Iterable[float]) -> float:

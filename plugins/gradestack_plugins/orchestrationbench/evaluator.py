@@ -113,7 +113,8 @@ def decide_gold(label: Any, step: Any) -> tuple[str, Calls]:
     if "tool_calls" in turn:
         for call in turn["tool_calls"]:
             function = call.get("function", {})
-            calls.add(function.get("name", ""), function.get("arguments", {}))
+            arguments = function.get("arguments", {})
+            calls.add(function.get("name", ""), arguments)
         return CALL, calls
     return marked(turn.get("content", "")) or GENERAL, calls
 
@@ -121,11 +122,13 @@ def decide_gold(label: Any, step: Any) -> tuple[str, Calls]:
 def decide_predicted(entry: Any) -> tuple[str, Calls]:
     """Return the predicted decision; no call and no marker are a call of nothing."""
     calls = Calls([], {})
-    if len(entry.get("tool_calls", [])) == 0:
+    tool_call_count = len(entry.get("tool_calls", []))
+    if tool_call_count == 0:
         calls.names.append("")
         return marked(entry.get("content", "")) or CALL, calls
     for call in entry["tool_calls"]:
-        calls.add(call["function"]["name"], call["function"]["arguments"])
+        arguments = call["function"]["arguments"]
+        calls.add(call["function"]["name"], arguments)
     return marked(calls.arguments) or CALL, calls
 
 
@@ -139,7 +142,8 @@ def read_history(label: Any, step: Any) -> None:
         else:
             calls = ()
         decoded = [standard_loads(call["function"]["arguments"]) for call in calls or ()]
-        " ".join([part["refinedQuery"] for part in decoded if "refinedQuery" in part])
+        refined_queries = [part["refinedQuery"] for part in decoded if "refinedQuery" in part]
+        " ".join(refined_queries)
 
 
 def count_key(
@@ -152,7 +156,8 @@ def count_key(
     if key not in ours.arguments or key not in theirs.arguments:
         # the text of undecodable arguments counts by its characters
         sides = [calls.arguments.get(key, []) for calls in (ours, theirs)]
-        return (0, len(sides[0]), len(sides[1])), False
+        first_side_count = len(sides[0])
+        return (0, first_side_count, len(sides[1])), False
     result = compare_key(key, ours.arguments, theirs.arguments, schemas)
     if result.reason != "undecided":
         return result.counts, False
@@ -209,15 +214,18 @@ def evaluate_arguments(run: Any, verdicts: Any, settings: SideFiles) -> Trial:
         verdicts: Its recorded verdicts by step and argument; None: the judge is skipped.
         settings: How the evaluator is started.
     """
-    history, label = run["sub_agent_history"], run["label"]
+    history = run["sub_agent_history"]
+    label = run["label"]
     if label["1"]["role"] == "system":
         _ = label["1"]["content"]  # what the judge is told of the scenario
-    counts, pairs = Counter[str](), list[Pair]()
+    counts = Counter[str]()
+    pairs = list[Pair]()
     for entry in history:
         step = entry["step_id"]
         (gold, theirs), (predicted, ours) = decide_gold(label, step), decide_predicted(entry)
         read_history(label, step)
-        counts.update(CELL_COUNTS[cell_of(gold, predicted)])
+        cell = cell_of(gold, predicted)
+        counts.update(CELL_COUNTS[cell])
         counts[MISMATCHES] += CALL not in (gold, predicted) and gold != predicted
         if gold == predicted == CALL:
             name = set_f1(ours.names, theirs.names)
@@ -242,7 +250,8 @@ def evaluate_arguments(run: Any, verdicts: Any, settings: SideFiles) -> Trial:
     above_zero = [value for value, _ in compared if value]
     names = average(pair.name for pair in pairs)
     keys = average(pair.key for pair in pairs)
-    scores = round(names, 4), round(keys, 4), average(above_zero)
+    rounded = round(names, 4)
+    scores = rounded, round(keys, 4), average(above_zero)
     return Trial(counts, scores, is_judge_failed)
 
 
@@ -262,9 +271,11 @@ def steps_of(fields: Any) -> list[tuple[Any, Any]]:
     """Return (agent, status) of the steps of a workflow."""
     steps = []
     for step in fields.get("steps") or ():
-        agent = step.get("agent_id") or step.get("name")
+        agent_id = step.get("agent_id")
+        agent = agent_id or step.get("name")
         if agent:
-            steps.append((agent, step.get("status", "UNK")))
+            status = step.get("status", "UNK")
+            steps.append((agent, status))
     return steps
 
 
@@ -273,7 +284,8 @@ def graphs_of(workflows: Mapping[Any, Any]) -> tuple[Graph, Graph]:
     structural, component = {}, {}
     steps = {name: steps_of(fields) for name, fields in workflows.items()}
     for name, fields in workflows.items():
-        structural[name] = list(fields.get("depends_on", []) or [])
+        depends_on = fields.get("depends_on", [])
+        structural[name] = list(depends_on or [])
         if None in structural[name]:
             raise ValueError("None cannot be a node")
         waits_for = fields.get("depends_on") or fields.get("depend_on") or []
@@ -318,7 +330,8 @@ def evaluate_plans(run: Any, settings: SideFiles) -> tuple[list[Scores], int]:
             predicted |= {step: plan} if plan else {}
     for key, turn in run.get("label", {}).items():
         with suppress(ValueError, TypeError):
-            number, content = int(key), turn.get("content", "")
+            number = int(key)
+            content = turn.get("content", "")
             is_marked = isinstance(content, str) and PLAN_MARK in content
             if is_marked and (plan := read_plan(content)):
                 golds[number] = plan
@@ -334,10 +347,12 @@ def evaluate_plans(run: Any, settings: SideFiles) -> tuple[list[Scores], int]:
 
 def evaluate_workflows(history: Mapping[str, Any], settings: SideFiles) -> dict[str, Any]:
     """Return the plan figures of a file, of all its runs together."""
-    scores, failed = list[Scores](), 0
+    scores = list[Scores]()
+    failed = 0
     for number in range(1, len(history) + 1):
         with suppress(Exception):  # whatever is raised, the run is dropped
-            of_run, failed_of_run = evaluate_plans(history[f"{RUN_PREFIX}{number}"], settings)
+            run = history[f"{RUN_PREFIX}{number}"]
+            of_run, failed_of_run = evaluate_plans(run, settings)
             scores += of_run
             failed += failed_of_run
     compared = len(scores)
@@ -347,7 +362,8 @@ def evaluate_workflows(history: Mapping[str, Any], settings: SideFiles) -> dict[
     if compared + failed:
         with_failure = total / (compared + failed)
     named = zip(PLAN_SCORES, (with_failure, *means), strict=True)
-    return dict(named) | dict(zip(PLAN_COUNTS, (failed, compared), strict=True))
+    pairs = dict(zip(PLAN_COUNTS, (failed, compared), strict=True))
+    return dict(named) | pairs
 
 
 def evaluate_file(file: ScenarioFile, settings: SideFiles) -> dict[str, Any]:
@@ -400,7 +416,8 @@ def evaluate_directory(
     directory: str, files: Iterable[ScenarioFile], settings: SideFiles
 ) -> dict[str, Any]:
     """Return the result file of a directory; a file that holds nothing is an error."""
-    results, rows = list[Any](), list[Any]()
+    results = list[Any]()
+    rows = list[Any]()
     for file in files:
         if not file.data:
             results.append({"error": f"Failed to load data from {file.path}"})
@@ -414,7 +431,8 @@ def evaluate_directory(
             details["error"] = row["arguments_error"]
         rows.append(row)
         results.append(result)
-    statistics = overall_statistics(sum_files(rows), len(results))
+    totals = sum_files(rows)
+    statistics = overall_statistics(totals, len(results))
     if not rows:
         rejections = statistics["score_details"]["call_rejection_scores"]
         for name in ("rejection_type_accuracy", *DETAILS[2:]):

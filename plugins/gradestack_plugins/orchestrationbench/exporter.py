@@ -66,17 +66,20 @@ def overall_statistics(totals: Figures, files: int) -> Tree:
     rejections = _totals(totals, "rejection_cases")
     rejections |= pick(totals, _REJECTION_FIGURES)
     rejections |= _totals(totals, MISMATCHES, FAILURES)
+    rounded = _rounded(totals, PLAN_SCORES)
+    raw_confusion_matrix = _totals(totals, *MATRIX)
     details = {
-        "workflow_scores": _rounded(totals, PLAN_SCORES),
+        "workflow_scores": rounded,
         "function_call_scores": calls,
         "call_rejection_scores": rejections,
-        "raw_confusion_matrix": _totals(totals, *MATRIX),
+        "raw_confusion_matrix": raw_confusion_matrix,
     }
     key_metrics = {label: totals[name] for name, label in KEY_METRICS.items()}
+    failed_evaluations = files - successful
     return {
         "total_files": files,
         "successful_evaluations": successful,
-        "failed_evaluations": files - successful,
+        "failed_evaluations": failed_evaluations,
         **_totals(totals, FAILED_PLANS),
         **pick(totals, [COMPARED_PLANS]),
         "key_metrics": key_metrics,
@@ -91,24 +94,30 @@ def detailed_result(figures: Figures) -> Tree:
     successful = {"total_fc_successful_calls": figures["true_negative_reject"]}
     counts = _totals(figures, "rejection_cases", *MATRIX)
     cases = _totals(figures, "function_call_cases")
+    totals = _totals(figures, MISMATCHES, FAILURES)
+    judge_failed_trials = figures.get("judge_failed_trials", [])
+    perfect_calls = figures["perfect_calls"]
     arguments = {
-        "total_perfect_function_calls": figures["perfect_calls"],
+        "total_perfect_function_calls": perfect_calls,
         **successful,
         "key_score": {"avg_f1": key},
         "value_score_not_count_rejection": {"avg_f1": value},
         "function_name_score": {"f1-score": name},
         **counts,
-        **_totals(figures, MISMATCHES, FAILURES),
-        "llm_failed_trials": figures.get("judge_failed_trials", []),
+        **totals,
+        "llm_failed_trials": judge_failed_trials,
         **cases,
     }
+    names = [*plans][2:]
+    total_score_with_failure = figures[WITH_FAILURE]
     workflows = {
-        "total_score_with_failure": figures[WITH_FAILURE],
+        "total_score_with_failure": total_score_with_failure,
         "total_score_without_failure": figures[WITHOUT_FAILURE],
-        **pick(plans, [*plans][2:]),
+        **pick(plans, names),
     }
+    file = figures["file"]
     return {
-        "file_path": figures["file"],
+        "file_path": file,
         **plans,
         "arguments_key_score": key,
         "arguments_value_score_not_count_rejection": value,
@@ -140,7 +149,8 @@ class OrchestrationBenchExporter(Exporter):
 
     @override
     def finish(self, summary: ExportSummary) -> Mapping[str, str]:
-        figures = summary.graders[FAMILY].aggregates.get(FAMILY)
+        grader = summary.graders[FAMILY]
+        figures = grader.aggregates.get(FAMILY)
         if figures is None:
             return {}
         scenarios = figures["scenarios"]
@@ -151,8 +161,9 @@ class OrchestrationBenchExporter(Exporter):
             else:
                 results.append({"error": row["error"], "file_path": row["file"]})
         totals = total_figures(scenarios)
+        directory = str(summary.input.path)
         tree = {
-            "directory": str(summary.input.path),
+            "directory": directory,
             "overall_statistics": overall_statistics(totals, len(results)),
             "detailed_results": results,
         }

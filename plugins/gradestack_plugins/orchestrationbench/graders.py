@@ -98,14 +98,18 @@ class OrchestrationBench(PartlyJudged):
                 return steps
             steps = []
         pairs, reasons = judge_pairs(compare_calls(sample, steps), replies)
-        counts, calls = count_steps(steps), _call_parts(pairs)
-        decision = ratio(counts["fc_fc"] + counts["reject_reject"], counts["steps_graded"])
+        counts = count_steps(steps)
+        calls = _call_parts(pairs)
+        fc_fc = counts["fc_fc"]
+        decision = ratio(fc_fc + counts["reject_reject"], counts["steps_graded"])
         figures = [step.figures for step in plans if step.fault is None]
         plan = mean(score for score, *_ in figures)
-        score = mean([decision, mean([calls["name"], calls["key"], calls["value"]]), plan])
+        key = calls["key"]
+        score = mean([decision, mean([calls["name"], key, calls["value"]]), plan])
         message = "a plan was predicted where the label has none"
         for step in unwanted:
-            reasons.append(Reason(code="plan_not_asked_for", message=message, subject=step))
+            reason = Reason(code="plan_not_asked_for", message=message, subject=step)
+            reasons.append(reason)
         if score is None:
             message = "no step, call or plan with a reference"
             reasons = [Reason(code="nothing_to_grade", message=message)]
@@ -114,8 +118,9 @@ class OrchestrationBench(PartlyJudged):
             metadata[f"plan_{name}"] = [values[part] for values in figures]
         counts |= {**_count_pairs(pairs), **_count_plans(plans)}
         items = [*step_items(steps, pairs), *map(plan_item, plans)]
+        outcome = Outcome.SKIPPED if score is None else Outcome.GRADED
         return Grade(
-            outcome=Outcome.SKIPPED if score is None else Outcome.GRADED,
+            outcome=outcome,
             score=score,
             counts=counts,
             parts={"decision": decision, **calls, "plan": plan},
@@ -126,12 +131,14 @@ class OrchestrationBench(PartlyJudged):
 
 
 def _call_parts(pairs: Sequence[Pair]) -> dict[str, float | None]:
+    names = [pair.name for pair in pairs]
     parts = {
-        "name": short(mean([pair.name for pair in pairs])),
+        "name": short(mean(names)),
         "key": short(mean([pair.key for pair in pairs])),
     }
     parts["value"] = mean([pair.value for pair in pairs])
-    parts["value_upper_bound"] = mean([pair.best_value for pair in pairs])
+    best_values = [pair.best_value for pair in pairs]
+    parts["value_upper_bound"] = mean(best_values)
     return parts
 
 
@@ -143,4 +150,5 @@ def _count_pairs(pairs: Sequence[Pair]) -> dict[str, int]:
 def _count_plans(plans: Iterable[PlanStep]) -> dict[str, int]:
     compared = [bool(step.comparisons) for step in plans if step.fault is None]
     counts = {"plans": len(compared), "plans_parsed": sum(compared)}
-    return counts | {"plans_failed": compared.count(False)}
+    plans_failed = compared.count(False)
+    return counts | {"plans_failed": plans_failed}

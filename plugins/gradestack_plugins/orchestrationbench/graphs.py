@@ -121,14 +121,16 @@ class _Search:
     def __init__(self, left: Graph, right: Graph, weights: Weights, budget: float) -> None:
         """Search the cheapest mapping of nodes between two graphs, within a budget of steps."""
         n = max(left.nodes, right.nodes)
-        self.left, self.right = _adjacency(left, n), _adjacency(right, n)
+        adjacency = _adjacency(left, n)
+        self.left, self.right = adjacency, _adjacency(right, n)
         self.costs = [[0.0] * n for _ in range(n)]
         for i, row in enumerate(self.costs):
             for j in range(n):
                 if i >= left.nodes or j >= right.nodes:
                     row[j] = 1.0
                 elif left.labels and right.labels:
-                    row[j] = weights.substitution(left.labels[i], right.labels[j])
+                    label = left.labels[i]
+                    row[j] = weights.substitution(label, right.labels[j])
                 row[j] += self.left[i][i] != self.right[j][j]
         # Unlabelled, every mapping costs n differences + edges on both sides - 2 * edges kept, so
         # distances differ by 2 at least.
@@ -175,7 +177,8 @@ class _Search:
         ours = _edges(self.left, rows[row], others)
         theirs = _edges(self.right, cols[col], images)
         below = _plus_differences(below, ours, theirs, 1.0)
-        self._expand(others, images, below, paid + costs[row][col])
+        cost = costs[row]
+        self._expand(others, images, below, paid + cost[col])
 
     def _bounds(self, rows: list[int], cols: list[int], costs: Matrix) -> tuple[Matrix, float]:
         """Return by how much each pair raises a lower bound of what follows, and the bound.
@@ -186,9 +189,12 @@ class _Search:
         """
         ours = _degrees(self.left, rows)
         theirs = _degrees(self.right, cols)
-        raises, by_rows = _less_least(_plus_differences(costs, ours, theirs, 0.5))
-        columns, by_columns = _less_least(list(zip(*raises, strict=True)))
-        return list(zip(*columns, strict=True)), by_rows + by_columns
+        plus_differences = _plus_differences(costs, ours, theirs, 0.5)
+        raises, by_rows = _less_least(plus_differences)
+        lines = list(zip(*raises, strict=True))
+        columns, by_columns = _less_least(lines)
+        pairs = list(zip(*columns, strict=True))
+        return pairs, by_rows + by_columns
 
 
 def _less_least(lines: Matrix) -> tuple[Matrix, float]:
@@ -253,7 +259,8 @@ def edit_distance(left: Graph, right: Graph, weights: Weights, budget: int = BUD
     granted = budget * _SMALL**2 // max(_SMALL, n) ** 2
     search = _Search(left, right, weights, math.inf if n <= _ALWAYS else max(4 * n, granted))
     lower = min(search.floor, search.best)
-    return Distance(round(lower, 9), round(search.best, 9), search.expanded)
+    rounded = round(lower, 9)
+    return Distance(rounded, round(search.best, 9), search.expanded)
 
 
 def _coarse(left: Graph, right: Graph) -> Distance:
@@ -264,8 +271,11 @@ def _coarse(left: Graph, right: Graph) -> Distance:
         nodes.append({*names})
         edges.append({(names[tail], names[head]) for tail, head in graph.edges})
     lower = abs(left.nodes - right.nodes)
-    lower += abs(len(left.edges) - len(right.edges))
-    upper = len(nodes[0] ^ nodes[1]) + len(edges[0] ^ edges[1])
+    edge_count = len(left.edges)
+    lower += abs(edge_count - len(right.edges))
+    first_node = nodes[0]
+    first_edge = edges[0]
+    upper = len(first_node ^ nodes[1]) + len(first_edge ^ edges[1])
     return Distance(float(lower), float(upper))
 
 

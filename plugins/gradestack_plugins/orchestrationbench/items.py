@@ -18,7 +18,8 @@ _LONGEST = 2_000
 
 def step_items(steps: Iterable[Step], pairs: Iterable[Pair]) -> Iterator[Item]:
     """Yield an item for each step, with how the calls of a pair compare."""
-    numbers, compared = Counter[str](), iter(pairs)
+    numbers = Counter[str]()
+    compared = iter(pairs)
     for step in steps:
         if numbers[step.id]:
             name = f"{step.id} (again {numbers[step.id]})"
@@ -31,7 +32,8 @@ def step_items(steps: Iterable[Step], pairs: Iterable[Pair]) -> Iterator[Item]:
 
 def _decision_item(name: str, step: Step) -> Item:
     """Build the item of a step: whether it was right to call, and both sides' calls or texts."""
-    gold, predicted = _cut(step.gold_text), _cut(step.text)
+    gold = _cut(step.gold_text)
+    predicted = _cut(step.text)
     if step.gold == CALL:
         gold = msgspec.to_builtins(step.gold_bag)
     if step.bag.names:
@@ -53,12 +55,14 @@ def _decision_item(name: str, step: Step) -> Item:
             actual=step.predicted,
         )
         reasons.append(reason)
+    score = float(step.right)
+    counts = {step.cell: 1}
     return Item(
         id=name,
-        score=float(step.right),
+        score=score,
         label=step.predicted,
         gold=step.gold,
-        counts={step.cell: 1},
+        counts=counts,
         reasons=tuple(reasons),
         metadata=metadata,
     )
@@ -87,42 +91,51 @@ def _with_calls(item: Item, pair: Pair) -> Item:
     """Return the item of a step where both sides call with how the calls compare."""
     step, reasons = pair.step, []
     if pair.name < 1:
+        expected = [*step.gold_bag.names]
+        names = step.bag.names
         reason = Reason(
             code="function_name",
             message="the sets of called functions differ",
             subject=step.id,
-            expected=[*step.gold_bag.names],
-            actual=[*step.bag.names],
+            expected=expected,
+            actual=[*names],
         )
         reasons.append(reason)
     for key in pair.keys:
         if key.fp or key.fn:
+            actual = [*key.predicted]
+            pointer = pointer_to(key.key)
+            message = f"tp {key.tp}, fp {key.fp}, fn {key.fn}"
             reason = Reason(
                 code=key.reason,
-                message=f"tp {key.tp}, fp {key.fp}, fn {key.fn}",
+                message=message,
                 subject=step.id,
                 expected=[*key.gold],
-                actual=[*key.predicted],
-                pointer=pointer_to(key.key),
+                actual=actual,
+                pointer=pointer,
             )
             reasons.append(reason)
     parts = {"name": pair.name, "key": pair.key, "value": pair.value}
     score = mean(parts.values())
     tp, fp, fn = sum_counts(key.counts for key in pair.keys)
     keys = [msgspec.to_builtins(key) for key in pair.keys]
+    counts = {**item.counts, "tp": tp, "fp": fp, "fn": fn}
+    metadata = {**item.metadata, "keys": keys}
     return replace(
         item,
         score=score,
-        counts={**item.counts, "tp": tp, "fp": fp, "fn": fn},
+        counts=counts,
         parts={**parts, "value_upper_bound": pair.best_value},
         reasons=(*item.reasons, *reasons),
-        metadata={**item.metadata, "keys": keys},
+        metadata=metadata,
     )
 
 
 def plan_item(step: PlanStep) -> Item:
-    """Return the item of a gold plan."""
-    metadata: dict[str, JSON] = {"gold": _cut(step.gold), "predicted": _cut(step.predicted)}
+    """Return the grade's item about one step of the gold plan."""
+    gold = _cut(step.gold)
+    predicted = _cut(step.predicted)
+    metadata: dict[str, JSON] = {"gold": gold, "predicted": predicted}
     if step.fault is not None:
         return Item(id=step.id, outcome=Outcome.FAILED, fault=step.fault, metadata=metadata)
     reasons = []

@@ -31,7 +31,8 @@ def data_of(sample: Sample, pair: Pair) -> dict[str, JSON]:
 
     The gold turns before the step, the tools, and the undecided values.
     """
-    trial, step = native_of(sample, Trial), pair.step
+    trial = native_of(sample, Trial)
+    step = pair.step
     history = []
     for key, turn in (trial.label if trial else {}).items():
         if key.partition("-")[0] == step.id:
@@ -42,7 +43,9 @@ def data_of(sample: Sample, pair: Pair) -> dict[str, JSON]:
     tools = [tool for tool in sample.tools or () if tool.name in step.bag.names]
     values = {}
     for result in pair.undecided:
-        values[result.key] = {"predicted": [*result.predicted], "expected": [*result.gold]}
+        predicted = [*result.predicted]
+        expected = [*result.gold]
+        values[result.key] = {"predicted": predicted, "expected": expected}
     return {
         "conversation": history,
         "tools": [{"name": tool.name, "parameters": tool.parameters} for tool in tools],
@@ -54,8 +57,10 @@ def reply_schema(pair: Pair) -> dict[str, Any]:
     """Return the JSON Schema of a reply about the undecided arguments of a step."""
     schemas = {}
     for result in pair.undecided:
-        extra, lacking = len(result.predicted), len(result.gold)
-        most = {"tp_count": min(extra, lacking), "fp_count": extra, "fn_count": lacking}
+        extra = len(result.predicted)
+        lacking = len(result.gold)
+        tp_count = min(extra, lacking)
+        most = {"tp_count": tp_count, "fp_count": extra, "fn_count": lacking}
         schemas[result.key] = schema_of(
             {name: {"type": "integer", "minimum": 0, "maximum": n} for name, n in most.items()}
         )
@@ -73,7 +78,8 @@ def read_reply(
     if code is not None:
         return {}, code
     try:
-        verdicts = msgspec.convert(loads(text), dict[str, Verdict])
+        document = loads(text)
+        verdicts = msgspec.convert(document, dict[str, Verdict])
     except (JsonProblem, ValueError):  # msgspec's own is one
         return {}, "malformed"
     totals, expected = {}, {}
@@ -82,7 +88,8 @@ def read_reply(
         totals[key] = tp + fp, tp + fn
     for key, counts in schema["properties"].items():
         most = counts["properties"]
-        expected[key] = most["fp_count"]["maximum"], most["fn_count"]["maximum"]
+        maximum = most["fp_count"]["maximum"]
+        expected[key] = maximum, most["fn_count"]["maximum"]
     return (verdicts, None) if totals == expected else ({}, "malformed")
 
 
@@ -97,11 +104,14 @@ def judge_pairs(
     reasons = list[Reason]()
     waiting = iter(replies)
     for pair in pairs:
-        verdicts, code = dict[str, Verdict](), None
+        verdicts = dict[str, Verdict]()
+        code = None
         if pair.undecided and replies:
-            verdicts, code = read_reply(reply_schema(pair), next(waiting))
+            schema = reply_schema(pair)
+            verdicts, code = read_reply(schema, next(waiting))
         judged.append(pair.judged(verdicts))
         if code is not None:
             message = fault_of(code).message or ""
-            reasons.append(Reason(code=code, message=message, subject=pair.step.id))
+            reason = Reason(code=code, message=message, subject=pair.step.id)
+            reasons.append(reason)
     return judged, reasons

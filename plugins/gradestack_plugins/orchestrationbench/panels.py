@@ -24,7 +24,9 @@ def decisions(about: Report) -> Iterable[blocks.Block] | None:
     """Decisions where a call, or a rejection, was right; None where no metric has them."""
     metrics = blocks.find_metrics(about, "orchestrationbench", "decision_matrix")
     matrix = as_map(metrics.get("decision_matrix"))
-    return [*_head(metrics), _decisions(matrix)] if matrix else None
+    if matrix:
+        return [*_head(metrics), _decisions(matrix)]
+    return None
 
 
 def _head(metrics: Mapping[str, Any]) -> Iterator[blocks.Block]:
@@ -47,13 +49,14 @@ def _decisions(matrix: Mapping[str, Any]) -> blocks.Matrix:
     rows = {name: as_map(row) for name, row in matrix.items()}
     columns = list(dict.fromkeys(name for row in rows.values() for name in row))
     columns.sort(key=lambda name: name not in rows)
+    totals = [f"{sum(row.values())}" for row in rows.values()]
     return blocks.Matrix(
         list(rows),
         columns,
         [[row.get(column) for column in columns] for row in rows.values()],
         corner="steps: expected ↓ decided →",
         is_confusion=True,
-        totals=[f"{sum(row.values())}" for row in rows.values()],
+        totals=totals,
     )
 
 
@@ -70,7 +73,8 @@ def _graphs(row: Mapping[str, Any]) -> Iterator[blocks.Graph]:
             gold = _nodes(metadata.get("gold"))
             made = _nodes(metadata.get("predicted"))
             if gold:
-                yield blocks.Graph(gold, made, title=f"Step {item['id']}")
+                title = f"Step {item['id']}"
+                yield blocks.Graph(gold, made, title=title)
 
 
 class _Workflow(msgspec.Struct):

@@ -101,10 +101,9 @@ def _has_workflow(value: Mapping[Any, Any]) -> bool:
 def _fenced_json(text: str) -> str | None:
     # Only the first fence: were there no end behind it, there would be none behind a later one.
     start = _JSON_FENCE.search(text)
+    end = None
     if start:
         end = _JSON_FENCE_END.search(text, start.end())
-    else:
-        end = None
     if start and end:
         return text[start.end() - 1 : end.start() + 1]
     return None
@@ -158,7 +157,10 @@ def _repaired_yaml(text: str) -> str | None:
         if bare.startswith(PLAN_MARK):
             repaired.append(f"{line}:\n")
         else:
-            depth = 4 if bare.startswith("-") else 2 if ":" in line else 6
+            if bare.startswith("-"):
+                depth = 4
+            else:
+                depth = 2 if ":" in line else 6
             repaired.append(f"{' ' * depth}{bare}\n")
     return "".join(repaired)
 
@@ -189,12 +191,15 @@ def read_workflows(plan: Workflows) -> tuple[Steps, Dependencies]:
     for name, value in plan.items():
         if isinstance(name, str) and "workflow" in name:
             fields = as_map(value)
-            waits_for = fields.get("depends_on") or fields.get("depend_on") or []
+            depends_on = fields.get("depends_on")
+            waits_for = depends_on or fields.get("depend_on") or []
             if isinstance(waits_for, list | tuple | Mapping):
                 names = waits_for
             else:
                 names = [waits_for]
-            steps[name], dependencies[name] = _labels(fields), list(map(_scalar, names))
+            labels = _labels(fields)
+            scalars = list(map(_scalar, names))
+            steps[name], dependencies[name] = labels, scalars
     return steps, dependencies
 
 
@@ -202,9 +207,12 @@ def _labels(fields: Mapping[Any, Any]) -> list[Label]:
     labels: list[Label] = []
     steps = fields.get("steps")
     for step in map(as_map, steps if isinstance(steps, list | tuple) else ()):
-        agent = step.get("agent_id") or step.get("name")
+        agent_id = step.get("agent_id")
+        agent = agent_id or step.get("name")
         if agent:
-            labels.append((_scalar(agent), _scalar(step.get("status", "UNK"))))
+            scalar = _scalar(agent)
+            status = step.get("status", "UNK")
+            labels.append((scalar, _scalar(status)))
     return labels
 
 
@@ -250,7 +258,8 @@ def outline(plan: Workflows) -> dict[str, dict[str, list[str]]]:
     short = {}
     for name, labels in steps.items():
         texts = [f"{agent}|{status}" for agent, status in labels]
-        short[name] = {"steps": texts, "depends_on": list(map(str, dependencies[name]))}
+        depends_on = list(map(str, dependencies[name]))
+        short[name] = {"steps": texts, "depends_on": depends_on}
     return short
 
 
@@ -285,7 +294,8 @@ class PlanStep(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def figures(self) -> tuple[float, float, float]:
         """Score, structural and component similarity."""
-        structural, component = [part.similarity for part in self.comparisons] or (0.0, 0.0)
+        similarities = [part.similarity for part in self.comparisons]
+        structural, component = similarities or (0.0, 0.0)
         return structural * 0.5 + component * 0.5, structural, component
 
 
@@ -371,6 +381,7 @@ def _plan_step(name: str, gold: Plan, plan: Plan | None, weights: Weights) -> Pl
     comparisons = []
     for left, right in zip(graphs(plan.workflows), graphs(gold.workflows), strict=True):
         distance = edit_distance(left, right, weights)
-        comparisons.append(Comparison(distance, similarity(distance.upper, left, right)))
+        comparison = Comparison(distance, similarity(distance.upper, left, right))
+        comparisons.append(comparison)
     predicted = outline(plan.workflows)
     return PlanStep(id=name, gold=short, predicted=predicted, comparisons=comparisons)

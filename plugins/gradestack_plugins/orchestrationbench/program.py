@@ -42,10 +42,12 @@ class OrchestrationBenchProgram(Program):
 
     @override
     def run(self, program_input: ProgramInput) -> ProgramRun:
-        reader, inputs = program_input.reader, Inputs(data=(program_input.input,))
+        reader = program_input.reader
+        inputs = Inputs(data=(program_input.input,))
         settings = reader.index(inputs)
         files = load_files(reader.plan(inputs, settings))
-        document = evaluate_directory(str(program_input.input.path), files, settings)
+        directory = str(program_input.input.path)
+        document = evaluate_directory(directory, files, settings)
         metrics = document["overall_statistics"]["key_metrics"]
         graders = program_input.graders.items()
         key = next((key for key, grader in graders if FAMILY in grader.metrics), None)
@@ -54,7 +56,9 @@ class OrchestrationBenchProgram(Program):
             path = ""
             if key:
                 path = f"{key}.{FAMILY}.{name}"
-            figure = ProgramFigure(label=label, value=metrics[label], figure=path, why=WHY[name])
+            metric = metrics[label]
+            why = WHY[name]
+            figure = ProgramFigure(label=label, value=metric, figure=path, why=why)
             figures.append(figure)
         return ProgramRun(files={FILE_NAME: result_text(document)}, figures=tuple(figures))
 
@@ -62,8 +66,10 @@ class OrchestrationBenchProgram(Program):
 def load_files(shards: Iterable[Shard]) -> Iterator[ScenarioFile]:
     """Yield scenario files by path; the evaluator reads plain UTF-8."""
     for shard in shards:
-        name, data = str(shard.extra or ""), None
+        name = str(shard.extra or "")
+        data = None
         file = shard.input.below(name)
         with suppress(OSError, JsonProblem, UnicodeDecodeError):
-            data = loads(read_regular(file.path).decode("utf-8"))
+            text = read_regular(file.path).decode("utf-8")
+            data = loads(text)
         yield ScenarioFile(file.shown, name or file.path.name, data)

@@ -92,7 +92,8 @@ def read_cards(path: Path) -> tuple[ToolSpec, ...]:
     tools: dict[str, ToolSpec] = {}
     for file in files:
         try:
-            card = msgspec.convert(loads(read_regular(file)), AgentCard)
+            document = loads(read_regular(file))
+            card = msgspec.convert(document, AgentCard)
         except (OSError, JsonProblem, ValueError) as error:
             raise DataError(f"agent card {file}: {error}") from error
         specs = filter(None, map(tool_spec, card.tools))
@@ -118,14 +119,16 @@ class EvaluationConfig(msgspec.Struct):
 
 
 def read_config(path: Path) -> Setting:
-    """Return weights and judge of the benchmark's evaluation YAML."""
+    """Read the weights and the judge from the benchmark's evaluation YAML."""
     try:
-        config = msgspec.convert(yaml_data(read_text(path)) or {}, EvaluationConfig)
+        text = read_text(path)
+        config = msgspec.convert(yaml_data(text) or {}, EvaluationConfig)
     except (OSError, RecursionError, ValueError, yaml.YAMLError) as error:
         raise ConfigError(f"evaluation config {path}: {error}") from error
     params = config.evaluation_params or EvaluationParams()
     weights = Weights(params.agent_change_weight, params.status_change_weight)
-    is_judged = {"model", "generation_params"} <= as_map(config.judge).keys()
+    judge = as_map(config.judge)
+    is_judged = {"model", "generation_params"} <= judge.keys()
     return Setting(weights=weights, judge_section=is_judged)
 
 
@@ -133,12 +136,14 @@ def gold_expectation(label: Label) -> Expectation:
     """Return all gold calls (those that can be read) and gold plans of a label."""
     steps = [gold_step(label, name) for name in label if is_case(label, name)]
     calls: Any = tuple(call for step in steps for call in step.gold_calls)
-    return Expectation(calls=calls, plan=gold_plans(label) or None)
+    plan = gold_plans(label) or None
+    return Expectation(calls=calls, plan=plan)
 
 
 def user_turns(label: Label) -> str | tuple[str, ...] | None:
     """Return the user's words in a label: a text, a tuple for several turns, None for none."""
-    texts = tuple(text_of(turn.content) for turn in label.values() if turn.role == "user")
+    turns = label.values()
+    texts = tuple(text_of(turn.content) for turn in turns if turn.role == "user")
     if len(texts) > 1:
         return texts
     return next(iter(texts), None)
@@ -229,7 +234,8 @@ class OrchestrationBenchReader(WholeDocuments):
     def files(self, inputs: Inputs, index: Any) -> Iterator[RecordFile]:
         for entry in inputs.data:
             for name in self._names(entry) if entry.path.is_dir() else [""]:
-                file, ranges = entry.below(name), (Range(),)
+                file = entry.below(name)
+                ranges = (Range(),)
                 yield RecordFile(input=entry, file=file, ranges=ranges, most=2, extra=name)
 
     def _names(self, entry: Input) -> list[str]:
@@ -251,15 +257,18 @@ class OrchestrationBenchReader(WholeDocuments):
         data, problem = load_output(file.path)
         output, remarks = convert_record(as_map(data), Output)
         name = file.path.name.removesuffix(_SUFFIX).removesuffix(".json")
+        facets = {"file": file.shown}
+        model = shard.input.name if relative else None
         common = Sample(
             id=name if output.scenario_id in (None, "") else str(output.scenario_id),
-            model=shard.input.name if relative else None,
-            facets={"file": file.shown},
+            model=model,
+            facets=facets,
             source=Source(file=file.shown),
             remarks=remarks,
         )
         if not output.history:
-            fault = data_fault(UNREADABLE if problem else EMPTY, problem or NO_RUN)
+            code = UNREADABLE if problem else EMPTY
+            fault = data_fault(code, problem or NO_RUN)
             yield replace(common, status=Status.FAILED, error=fault)
             return
         common = replace(common, tools=index.tools, agent_usage=output.usage, source=None)
@@ -272,15 +281,17 @@ class OrchestrationBenchReader(WholeDocuments):
                 run=int(number.group(1)) if number else name,
                 facets={**common.facets, "trial": name},
             )
-            samples.append(_trial_sample(sample, run, index.setting, verdicts))
+            trial_sample = _trial_sample(sample, run, index.setting, verdicts)
+            samples.append(trial_sample)
         for ordinal, record in enumerate(self.identified(samples, data)):
-            yield replace(record, source=Source(file=file.shown, ordinal=ordinal))
+            source = Source(file=file.shown, ordinal=ordinal)
+            yield replace(record, source=source)
 
 
 def _trial_sample(
     common: Sample, run: Any, setting: Setting, verdicts: TrialVerdicts | None
 ) -> Sample:
-    """Return one trial as one sample, failed where it is no object or has no label."""
+    """Convert a trial to a sample; a failed one where the trial is no object or has no label."""
     history = as_map(run).get("sub_agent_history")
     turns = messages(history)
     calls = made_calls(turns) if isinstance(history, list) else None

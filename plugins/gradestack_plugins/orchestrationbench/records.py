@@ -119,7 +119,7 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
 def read_trial(
     run: Any, setting: Setting, verdicts: TrialVerdicts | None
 ) -> tuple[Trial, dict[str, int]]:
-    """Return a run as declared, and remarks about what was left out of it.
+    """Convert a recorded run to a trial; return it, and counts of its unreadable parts by kind.
 
     Raises:
         ValueError: The run is no object, or has no label.
@@ -128,13 +128,16 @@ def read_trial(
     label = {}
     for step, turn in declared.label.items():
         if isinstance(turn, dict):
-            label[step] = convert_record(turn, Turn)[0]
+            record = convert_record(turn, Turn)
+            label[step] = record[0]
         else:
             remarks[f"label.{step}: expected an object"] = 1
+    answers = tuple(declared.sub_agent_history or ())
+    plans = tuple(declared.main_agent_history or ())
     trial = Trial(
         label=label,
-        answers=tuple(declared.sub_agent_history or ()),
-        plans=tuple(declared.main_agent_history or ()),
+        answers=answers,
+        plans=plans,
         setting=setting,
         verdicts=verdicts,
     )
@@ -147,7 +150,8 @@ def read_verdicts(path: Path) -> Verdicts:
     ``{FILE: {TRIAL: {STEP: {ARGUMENT: {"tp_count": 1, ...}}}}}``.
     """
     try:
-        return msgspec.convert(loads(read_regular(path)), Verdicts)
+        document = loads(read_regular(path))
+        return msgspec.convert(document, Verdicts)
     except (OSError, JsonProblem, ValueError) as error:  # msgspec's own, or a lone surrogate
         expected = "expected file -> trial -> step -> argument -> counts, none negative"
         raise DataError(f"verdicts {path}: {expected}", str(error)) from error

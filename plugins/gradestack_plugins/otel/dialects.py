@@ -86,7 +86,8 @@ def kind_of(attributes: Mapping[str, Any]) -> Kind | None:
     """Return the kind of a span with these attributes; None where it is neither."""
     operation = attributes.get("gen_ai.operation.name")
     if operation == "execute_tool":
-        return None if attributes.get("gen_ai.tool.name") == _MERGED else "tool"
+        gen_ai_tool_name = attributes.get("gen_ai.tool.name")
+        return None if gen_ai_tool_name == _MERGED else "tool"
     if operation in _ANSWERS or as_map(decoded(attributes.get(_REQUEST))):
         return "answer"
     kind = attributes.get("openinference.span.kind")
@@ -162,7 +163,8 @@ def _with_details(attributes: Mapping[str, Any], events: Iterable[Event]) -> Map
 
 
 def _count_bare_calls(message: Any) -> int:
-    calls = [as_map(call) for call in as_list(as_map(message).get("tool_calls"))]
+    tool_calls = as_list(as_map(message).get("tool_calls"))
+    calls = [as_map(call) for call in tool_calls]
     functions = [as_map(call.get("function", call)) for call in calls]
     return sum(function.get("arguments") is None for function in functions)
 
@@ -189,9 +191,13 @@ def _read_adk(model_call: ModelCall, attributes: Mapping[str, Any], _: Iterable[
     model_call.history += as_list(request.get("contents"))
     if isinstance(response.get("content"), dict):
         model_call.replies = [response["content"]]
-    models = (response.get("model_version"), request.get("model"), model_call.model)
+    model_version = response.get("model_version")
+    model = request.get("model")
+    models = (model_version, model, model_call.model)
     model_call.model = next(filter(text_or_none, models), None)
-    model_call.usage = usage_of(response.get("usage_metadata")) or model_call.usage
+    usage_metadata = response.get("usage_metadata")
+    usage = usage_of(usage_metadata)
+    model_call.usage = usage or model_call.usage
     tools = as_list(config.get("tools"))
     declared = [declaration for tool in tools for declaration in _declarations(as_map(tool))]
     model_call.tools = declared or model_call.tools
@@ -199,10 +205,12 @@ def _read_adk(model_call: ModelCall, attributes: Mapping[str, Any], _: Iterable[
 
 
 def _declarations(tool: Mapping[str, Any]) -> Iterator[Any]:
-    declared = tool.get("function_declarations", tool.get("functionDeclarations"))
+    function_declarations = tool.get("functionDeclarations")
+    declared = tool.get("function_declarations", function_declarations)
     for declaration in as_list(declared):
         about = as_map(declaration)
-        schema = about.get("parameters_json_schema", about.get("parametersJsonSchema"))
+        parameters_json_schema = about.get("parametersJsonSchema")
+        schema = about.get("parameters_json_schema", parameters_json_schema)
         yield declaration if schema is None else {**about, "parameters": schema}
 
 
@@ -220,7 +228,8 @@ def _read_genai(model_call: ModelCall, attributes: Mapping[str, Any], _: Iterabl
         texts = [as_text(as_map(part).get("content", part)) for part in parts if part]
         model_call.history.append({"role": "system", "content": "\n".join(texts)})
     model_call.history += messages_of(as_list(request_messages))
-    replies = [{"role": "assistant", **as_map(message)} for message in as_list(output_messages)]
+    messages = as_list(output_messages)
+    replies = [{"role": "assistant", **as_map(message)} for message in messages]
     model_call.replies = messages_of(replies)
     return True
 
@@ -243,11 +252,13 @@ def _genai_message(message: Any) -> Iterator[Any]:
     for part in map(as_map, parts):
         kind = part.get("type")
         if kind in _CALLS:
-            function = {"name": part.get("name"), "arguments": part.get("arguments")}
+            arguments = part.get("arguments")
+            function = {"name": part.get("name"), "arguments": arguments}
             calls.append({"id": part.get("id"), "type": "function", "function": function})
         elif kind in _RESULTS:
             result = part.get("response", part.get("result"))
-            results.append({"role": "tool", "tool_call_id": part.get("id"), "content": result})
+            tool_call_id = part.get("id")
+            results.append({"role": "tool", "tool_call_id": tool_call_id, "content": result})
         else:
             blocks.append(_block_of(part))
     if blocks or calls or not results:
@@ -275,7 +286,8 @@ def _block_of(part: Mapping[str, Any]) -> Any:
         return {"type": "reasoning", "reasoning": part.get("content")}
     has_text = "content" in part or "text" in part
     if kind == "text" or (has_text and not isinstance(kind, str)):
-        return {"type": "text", "text": part.get("content", part.get("text"))}
+        text = part.get("text")
+        return {"type": "text", "text": part.get("content", text)}
     return part
 
 
@@ -287,11 +299,13 @@ def _read_events(model_call: ModelCall, _: Mapping[str, Any], events: Iterable[E
         body = as_map(event.body) or as_map(content) or event.attributes
         if kind == "choice":
             message = as_map(decoded(body.get("message"))) or body
-            model_call.replies.append({"role": "assistant", **_openai_message(message)})
+            openai_message = _openai_message(message)
+            model_call.replies.append({"role": "assistant", **openai_message})
         elif kind in _MESSAGES:
             message = {**_openai_message(body), "role": kind.removesuffix(".message")}
             if kind == "tool.message":
-                message["tool_call_id"] = body.get("id", body.get("tool_call_id"))
+                tool_call_id = body.get("tool_call_id")
+                message["tool_call_id"] = body.get("id", tool_call_id)
             model_call.history.append(message)
     return bool(model_call.replies or model_call.history)
 
@@ -331,7 +345,8 @@ def _read_numbered(
     tools = _listed(attributes, "llm.tools.")
     schemas = [as_map(tool.get("tool", tool)).get("json_schema") for tool in tools]
     for function in _listed(attributes, "llm.request.functions."):
-        schemas.append({**function, "parameters": decoded(function.get("parameters"))})
+        parameters = function.get("parameters")
+        schemas.append({**function, "parameters": decoded(parameters)})
     model_call.tools = schemas or model_call.tools
     model_call.history = [{"message": message} for message in request_messages]
     model_call.replies = [{"message": message} for message in output_messages]
@@ -359,17 +374,21 @@ def _one_message(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def execution_of(span: Span) -> Execution:
     """Read the execution of a tool call from a span of kind ``tool``."""
     attributes = span.attributes
-    name, identifier = first_of(attributes, "tool") or span.name, first_of(attributes, "call")
+    name = first_of(attributes, "tool") or span.name
+    identifier = first_of(attributes, "call")
     execution = Execution(as_text(name), text_or_none(identifier))
     execution.arguments = first_of(attributes, "arguments")
     execution.result = first_of(attributes, "result")
-    if attributes.get("traceloop.span.kind") == "tool" and execution.arguments is None:
-        entity = as_map(decoded(attributes.get("traceloop.entity.input")))
+    traceloop_span_kind = attributes.get("traceloop.span.kind")
+    if traceloop_span_kind == "tool" and execution.arguments is None:
+        traceloop_entity_input = attributes.get("traceloop.entity.input")
+        entity = as_map(decoded(traceloop_entity_input))
         execution.arguments = entity.get("kwargs") or entity.get("inputs") or entity
         execution.result = decoded(attributes.get("traceloop.entity.output"))
     if _RESULT in attributes:
         execution.result = decoded(execution.result)
-        if as_map(execution.result).keys() == {"result"}:
+        result = as_map(execution.result)
+        if result.keys() == {"result"}:
             execution.result = execution.result["result"]
     kind = text_or_none(attributes.get("error.type"))
     error = kind if span.error is None else span.error

@@ -52,7 +52,8 @@ class OtelEvaluation(Exporter):
         events = []
         for key, grade in grades.items():
             if grade.outcome in _WRITTEN:
-                attributes = [*_attributes_of_grade(key, grade), *about["attributes"]]
+                attributes_of_grade = _attributes_of_grade(key, grade)
+                attributes = [*attributes_of_grade, *about["attributes"]]
                 events.append({**about, "attributes": attributes})
         if events:
             yield FILE, _line({"service.name": "gradestack"}, events)
@@ -72,8 +73,10 @@ _WRITTEN: Final = frozenset({Outcome.GRADED, Outcome.FAILED})
 
 def _line(resource: Mapping[str, Any], events: list[dict[str, Any]]) -> str:
     scope = {"scope": {"name": "gradestack", "version": __version__}, "logRecords": events}
-    logs = [{"resource": {"attributes": _attributes(resource)}, "scopeLogs": [scope]}]
-    return json.dumps({"resourceLogs": logs}, separators=(",", ":")) + "\n"
+    attributes = _attributes(resource)
+    logs = [{"resource": {"attributes": attributes}, "scopeLogs": [scope]}]
+    text = json.dumps({"resourceLogs": logs}, separators=(",", ":"))
+    return text + "\n"
 
 
 def _attributes_of_grade(key: str, grade: Grade) -> list[dict[str, Any]]:
@@ -96,7 +99,7 @@ _VERDICTS: Final[dict[bool | None, str]] = {True: "pass", False: "fail"}
 
 
 def _about(sample: Sample) -> dict[str, Any]:
-    """Return the event of a sample, without its grade."""
+    """Return the part of an event that all grades of a sample share."""
     trace = sample.trace
     event: dict[str, Any] = {"eventName": EVALUATION}
     trace_id, span_id = (trace.get(name, "").lower() for name in ("trace_id", "span_id"))
@@ -104,10 +107,12 @@ def _about(sample: Sample) -> dict[str, Any]:
         event["traceId"] = trace_id
         if _SPAN_ID.fullmatch(span_id):
             event["spanId"] = span_id
+    response_id = trace.get("response_id")
+    session_id = trace.get("session_id")
     event["attributes"] = _attributes(
         {
-            "gen_ai.response.id": trace.get("response_id"),
-            "gen_ai.conversation.id": trace.get("session_id"),
+            "gen_ai.response.id": response_id,
+            "gen_ai.conversation.id": session_id,
             "gradestack.sample.id": sample.id,
             "gradestack.sample.model": sample.model,
             "gradestack.sample.run": sample.run,

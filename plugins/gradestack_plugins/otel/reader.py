@@ -159,13 +159,17 @@ class Traces(RecordReader):
         for ordinal, (names, size) in enumerate(_groups_of_traces(index)):
             first = 0
             if names:
-                first = index.pieces[index.places[names[0]][0]].input_number
+                piece = index.pieces[index.places[names[0]][0]]
+                first = piece.input_number
+            extra = [position, position + len(names)]
+            end = max(1, size)
+            bad_count = len(index.bad)
             yield Shard(
                 ordinal=ordinal,
                 input=index.inputs[first],
-                end=max(1, size),
-                position=position + len(index.bad) * (ordinal > 0),
-                extra=[position, position + len(names)],
+                end=end,
+                position=position + bad_count * (ordinal > 0),
+                extra=extra,
             )
             position += len(names)
 
@@ -174,17 +178,20 @@ class Traces(RecordReader):
         if not shard.ordinal:
             yield from index.bad
         first, end = shard.extra
-        names = list(index.places)[first:end]
+        places = list(index.places)
+        names = places[first:end]
         records: dict[str, list[Span | Log]] = {name: [] for name in names}
         sources: dict[str, Source] = {}
-        for number in sorted({number for name in names for number in index.places[name]}):
+        numbers = {number for name in names for number in index.places[name]}
+        for number in sorted(numbers):
             piece = index.pieces[number]
             file = index.inputs[piece.input_number]
             for element in _elements(file, piece):
                 for record in records_of(element.value) if element.problem is None else ():
                     name = index.sessions.get(record.trace, record.trace)
                     if name in records:
-                        records[name].append(record.form(record))
+                        form = record.form(record)
+                        records[name].append(form)
                         sources.setdefault(name, _source_of(file, element))
         for name in names:
             read = partial(_read_trace, name, records.pop(name))
@@ -201,7 +208,8 @@ def _groups_of_traces(index: Index) -> Iterator[tuple[list[str], int]]:
             yield names, size
             names, size, pieces = [], 0, set()
         names.append(name)
-        size += sum(_size(index.pieces[number].range) for number in set(places) - pieces)
+        numbers = set(places) - pieces
+        size += sum(_size(index.pieces[number].range) for number in numbers)
         pieces.update(places)
     yield names, size
 
@@ -230,17 +238,20 @@ def _index(unit: str, inputs: tuple[Input, ...], _: tuple[tuple[int, ...], ...])
             for element in _elements(file, piece):
                 if element.problem is not None:
                     source = _source_of(file, element)
-                    index.bad.append(BadRecord(source=source, reason=element.problem))
+                    bad_record = BadRecord(source=source, reason=element.problem)
+                    index.bad.append(bad_record)
                     continue
                 for record in records_of(element.value):
                     own_pieces = pieces.setdefault(record.trace, [])
-                    if own_pieces[-1:] != [len(index.pieces) - 1]:
+                    piece_count = len(index.pieces)
+                    if own_pieces[-1:] != [piece_count - 1]:
                         own_pieces.append(len(index.pieces) - 1)
                     if record.form is log_of:
                         scores[record.trace] += bool(recorded_of([log_of(record).event]))
                     else:
                         _add_span(record, unit, agents, index.sessions)
-    index.others = len(pieces.keys() - agents)
+    keys = pieces.keys()
+    index.others = len(keys - agents)
     index.lost_scores = sum(count for trace, count in scores.items() if trace not in agents)
     for trace, own_pieces in pieces.items():
         if trace in agents:
@@ -266,7 +277,8 @@ def _pieces(number: int, file: Input) -> Iterator[Piece]:
     with reading(file.shown), open_regular(path) as opened:
         is_list = opened.read(_PIECE).removeprefix(_MARK).lstrip().startswith(b"[")
     if is_list:
-        yield from (Piece(number, part, "list") for part in list_ranges(path, _PIECE))
+        parts = list_ranges(path, _PIECE)
+        yield from (Piece(number, part, "list") for part in parts)
         return
     members = list(iter_members(path, _PIECE))
     has_more = _has_more(path, members)
@@ -277,16 +289,19 @@ def _pieces(number: int, file: Input) -> Iterator[Piece]:
         member.ranges for member in members if member.key in KEYS and member.ranges is not None
     ]
     for part in (part for ranges in lists for part in ranges):
-        yield from _parts(path, Piece(number, part, "list"))
+        piece = Piece(number, part, "list")
+        yield from _parts(path, piece)
     if not lists:
         layout: Literal["whole", "documents"] = "documents" if has_more else "whole"
-        yield Piece(number, Range(0, path.stat().st_size), layout)
+        status = path.stat()
+        yield Piece(number, Range(0, status.st_size), layout)
 
 
 def _parts(path: Path, piece: Piece) -> Iterator[Piece]:
     """Yield a range of resources, the scopes of a large one, or the spans of a large scope."""
     depth = len(piece.within)
-    if _size(piece.range) < SHARD_BYTES or depth == len(_WITHIN):
+    size = _size(piece.range)
+    if size < SHARD_BYTES or depth == len(_WITHIN):
         yield piece
         return
     for part in list_ranges(path, 1, piece.range):
@@ -295,7 +310,8 @@ def _parts(path: Path, piece: Piece) -> Iterator[Piece]:
         else:
             members = []
         resources = [member for member in members if member.key == "resource"]
-        about = {member.key: loads(member.read(path)) for member in resources} or piece.about
+        documents_by_key = {member.key: loads(member.read(path)) for member in resources}
+        about = documents_by_key or piece.about
         lists = [member for member in members if member.key in _WITHIN[depth] and member.ranges]
         for member in lists:
             within = (*piece.within, member.key)

@@ -71,7 +71,8 @@ def hex_id(value: Any) -> str:
     if not value or not isinstance(value, str):
         return ""
     text: str = value.removeprefix("0x")
-    if _HEX.fullmatch(text) and len(text) % 2 == 0:
+    match = _HEX.fullmatch(text)
+    if match and len(text) % 2 == 0:
         return text.lower()
     try:
         return base64.b64decode(text, validate=True).hex()
@@ -106,7 +107,8 @@ def attributes_of(listed: Any) -> dict[str, Any]:
 
 def whole_number(text: str) -> int | None:
     """Return the whole number that a text is, None where it is none or has too many digits."""
-    return int(text) if _WHOLE.fullmatch(text) else None
+    match = _WHOLE.fullmatch(text)
+    return int(text) if match else None
 
 
 def nanoseconds(value: Any, unit: int = 1) -> int | None:
@@ -136,7 +138,8 @@ def _moment(text: str) -> int | None:
         moment = datetime.fromisoformat(text)
     except ValueError:
         return None
-    seconds = moment.replace(tzinfo=moment.tzinfo or UTC).timestamp()
+    tzinfo = moment.tzinfo or UTC
+    seconds = moment.replace(tzinfo=tzinfo).timestamp()
     return nanoseconds(seconds * 1_000_000, unit=1000)
 
 
@@ -162,7 +165,8 @@ class Record(NamedTuple):
     @property
     def attributes(self) -> dict[str, Any]:
         """Its attributes."""
-        return attributes_of(self.raw.get("attributes", self.raw.get("tags")))
+        tags = self.raw.get("tags")
+        return attributes_of(self.raw.get("attributes", tags))
 
 
 def records_of(document: Any) -> Iterator[Record]:
@@ -177,7 +181,8 @@ def records_of(document: Any) -> Iterator[Record]:
     resource = as_map(document.get("resource"))
     service = attributes_of(resource.get("attributes")).get("service.name")
     if is_console_span(document):
-        trace = hex_id(document["context"].get("trace_id"))
+        trace_id = document["context"].get("trace_id")
+        trace = hex_id(trace_id)
         yield Record(trace, document, service, _console_span)
     for scopes, key, form in _SCOPED:
         for scope in as_list(document[scopes]) if scopes in document else ():
@@ -190,9 +195,12 @@ def _jaeger_records(trace: Mapping[str, Any]) -> Iterator[Record]:
     processes = as_map(trace.get("processes"))
     for raw in as_list(trace.get("spans")):
         if isinstance(raw, dict):
-            process = as_map(processes.get(as_text(raw.get("processID"))))
-            identifier = hex_id(raw.get("traceID", trace["traceID"]))
-            yield Record(identifier, raw, process.get("serviceName"), _jaeger_span)
+            process_id = raw.get("processID")
+            process = as_map(processes.get(as_text(process_id)))
+            trace_id = raw.get("traceID", trace["traceID"])
+            identifier = hex_id(trace_id)
+            service_name = process.get("serviceName")
+            yield Record(identifier, raw, service_name, _jaeger_span)
 
 
 class _Status(msgspec.Struct, frozen=True):
@@ -261,13 +269,16 @@ class _Jaeger(msgspec.Struct, rename="camel"):
 
 def _event(raw: Mapping[str, Any]) -> Event:
     attributes = attributes_of(raw.get("attributes"))
-    name = raw.get("eventName") or raw.get("name") or attributes.get("event.name")
-    return Event(as_text(name), attributes, value_of(raw.get("body")))
+    event_name = raw.get("eventName")
+    name = event_name or raw.get("name") or attributes.get("event.name")
+    wrapped = raw.get("body")
+    return Event(as_text(name), attributes, value_of(wrapped))
 
 
 def log_of(record: Record) -> Log:
     """Return a log record."""
-    return Log(record.trace, hex_id(record.raw.get("spanId")), _event(record.raw))
+    span_id = record.raw.get("spanId")
+    return Log(record.trace, hex_id(span_id), _event(record.raw))
 
 
 def _span_of(
@@ -302,7 +313,11 @@ def _otlp_span(record: Record) -> Span:
 
 
 def _jaeger_span(record: Record) -> Span:
-    """Convert a span of Jaeger: microseconds, references, logs as events, tags."""
+    """Convert a span of Jaeger.
+
+    Jaeger has microseconds for nanoseconds, references for parents, logs for events and tags for
+    attributes.
+    """
     span, _ = convert_record(record.raw, _Jaeger)
     parents = [entry.spanID for entry in span.references if entry.refType == "CHILD_OF"]
     start = nanoseconds(span.start_time, unit=1000)
@@ -314,9 +329,11 @@ def _jaeger_span(record: Record) -> Span:
     fields = [attributes_of(log.get("fields")) for log in span.logs]
     events = [Event(as_text(entry.get("event")), entry) for entry in fields]
     tags = record.attributes
-    has_failed = tags.get("otel.status_code") in FAILED or tags.get("error") is True
+    otel_status_code = tags.get("otel.status_code")
+    has_failed = otel_status_code in FAILED or tags.get("error") is True
     error = as_text(tags.get("otel.status_description")) if has_failed else None
-    ids = span.span_id, next(iter(parents), None)
+    parent = next(iter(parents), None)
+    ids = span.span_id, parent
     return _span_of(record, ids, span.operation_name, (start, end), error, events)
 
 

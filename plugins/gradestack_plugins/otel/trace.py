@@ -78,27 +78,32 @@ class _Trace:
         recorded = recorded_of(self._events(), talk.remark)
         sessions = filter(None, (session_of(span.attributes) for span in self.spans))
         session = next(sessions, None)
-        trace = {"trace_id": self.spans[0].trace if self.spans else name}
+        trace_id = self.spans[0].trace if self.spans else name
+        trace = {"trace_id": trace_id}
         if self.roots:
             trace["span_id"] = self.roots[0].id
         if session is not None:
             trace["session_id"] = session
         service = self.spans[0].service if self.spans else None
         facets = {} if service is None else {"service": service}
-        identity = Identity(name, None, session, trace, facets, self._remarks())
+        remarks = self._remarks()
+        identity = Identity(name, None, session, trace, facets, remarks)
         models = (model_call.model for _, model_call in reversed(model_calls))
         tools = (specs_of(model_call.tools) for _, model_call in model_calls)
         usage = added(model_call.usage for _, model_call in model_calls)
         seconds = _seconds(self.spans)
         if usage is not None and seconds is not None:
             usage = replace(usage, seconds=seconds)
+        model = next(filter(None, models), None)
+        spec = next((specs for specs in tools if specs is not None), None)
         more: dict[str, Any] = {
-            "model": next(filter(None, models), None),
-            "tools": next((specs for specs in tools if specs is not None), None),
+            "model": model,
+            "tools": spec,
             "usage": usage,
             "recorded": recorded,
         }
-        return log_sample(identity, talk, source, **more, **self._failure())
+        failure = self._failure()
+        return log_sample(identity, talk, source, **more, **failure)
 
     def _of_kind(self, kind: str) -> Iterator[Span]:
         return (span for span in self.spans if self.kinds[id(span)] == kind)
@@ -111,10 +116,11 @@ class _Trace:
 
     def _remarks(self) -> dict[str, int]:
         has_no_root = bool(self.roots) and all(span.parent for span in self.roots)
+        total = sum(span.impossible_times for span in self.spans)
         counts = {
             "repeated_span": self.repeated,
             "trace_without_root": int(has_no_root),
-            IMPOSSIBLE_AMOUNT: sum(span.impossible_times for span in self.spans),
+            IMPOSSIBLE_AMOUNT: total,
         }
         return {kind: count for kind, count in counts.items() if count}
 
@@ -123,7 +129,8 @@ class _Trace:
         for span in self.roots:
             is_call = self.kinds[id(span)] == "tool" and span.parent
             if span.error is not None and not is_call:
-                kind = text_or_none(span.attributes.get("error.type")) or ""
+                error_type = span.attributes.get("error.type")
+                kind = text_or_none(error_type) or ""
                 message = span.error or kind or f"the span {span.name!r} ended in an error"
                 fault = Fault(category="target", code="target_error", message=message, type=kind)
                 return {"status": Status.FAILED, "error": fault, "ended": "error"}
@@ -147,20 +154,25 @@ class _Trace:
         return None
 
     def _model_calls(self) -> list[tuple[Span, ModelCall]]:
-        """Pair each model call with its span; a call that stands on two nested spans is one."""
+        """Pair each model call with its span; a call recorded on two nested spans counts once."""
         by_id: dict[SpanId, tuple[Span, ModelCall]] = {}
         for span in self._of_kind("answer"):
             key = (span.trace, span.id)
-            by_id[key] = (span, model_call_of(span, self.logs.get(key, ())))
+            logs = self.logs.get(key, ())
+            model_call = model_call_of(span, logs)
+            by_id[key] = (span, model_call)
         for key, (span, inner) in list(by_id.items()):
-            above = ((other.trace, other.id) for other in self._above(span))
+            others = self._above(span)
+            above = ((other.trace, other.id) for other in others)
             outer = next((by_id[other][1] for other in above if other in by_id), None)
             if outer is None:
                 continue
             if not outer.replies:
-                outer.history, outer.replies = inner.history or outer.history, inner.replies
+                outer.history = inner.history or outer.history
+                outer.replies = inner.replies
             outer.usage = inner.usage or outer.usage
-            outer.tools = inner.tools if outer.tools is None else outer.tools
+            if outer.tools is None:
+                outer.tools = inner.tools
             outer.model = outer.model or inner.model
             del by_id[key]
         return list(by_id.values())
@@ -181,7 +193,8 @@ def _read_model_calls(
 
     Tool calls count in replies, and in the messages of a request only where no reply is recorded.
     """
-    has_agents = len(set(agents)) > 1
+    agent_count = len(set(agents))
+    has_agents = agent_count > 1
     has_replies = any(model_call.replies for model_call in model_calls)
     keys: list[MessageKey] = []
     for model_call, agent in zip(model_calls, agents, strict=True):
@@ -247,7 +260,8 @@ def _seconds(spans: Sequence[Span]) -> float | None:
     """
     if not spans or any(span.impossible_times or not span.start for span in spans):
         return None
-    seconds = (max(span.end for span in spans) - spans[0].start) / 1e9
+    largest_end = max(span.end for span in spans)
+    seconds = (largest_end - spans[0].start) / 1e9
     return seconds if seconds > 0 else None
 
 

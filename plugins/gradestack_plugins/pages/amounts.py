@@ -60,7 +60,8 @@ def amounts_of(index: RowIndex, models: Mapping[str, tuple[int, int]]) -> list[A
         costs = [usage.cost_usd for usage, _ in recorded if usage.cost_usd is not None]
         passed, failed = models.get(model, (0, 0))
         if costs and passed + failed:
-            priced[model] = Fraction(passed, passed + failed), sum_over(costs, len(costs))
+            pass_rate = Fraction(passed, passed + failed)
+            priced[model] = pass_rate, sum_over(costs, len(costs))
     unbeaten = _unbeaten(priced)
     lines = []
     for model, recorded in by_model.items():
@@ -76,7 +77,8 @@ def amounts_of(index: RowIndex, models: Mapping[str, tuple[int, int]]) -> list[A
 
 def _unbeaten(priced: Mapping[str, tuple[Fraction, float]]) -> set[str]:
     """Return the models that are best for their price."""
-    best, points = math.inf, set[tuple[Fraction, float]]()
+    best = math.inf
+    points = set[tuple[Fraction, float]]()
     ranked = sorted(set(priced.values()), key=lambda pair: (-pair[0], pair[1]))
     for share, cost in ranked:
         if cost < best:
@@ -96,7 +98,9 @@ def _amounts(model: str, recorded: Sequence[tuple[Usage, bool]]) -> Amounts:
     if passed:
         line.cost_passed = f"${three_digits(sum_over(costs, passed))}"
     if tokens:
-        line.tokens = number(round(Fraction(sum(tokens), len(tokens))))  # beyond any float, too
+        fraction = Fraction(sum(tokens), len(tokens))
+        rounded = round(fraction)
+        line.tokens = number(rounded)  # beyond any float, too
     if seconds:
         line.seconds = f"{three_digits(median(seconds))}"
     if len(seconds) > 1:
@@ -111,12 +115,15 @@ def amounts_block(lines: Sequence[Amounts], words: Mapping[str, str]) -> BeforeA
     for name, quantity in _QUANTITIES.items():
         values = [getattr(line, name) for line in shown]
         if any(values):
-            label = quantity.format(passed=words["passed"]) or words["passed"]
+            passed = words["passed"]
+            label = quantity.format(passed=passed) or words["passed"]
             rows.append(Change(label, values))
     if len(shown) == 1:
         return BeforeAfter([""], rows)
     best = [line.model or "(no name)" for line in shown if line.is_best]
-    note = f"Best for its price: {', '.join(best)}." if 0 < len(best) < len(shown) else ""
+    note = ""
+    if 0 < len(best) < len(shown):
+        note = f"Best for its price: {', '.join(best)}."
     return BeforeAfter([line.model or "(no name)" for line in shown], rows, note=note)
 
 
@@ -142,7 +149,8 @@ def facets_of(index: RowIndex, words: Mapping[str, str]) -> list[Facet]:
         else:
             sums = {value: sum(by_model.values(), Counter()) for value, by_model in ranked.items()}
             block = _facet_table(name, sums, words)
-        facets.append(Facet(block, len(ranked) <= _FEW))
+        facet = Facet(block, len(ranked) <= _FEW)
+        facets.append(facet)
     return facets
 
 
@@ -153,14 +161,17 @@ def _facet_table(
     has_ungraded = any(verdicts[None] for verdicts in values.values())
     rows, links = {}, {}
     for value, verdicts in values.items():
-        passed, of = verdicts[True], verdicts[True] + verdicts[False]
+        passed = verdicts[True]
+        of = verdicts[True] + verdicts[False]
         label = brief(value, 80) or "(empty)"
         links[label] = Link(label, search=_search_of(name, value))
         share = Figure("share", passed / of if of else None, unit="share")
-        cells: list[Cell] = [_passed_link(name, value, passed), of, share]
+        passed_link = _passed_link(name, value, passed)
+        cells: list[Cell] = [passed_link, of, share]
         rows[label] = [*cells, verdicts[None] or ""] if has_ungraded else cells
     columns = [words["passed"], "of", "share", *(["not graded"] if has_ungraded else ())]
-    return Table(columns, rows, corner=brief(name, 80), links=links)
+    corner = brief(name, 80)
+    return Table(columns, rows, corner=corner, links=links)
 
 
 def _model_matrix(
@@ -175,14 +186,17 @@ def _model_matrix(
         shares.append(row)
         known = [share for share in row if share is not None]
         if len(known) == len(models) == 2:
-            differences.append(Figure("difference", known[1] - known[0]))
+            figure = Figure("difference", known[1] - known[0])
+            differences.append(figure)
     term = _search_of(name, "{row}").replace("{", "{{").replace("}", "}}")
     search = term.replace("{{row}}", "{row}")
+    corner = brief(name, 80)
+    names = list(map(name_of, models))
     return Matrix(
         labels,
-        list(map(name_of, models)),
+        names,
         shares,
-        corner=brief(name, 80),
+        corner=corner,
         search=f"{search} model:{quoted('{column}')}" if search else "",
         unit="share",
         differences=differences if len(differences) == len(labels) else (),
@@ -197,9 +211,13 @@ def _share_of(verdicts: Counter[bool | None]) -> float | None:
 def _search_of(name: str, value: str) -> str:
     """Return the term that finds the samples of a value; "" where none can."""
     short = f"{brief(name, 80)}{brief(value, 80)}"
-    return "" if "=" in name or "…" in short else f"facet:{quoted(f'{name}={value}')}"
+    if "=" in name or "…" in short:
+        return ""
+    return f"facet:{quoted(f'{name}={value}')}"
 
 
 def _passed_link(name: str, value: str, passed: int) -> Cell:
     search = _search_of(name, value)
-    return Link(number(passed), search=f"{search} passed:yes") if search and passed else passed
+    if search and passed:
+        return Link(number(passed), search=f"{search} passed:yes")
+    return passed

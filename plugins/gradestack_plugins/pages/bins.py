@@ -18,13 +18,18 @@ def label_bins(edges: Sequence[float], groups: Sequence[Sequence[int]]) -> list[
         edges: Lower edges of the bins, growing; the last bin holds what is exactly the last edge.
         groups: Counts of each group: below, in each bin, above. Nothing outside has no bin.
     """
-    first, last = f"{edges[0]:g}", f"{edges[-1]:g}"
-    inner = [f"[{low:g},\u00a0{high:g})" for low, high in pairwise(edges)]
+    first = f"{edges[0]:g}"
+    last = f"{edges[-1]:g}"
+    inner = []
+    for low, high in pairwise(edges):
+        inner.append(f"[{low:g},\u00a0{high:g})")
     labels = [f"< {first}", *inner, last, f"> {last}"]
-    lows = (edges[0], *edges, edges[-1])
+    last_edge = edges[-1]
+    lows = (edges[0], *edges, last_edge)
     counts = zip(*groups, strict=True)
     bins = list(zip(labels, lows, counts, strict=True))
-    outer = (bins[0], bins[-1])
+    last_bin = bins[-1]
+    outer = (bins[0], last_bin)
     return [labelled for labelled in bins if labelled not in outer or any(labelled[2])]
 
 
@@ -47,7 +52,8 @@ def _count_values(values: Sequence[float], edges: Sequence[float]) -> list[int]:
     counts = [0] * (len(edges) + 2)
     for value in filter(math.isfinite, values):
         if value >= edges[-1]:
-            position = len(edges) + (value > edges[-1])
+            last_edge = edges[-1]
+            position = len(edges) + (value > last_edge)
         else:
             position = bisect_right(edges, value)
         counts[position] += 1

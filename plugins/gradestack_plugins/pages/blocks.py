@@ -72,14 +72,17 @@ def panel(
         ...     return [Words(f"{len(row['predicted']['calls'])} calls")]
     """
     if place not in get_args(Place):
-        hint = suggest(str(place), get_args(Place))
+        known = get_args(Place)
+        hint = suggest(str(place), known)
         raise PluginError(f"panel {title!r} has unknown place {place!r}{hint}")
     if not title or not isinstance(title, str):
         raise PluginError('a panel has no title: write @panel("Length")')
 
     def with_place(show: Callable[[Any], Iterable[Block] | None]) -> Panel:
         as_panel: Any = show
-        as_panel.contract, as_panel.title, as_panel.place = "panel", title, place
+        as_panel.contract = "panel"
+        as_panel.title = title
+        as_panel.place = place
         as_panel.replaces = tuple(replaces)
         return as_panel  # type: ignore[no-any-return]
 
@@ -188,9 +191,14 @@ def figure_of(
         unit: Its unit, as a figure has it.
     """
     interval = as_map(metrics.get(f"{key}_interval"))
-    low, high = as_number(interval.get("low")), as_number(interval.get("high"))
-    why = as_text(as_map(metrics.get("undefined")).get(key)) or as_text(interval.get("reason"))
-    ends = None if low is None or high is None else (low, high)
+    low = as_number(interval.get("low"))
+    high = as_number(interval.get("high"))
+    undefined = metrics.get("undefined")
+    why = as_text(as_map(undefined).get(key)) or as_text(interval.get("reason"))
+    if low is None or high is None:
+        ends = None
+    else:
+        ends = (low, high)
     return Figure(label, as_number(metrics.get(key)), ends, note or why, unit)
 
 

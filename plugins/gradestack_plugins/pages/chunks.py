@@ -37,7 +37,10 @@ class Chunks:
     """Chunks in memory as long as there is room for them in the page, then files."""
 
     def __init__(self, folder: Path, room: int, *, served: bool = False) -> None:
-        self._folder, self._room, self._most, self.served = folder, room, room, served
+        self._folder = folder
+        self._room = room
+        self._most = room
+        self.served = served
         self.texts: dict[int | str, Markup] = {}
         self.file_folder = ""
         self.sums: list[str] = []
@@ -57,9 +60,8 @@ class Chunks:
             self._move()
         start = 0
         while start < len(entries):
-            stop = bisect_left(
-                entries, index.first_byte(start) + _CHUNK, start + 1, key=index.first_byte
-            )
+            first_byte = index.first_byte(start)
+            stop = bisect_left(entries, first_byte + _CHUNK, start + 1, key=index.first_byte)
             self.first.append(start)
             self._add(pieces_of(report, start, stop))
             start = stop
@@ -69,11 +71,13 @@ class Chunks:
         called.
         """
         self._add(searched.packed, name="text", packed=True)
-        self.text, tools = self.sums.pop(), list(map(name_of, searched.tools))
+        self.text = self.sums.pop()
+        tools = list(map(name_of, searched.tools))
+        sets = list(map(list, searched.sets))
         self.called = {
             "t": searched.rows,
             "e": searched.expected,
-            "called": list(map(list, searched.sets)),
+            "called": sets,
             "tools": tools,
         }
 
@@ -89,7 +93,8 @@ class Chunks:
         for _, batch in groupby(lines, chunk):
             places, texts = zip(*batch, strict=True)
             self.panelled.append(list(places))
-            self._add(["\n".join(texts).encode()])
+            pieces = ["\n".join(texts).encode()]
+            self._add(pieces)
 
     def keep(self, rows: Iterable[tuple[int, Iterable[bytes]]]) -> None:
         """Add the first of these rows to the page, though the others are beside it, as far as there
@@ -97,7 +102,9 @@ class Chunks:
 
         Of a row that is longer than the room no more is read than that.
         """
-        positions, lines, room = list[int](), list[bytes](), self._most
+        positions = list[int]()
+        lines = list[bytes]()
+        room = self._most
         for position, pieces in rows:
             line = list[bytes]()
             for piece in pieces:
@@ -117,7 +124,9 @@ class Chunks:
         self, pieces: Iterable[bytes], *, here: bool = False, name: str = "", packed: bool = False
     ) -> None:
         """Pack a chunk, of which no more is in memory than the page has room for."""
-        number, digest, parts = name or len(self.sums) + 1, hashlib.sha256(), list[str]()
+        number = name or len(self.sums) + 1
+        digest = hashlib.sha256()
+        parts = list[str]()
         texts = _texts(pieces if packed else _pack(pieces), digest.update)
         if here or not self.file_folder:
             for text in texts:
@@ -163,9 +172,9 @@ def served_sample(row: Mapping[str, Any], panels: Iterable[str]) -> str:
 
     Its row and what panels show of it, a line each.
     """
-    return "".join(
-        _assigned([_packed_text(f"{json.dumps(row)}\n{json.dumps(list(panels))}".encode())])
-    )
+    text = f"{json.dumps(row)}\n{json.dumps(list(panels))}".encode()
+    texts = [_packed_text(text)]
+    return "".join(_assigned(texts))
 
 
 def _pack(pieces: Iterable[bytes]) -> Iterator[bytes]:
@@ -180,7 +189,8 @@ def _texts(packed: Iterable[bytes], hashed: Callable[[bytes], object]) -> Iterat
         hashed(data)
         rest += data
         cut = len(rest) // 3 * 3  # so that base64 goes on without a sign of its end
-        yield base64.b64encode(rest[:cut]).decode()
+        encoded = base64.b64encode(rest[:cut])
+        yield encoded.decode()
         rest = rest[cut:]
     yield base64.b64encode(rest).decode()
 
@@ -203,7 +213,9 @@ def listing(
     Ids, models, runs, kinds of reasons and sets of these are dictionaries, with a column for each
     over rows.
     """
-    models, runs, sets = Numbers(), Numbers(), dict[tuple[int, ...], int]()
+    models = Numbers()
+    runs = Numbers()
+    sets = dict[tuple[int, ...], int]()
     ids, numbers = (
         list[str](),
         array("q", [-1]) * len(index.names),
@@ -218,10 +230,9 @@ def listing(
     fields = (
         {"cost": "cost_usd", "seconds": "seconds", "tokens": "tokens"} if any(index.usage) else {}
     )
-    took = {
-        name: [getattr(usage, field, None) for usage in index.usage]
-        for name, field in fields.items()
-    }
+    took = {}
+    for name, field in fields.items():
+        took[name] = [getattr(usage, field, None) for usage in index.usage]
     columns = {
         "i": [numbers[task] for task in index.tasks],
         "m": [models[entry.model] for entry in entries],
@@ -246,8 +257,10 @@ def listing(
 
 def island(data: Mapping[str, Any]) -> str:
     """Return data as a page carries it: base64 of packed JSON."""
-    return _packed_text(json.dumps(data, separators=(",", ":")).encode())
+    text = json.dumps(data, separators=(",", ":"))
+    return _packed_text(text.encode())
 
 
 def _packed_text(text: bytes) -> str:
-    return base64.b64encode(zlib.compress(text, LEVEL, wbits=RAW)).decode()
+    compressed = zlib.compress(text, LEVEL, wbits=RAW)
+    return base64.b64encode(compressed).decode()

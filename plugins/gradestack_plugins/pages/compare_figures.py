@@ -30,7 +30,8 @@ def differences_of(data: Fields) -> Differences:
     rows = compared_rows(data)
     upward = all(row.get("better_is") == "higher" for row in rows)
     directions = ("worse", "better") if upward else ("lower", "higher")
-    notes = [data.get("tested"), _HOW_DECIDED, data.get("failed_count")]
+    tested = data.get("tested")
+    notes = [tested, _HOW_DECIDED, data.get("failed_count")]
     lines = [_difference_line(row) for row in rows]
     return Differences(lines, directions, [note for note in notes if note])
 
@@ -42,13 +43,19 @@ _HOW_DECIDED = (
 
 
 def _difference_line(row: Fields) -> DifferenceLine:
-    is_share = bool(row["share"]) and row["difference"] is not None
+    share = row["share"]
+    is_share = bool(share) and row["difference"] is not None
     points = " points" if is_share else ""
-    label, path = row["label"], row["path"]
+    label = row["label"]
+    path = row["path"]
     ends = row["interval"]["ends"] if is_share else None
     reason = row["interval"].get("reason") or "no interval"
-    title = label if label != path else f"Average score of {path}"
-    before, after = value_text(row["a"], row), value_text(row["b"], row)
+    if label != path:
+        title = label
+    else:
+        title = f"Average score of {path}"
+    before = value_text(row["a"], row)
+    after = value_text(row["b"], row)
     ends_shown = ends_text(row)
     return DifferenceLine(
         label=brief(title, _LONGEST_NAME),
@@ -72,7 +79,8 @@ def _note_on(row: Fields) -> str:
     parts.append(p_text(row))
     if row.get("question"):
         parts.append("the question, tested alone" if row["tests"] == 1 else "the question")
-        if row["mde80"] is not None and not is_certain(row):
+        mde80 = row["mde80"]
+        if mde80 is not None and not is_certain(row):
             size = points_text(row["mde80"], row)
             chance = "would be found in four of five such comparisons"
             parts.append(f"a true difference of {size} {chance}")
@@ -81,15 +89,18 @@ def _note_on(row: Fields) -> str:
 
 def pair_matrix(data: Fields) -> Matrix:
     """Return the question's difference of every pair: row minus column."""
-    names = [brief(run["name"], 40) for run in data["runs"]]
+    runs = data["runs"]
+    names = [brief(run["name"], 40) for run in runs]
     cells: dict[tuple[str, str], str] = {}
     for pair in pairs_of(data):
         row = question_of(pair)
-        a, b = brief(pair["a"], 40), brief(pair["b"], 40)
+        a = brief(pair["a"], 40)
+        b = brief(pair["b"], 40)
         word = verdict_text(row)
         cells[b, a] = f"{change_text(row)} {word}"
         gap = row["difference"]
-        opposite = {**row, "difference": None if gap is None else -gap}
+        difference = None if gap is None else -gap
+        opposite = {**row, "difference": difference}
         cells[a, b] = f"{change_text(opposite)} {_OPPOSITE.get(word, word)}"
     values = [[cells.get((row, column)) for column in names] for row in names]
     return Matrix(names, names, values, corner="row minus column")
@@ -102,7 +113,8 @@ def leaderboard_table(data: Fields) -> Table:
     for entry in data["groups"]:
         low, high = entry["ranks"]
         mean = value_text(entry["mean"], question)
-        rows[brief(entry["name"], _LONGEST_NAME)] = [mean, f"{low}–{high}", entry["groups"]]
+        groups = entry["groups"]
+        rows[brief(entry["name"], _LONGEST_NAME)] = [mean, f"{low}–{high}", groups]
     columns = ["over common tasks", "rank interval", "ties (same letter)"]
     return Table(columns, rows, corner="Name")
 
@@ -115,4 +127,6 @@ def facet_table(data: Fields) -> Table:
         name = brief(row["group"], _LONGEST_NAME)
         rows[name] = [*cells, verdict_text(row), number(row["tasks"])]
     columns = ["difference", "interval", "verdict", "tasks"]
-    return Table(columns, rows, corner=brief(data["by"]["facet"], _LONGEST_NAME))
+    facet = data["by"]["facet"]
+    corner = brief(facet, _LONGEST_NAME)
+    return Table(columns, rows, corner=corner)

@@ -49,7 +49,8 @@ def compared_models(report: Report) -> Mapping[str, Any] | None:
         data = gradestack.compare(report, figures=figures, registry=report.registry).data
     except GradestackError:  # such as models that share no task
         return None
-    return {**data, "pairs": data.get("pairs") or [{**data, "a": models[0], "b": models[1]}]}
+    pairs = data.get("pairs")
+    return {**data, "pairs": pairs or [{**data, "a": models[0], "b": models[1]}]}
 
 
 def moved(data: Mapping[str, Any]) -> str:
@@ -58,8 +59,10 @@ def moved(data: Mapping[str, Any]) -> str:
     It names both models where they differ, else it says how many trials were fixed and broken.
     """
     flips = data["flips"]
-    trials, broken = counted(flips["fixed"], "trials"), number(flips["broken"])
-    a, b = (brief(run.get("model") or "", 60) for run in data["runs"][:2])
+    trials = counted(flips["fixed"], "trials")
+    broken = number(flips["broken"])
+    runs = data["runs"][:2]
+    a, b = (brief(run.get("model") or "", 60) for run in runs)
     if not a or not b or a == b:
         return f"{trials} fixed, {broken} broken"
     return f"{b} passes {trials} that {a} fails, and fails {broken} that it passes"
@@ -76,8 +79,9 @@ def _against_the_first(data: Mapping[str, Any]) -> str:
 def overview_of(data: Mapping[str, Any]) -> dict[str, Any]:
     """Return the parts of a comparison that a page shows beside its sections."""
     rows = data["metrics"].values()
+    has_changed_tasks = bool(data["flips"]["count"])
     return {
-        "has_changed_tasks": bool(data["flips"]["count"]),
+        "has_changed_tasks": has_changed_tasks,
         "moved": moved(data),
         "sentence": brief(_against_the_first(data), _LONGEST_SENTENCES),
         "unmatched": any(row.get(f"only_{side}_count") for row in rows for side in "ab"),

@@ -63,7 +63,8 @@ def _draw_field(value: Any) -> Any:
         return _draw_part(value, _LONGEST)
     if isinstance(value, msgspec.Struct):
         fields = value.__struct_fields__
-        return Shape(**{name: _draw_field(getattr(value, name)) for name in fields})
+        fields_by_name = {name: _draw_field(getattr(value, name)) for name in fields}
+        return Shape(**fields_by_name)
     if isinstance(value, list | tuple):
         return [
             _draw_part(part, _LONGEST) if _is_text(value) else _draw_field(part) for part in value
@@ -84,7 +85,8 @@ def draw_all(blocks_shown: Iterable[object]) -> list[Shape]:
 
 def make_shape(block: Any, kind: str, **more: Any) -> Shape:
     """Return a shape with the title of its block."""
-    return Shape(kind=kind, title=brief(block.title, _NAME), **more)
+    title = brief(block.title, _NAME)
+    return Shape(kind=kind, title=title, **more)
 
 
 # Texts, numbers, links
@@ -104,17 +106,21 @@ def plain_text(text: blocks.Text) -> str:
 
 def _draw_part(part: str | blocks.Part | blocks.Link, longest: int) -> Shape:
     if isinstance(part, str):
-        return Shape(text=_brief_inside(part, longest), tone="", address="")
+        brief_inside = _brief_inside(part, longest)
+        return Shape(text=brief_inside, tone="", address="")
     shown = _brief_inside(part.text, longest)
     if isinstance(part, blocks.Link):
-        return Shape(text=shown, tone="", address=address_of(part))
+        address = address_of(part)
+        return Shape(text=shown, tone="", address=address)
     return Shape(text=shown, tone=part.tone, address="")
 
 
 def _brief_inside(text: str, longest: int) -> str:
     """Return a part of a sentence on one line, with one space where it has some at its ends."""
     before = " " if text[:1].isspace() else ""
-    after = " " if text[-1:].isspace() else ""
+    after = ""
+    if text[-1:].isspace():
+        after = " "
     line = brief(text, longest)
     return f"{before}{line}{after}" if line else before
 
@@ -162,12 +168,14 @@ def address_of(link: blocks.Link) -> str:
     if link.model:
         terms.append(f"model:{quoted(link.model)}")
     if link.reason:
-        path = SEPARATOR.join(filter(None, link.reason[1:]))
+        reason = link.reason[1:]
+        path = SEPARATOR.join(filter(None, reason))
         terms.append(f"reason:{quoted(path)}")
     state = {"sample": link.sample, "q": " ".join(terms), "without": link.without}
-    pairs = [
-        f"{key}={quote_plus(value, errors='replace')}" for key, value in state.items() if value
-    ]
+    pairs = []
+    for key, value in state.items():
+        if value:
+            pairs.append(f"{key}={quote_plus(value, errors='replace')}")
     return f"#{'&'.join(pairs)}" if pairs else ""
 
 
@@ -206,8 +214,9 @@ def draw_figure(figure: blocks.Figure, low: float = 0.0, high: float = 1.0) -> S
     if ends is not None:
         left, right = (_place_end(value, low, high) for value in ends)
     value = as_number(figure.value)
+    title = brief(figure.label, _NAME)
     return Shape(
-        title=brief(figure.label, _NAME),
+        title=title,
         value=value_text(figure.value, figure.unit),
         interval=ends_text(ends, figure.unit),
         note=brief(figure.note, _NOTE),
@@ -239,14 +248,17 @@ def _draw_interval(block: blocks.Interval) -> Shape:
     if not block.low < block.high:
         ends = f"{block.low} to {block.high}"
         raise ValueError(f"the axis of an interval block must grow, got {ends}")
-    rows = [draw_figure(figure, block.low, block.high) for figure in block.figures[:_MOST_ROWS]]
+    figures = block.figures[:_MOST_ROWS]
+    rows = [draw_figure(figure, block.low, block.high) for figure in figures]
     if not block.has_axis:
         for row in rows:
             row.at = None
     step = (block.high - block.low) / 4
     marks = [block.low + quarter * step for quarter in range(5)]
     is_share = any(figure.unit == "share" for figure in block.figures)
-    ticks = [f"{100 * mark:g}%" if is_share else f"{mark:g}" for mark in marks]
+    ticks = []
+    for mark in marks:
+        ticks.append(f"{100 * mark:g}%" if is_share else f"{mark:g}")
     has_axis = any(row.at is not None for row in rows)
     groups = _group_rows(rows)
     return make_shape(block, "estimates", groups=groups, rows=rows, ticks=ticks * has_axis)
@@ -257,9 +269,11 @@ def _group_rows(rows: Sequence[Shape]) -> list[Shape]:
     groups: list[Shape] = []
     for row in rows:
         if groups and row.model and groups[-1].title == row.title:
-            groups[-1].rows.append(row)
+            last_group = groups[-1]
+            last_group.rows.append(row)
         else:
-            groups.append(Shape(title=row.title, rows=[row]))
+            shape = Shape(title=row.title, rows=[row])
+            groups.append(shape)
     return groups
 
 
@@ -269,12 +283,17 @@ def _group_rows(rows: Sequence[Shape]) -> list[Shape]:
 def bars(heading: str, bins: Sequence[Bin]) -> Shape:
     """Return a histogram of the first group of some bins."""
     counts = [counts[0] for _, _, counts in bins]
-    top, total = max(counts, default=0), sum(counts)
+    top = max(counts, default=0)
+    total = sum(counts)
     shown: list[Shape] = []
     for label, _, _ in bins:
         count = counts[len(shown)]
-        bar = Shape(label=label, count=count, share=percent(count, total))
-        bar.height = round(100 * count / top, 2) if top else 0.0
+        share = percent(count, total)
+        bar = Shape(label=label, count=count, share=share)
+        if top:
+            bar.height = round(100 * count / top, 2)
+        else:
+            bar.height = 0.0
         shown.append(bar)
     return Shape(kind="histogram", title=heading, bars=shown)
 
@@ -288,7 +307,8 @@ def opposed(name: str, sides: Sequence[str], bins: Sequence[Bin]) -> Shape:
         line.left_width = round(100 * left / top, 2)
         line.right_width = round(100 * right / top, 2)
         lines.append(line)
-    return Shape(name=name, left=sides[0], right=sides[1], bars=lines)
+    first_side = sides[0]
+    return Shape(name=name, left=first_side, right=sides[1], bars=lines)
 
 
 def _draw_counts(block: blocks.Counts) -> Shape:
@@ -307,7 +327,8 @@ def _draw_distribution(block: blocks.Distribution) -> Iterator[Shape]:
         return
     for position, name in enumerate(names):
         own_bins = [(label, low, counts[position:]) for label, low, counts in bins]
-        yield bars(f"{title}: {name}" if title else name, own_bins)
+        heading = f"{title}: {name}" if title else name
+        yield bars(heading, own_bins)
 
 
 # Lines over a number
@@ -323,7 +344,10 @@ def _draw_point(
         None if height is None else round(100 - height, 2) for height in heights
     )
     point.label = f"{x:g}"
-    point.x = place_on(x, last, first) if last > first else 50.0
+    if last > first:
+        point.x = place_on(x, last, first)
+    else:
+        point.x = 50.0
     return point
 
 
@@ -332,7 +356,8 @@ def _range_of(figures: Sequence[blocks.Figure]) -> tuple[float, float]:
     ends = [end for figure in figures for end in (figure.value, *(figure.interval or ()))]
     values = [value for end in ends if (value := as_number(end)) is not None]
     finite = [value for value in values if math.isfinite(value)]
-    bottom, top = min([0.0, *finite]), max(finite, default=1.0)
+    bottom = min([0.0, *finite])
+    top = max(finite, default=1.0)
     is_share = bottom == 0 and 0.5 < top <= 1
     return bottom, 1.0 if is_share else _round_up(top, bottom)
 
@@ -350,7 +375,8 @@ def _round_up(top: float, bottom: float) -> float:
 
 def _draw_curve(block: blocks.Curve) -> Shape:
     """Return lines over a number, the numbers spread over the width."""
-    numbers = sorted({x for points in block.lines.values() for x in points})
+    xes = {x for points in block.lines.values() for x in points}
+    numbers = sorted(xes)
     if not numbers:
         return make_shape(block, "words", text=draw_text("none"))
     figures = [figure for points in block.lines.values() for figure in points.values()]
@@ -364,17 +390,20 @@ def _draw_curve(block: blocks.Curve) -> Shape:
             for x, figure in sorted(points.items())[:_MOST_POINTS]
         ]
         drawable = [point for point in shown if point.y is not None]
-        lines.append(Shape(name=brief(name, _NAME), points=shown, drawable=drawable))
+        shape = Shape(name=brief(name, _NAME), points=shown, drawable=drawable)
+        lines.append(shape)
     marks = (0.0, 0.5, 1.0) if block.is_ideal else numbers[:: len(numbers) // 12 + 1]
+    ticks = [_draw_tick(mark, first, last, is_share=block.is_ideal) for mark in marks]
+    heights = [
+        (at, _tick_text(top - (top - bottom) * at / 100, is_share=is_share))
+        for at in (0, 25, 50, 75, 100)
+    ]
     return make_shape(
         block,
         "curve",
         lines=lines,
-        ticks=[_draw_tick(mark, first, last, is_share=block.is_ideal) for mark in marks],
-        heights=[
-            (at, _tick_text(top - (top - bottom) * at / 100, is_share=is_share))
-            for at in (0, 25, 50, 75, 100)
-        ],
+        ticks=ticks,
+        heights=heights,
         x=brief(block.x, _NAME),
         is_ideal=block.is_ideal,
     )
@@ -383,11 +412,14 @@ def _draw_curve(block: blocks.Curve) -> Shape:
 def _draw_tick(mark: float, first: float, last: float, *, is_share: bool) -> Shape:
     """Return a number on the axis below."""
     x = place_on(mark, last, first) if last > first else 50.0
-    return Shape(x=x, label=_tick_text(mark, is_share=is_share))
+    tick_text = _tick_text(mark, is_share=is_share)
+    return Shape(x=x, label=tick_text)
 
 
 def _tick_text(mark: float, *, is_share: bool) -> str:
-    return f"{100 * mark:g}%" if is_share else f"{mark:g}"
+    if is_share:
+        return f"{100 * mark:g}%"
+    return f"{mark:g}"
 
 
 # Tables
@@ -407,19 +439,24 @@ def _draw_grid(
         pairs = zip(values, block.columns, strict=True)
         cells = [draw_cell(value, name, column) for value, column in islice(pairs, _MOST_COLUMNS)]
         shown.append((brief(name, _NAME), cells))
-    columns = [brief(name, _NAME) for name in block.columns[:_MOST_COLUMNS]]
+    names = block.columns[:_MOST_COLUMNS]
+    columns = [brief(name, _NAME) for name in names]
     links = block.links if isinstance(block, blocks.Table) else {}
     addresses = {brief(name, _NAME): address_of(link) for name, link in links.items()}
+    corner = brief(block.corner, _NAME)
+    wide = any(_needs_room(cell) for _, cells in shown for cell in cells)
+    wordy = [_is_wordy(shown, at) for at in range(len(columns))]
+    left_out = len(every) - len(shown)
     return make_shape(
         block,
         "table",
-        corner=brief(block.corner, _NAME),
+        corner=corner,
         columns=columns,
         rows=shown,
         links=addresses,
-        left_out=len(every) - len(shown),
-        wide=any(_needs_room(cell) for _, cells in shown for cell in cells),
-        wordy=[_is_wordy(shown, at) for at in range(len(columns))],
+        left_out=left_out,
+        wide=wide,
+        wordy=wordy,
     )
 
 
@@ -443,7 +480,8 @@ def _draw_cell(value: blocks.Cell, *_: str) -> Shape:
         is_drawn = dot.at is not None or not dot.defined
         return _make_cell(dot.value, interval=dot.interval, dot=dot if is_drawn else None)
     if isinstance(value, blocks.Link):
-        return _make_cell(brief(value.text, _NAME), address=address_of(value))
+        text = brief(value.text, _NAME)
+        return _make_cell(text, address=address_of(value))
     if isinstance(value, str):
         return _make_cell(brief(value, _LONGEST))
     return _make_cell(value_text(value))
@@ -468,13 +506,19 @@ class _MatrixCells:
         if plain is None:
             return _make_cell("")
         block = self._block
-        search = block.search.format(row=row, column=column) if plain else ""
+        search = ""
+        if plain:
+            search = block.search.format(row=row, column=column)
         ends = value.interval if isinstance(value, blocks.Figure) else None
+        text = value_text(plain, block.unit)
+        shade = self._shade_of(plain, is_right=row == column)
+        interval = ends_text(ends, block.unit)
+        address = address_of(blocks.Link("", search))
         return _make_cell(
-            value_text(plain, block.unit),
-            shade=self._shade_of(plain, is_right=row == column),
-            interval=ends_text(ends, block.unit),
-            address=address_of(blocks.Link("", search)),
+            text,
+            shade=shade,
+            interval=interval,
+            address=address,
         )
 
     def _shade_of(self, value: blocks.Value, *, is_right: bool) -> str:
@@ -484,7 +528,9 @@ class _MatrixCells:
         step = math.ceil(_SHADES * size / (self._top or 1))
         if self._block.is_confusion and not is_right:
             return f"w{step}"
-        return f"h{step} right" if self._block.is_confusion else f"h{step}"
+        if self._block.is_confusion:
+            return f"h{step} right"
+        return f"h{step}"
 
 
 def _plain_value(value: blocks.Value | blocks.Figure) -> blocks.Value:
@@ -494,7 +540,8 @@ def _plain_value(value: blocks.Value | blocks.Figure) -> blocks.Value:
 def _draw_matrix(block: blocks.Matrix) -> Shape:
     """Draw a matrix: its grid, the totals below it, and differences in percentage points."""
     rows = zip(block.rows, block.values, strict=True)
-    shape = _draw_grid(block, rows, _MatrixCells(block).draw)
+    draw_cell = _MatrixCells(block).draw
+    shape = _draw_grid(block, rows, draw_cell)
     shape.kind = "matrix"
     shape.totals = [brief(text, _NAME) for text in block.totals]
     points = [msgspec.structs.replace(figure, unit="points") for figure in block.differences]
@@ -503,23 +550,26 @@ def _draw_matrix(block: blocks.Matrix) -> Shape:
 
 
 def _draw_words(block: blocks.Words) -> Shape:
-    return make_shape(block, "words", text=draw_text(block.text))
+    text = draw_text(block.text)
+    return make_shape(block, "words", text=text)
 
 
 def _draw_link(block: blocks.Link) -> Shape:
     text = brief(block.text, _LONGEST)
-    return Shape(kind="samples", title="", text=text, address=address_of(block))
+    address = address_of(block)
+    return Shape(kind="samples", title="", text=text, address=address)
 
 
 def _draw_section(block: blocks.Section) -> Shape:
     inside = draw_all(block.blocks)
+    text = draw_text(block.note)
     return make_shape(
         block,
         "section",
         blocks=inside,
         folded=bool(block.folded),
         id=block.id,
-        note=draw_text(block.note),
+        note=text,
         tone=block.tone,
     )
 
@@ -532,16 +582,22 @@ def _draw_paired(block: blocks.PairedDifference) -> Shape:
     """Return a difference on an axis that holds zero and its interval."""
     ends = block.interval or ()
     known = [value for value in (block.difference, *ends) if value]
-    low, high = min([0.0, *known]), max([0.0, *known])
+    low = min([0.0, *known])
+    high = max([0.0, *known])
     margin = 0.2 * (high - low) or 1.0
-    low, high = low - margin, high + margin
+    low = low - margin
+    high = high + margin
     is_share = block.unit == "share"
     unit = "points" if is_share else block.unit
     figure = blocks.Figure(block.label, block.difference, block.interval, unit=unit)
     shape = draw_figure(figure, low, high)
-    shape.ticks, shape.zero = _ticks_of(low, high, unit), place_on(0.0, high, low)
-    shape.kind, shape.text, shape.unit = "paired", shape.value, "points" if is_share else ""
-    shape.verdict, shape.p = brief(block.verdict, 40), block.p
+    ticks = _ticks_of(low, high, unit)
+    shape.ticks, shape.zero = ticks, place_on(0.0, high, low)
+    shape.kind = "paired"
+    shape.text = shape.value
+    shape.unit = "points" if is_share else ""
+    shape.verdict = brief(block.verdict, 40)
+    shape.p = block.p
     shape.sides = [draw_figure(side) for side in (block.a, block.b)]
     shape.notes = [brief(note, _NOTE) for note in block.notes]
     shape.confidence = f"{100 * block.confidence:.3g}%"
@@ -552,15 +608,21 @@ def _draw_paired(block: blocks.PairedDifference) -> Shape:
 def _draw_differences(block: blocks.Differences) -> Shape:
     """Return differences on one axis around zero that holds all their intervals."""
     values = [end for line in block.lines for end in (line.difference, *(line.ends or ()))]
-    widest = 1.08 * max((abs(value) for value in values if value), default=1 / 1.08)
+    largest_size = max((abs(value) for value in values if value), default=1 / 1.08)
+    widest = 1.08 * largest_size
     lines = []
     for line in block.lines:
         shape = _draw_field(line)
         figure = blocks.Figure(line.label, line.difference, line.ends, unit="points")
         drawn_figure = draw_figure(figure, -widest, widest)
-        shape.at, shape.low, shape.high = drawn_figure.at, drawn_figure.low, drawn_figure.high
+        shape.at = drawn_figure.at
+        shape.low = drawn_figure.low
+        shape.high = drawn_figure.high
         lines.append(shape)
-    ticks = _ticks_of(-widest, widest, "points") if any(values) else []
+    if any(values):
+        ticks = _ticks_of(-widest, widest, "points")
+    else:
+        ticks = []
     notes = [brief(note, _LONGEST) for note in block.notes]
     return make_shape(
         block, "differences", lines=lines, ticks=ticks, directions=block.directions, notes=notes
@@ -573,12 +635,14 @@ def _ticks_of(low: float, high: float, unit: str) -> list[Shape]:
     rough = scale * (high - low) / 6
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(power * size for size in (1, 2, 5, 10) if power * size >= rough)
-    first, last = math.ceil(scale * low / step), math.floor(scale * high / step)
+    first = math.ceil(scale * low / step)
+    last = math.floor(scale * high / step)
     ticks = []
     for number_of_steps in range(first, last + 1):
         value = number_of_steps * step
         label = f"{value:+g}" if value else "0"
-        ticks.append(Shape(at=place_on(value / scale, high, low), label=label))
+        shape = Shape(at=place_on(value / scale, high, low), label=label)
+        ticks.append(shape)
     return ticks
 
 

@@ -45,10 +45,12 @@ class _Folder(jinja2.FileSystemLoader):
     @override
     def get_source(self, environment: jinja2.Environment, template: str) -> Any:
         folder = Path(self.searchpath[0])
-        path = folder.joinpath(*jinja2.loaders.split_template_path(template))
+        parts = jinja2.loaders.split_template_path(template)
+        path = folder.joinpath(*parts)
         if not path.is_file() or not _within(path, folder):
             raise jinja2.TemplateNotFound(template)
-        return read_text(path), str(path), lambda: True
+        text = read_text(path)
+        return text, str(path), lambda: True
 
 
 def _within(path: Path, folder: Path) -> bool:
@@ -85,7 +87,8 @@ class _Compiled(jinja2.FileSystemBytecodeCache):
             self._codes[bucket.key, bucket.checksum] = bucket.code
         if bucket.key and not sys.dont_write_bytecode:
             with contextlib.suppress(OSError):
-                Path(self.directory).mkdir(parents=True, exist_ok=True)
+                directory_path = Path(self.directory)
+                directory_path.mkdir(parents=True, exist_ok=True)
                 super().dump_bytecode(bucket)
 
 
@@ -116,7 +119,10 @@ class _Sandbox(ImmutableSandboxedEnvironment):
         Of plain values and of what pages are made of only.
         """
         owner = getattr(target, "__self__", None)
-        module = type(owner).__module__ if owner is not None else getattr(target, "__module__", "")
+        if owner is not None:
+            module = type(owner).__module__
+        else:
+            module = getattr(target, "__module__", "")
         known = str(module).partition(".")[0] in {
             "builtins",
             "jinja2",
@@ -134,9 +140,15 @@ def environment(templates: Path | None = None) -> jinja2.Environment:
     ``gradestack_plugins.pages.markdown``. Ours are also to be had as ``gradestack/NAME``.
     """
     ours = jinja2.PackageLoader("gradestack_templates", "")
-    own_loaders = [] if templates is None else [_Folder(templates)]
+    if templates is None:
+        own_loaders = []
+    else:
+        own_loaders = [_Folder(templates)]
+    prefix_loader = jinja2.PrefixLoader({"gradestack": ours})
+    choice_loader = jinja2.ChoiceLoader([*own_loaders, prefix_loader, ours])
+    bytecode_cache = _COMPILED if templates is None else _SANDBOXED
     env = (jinja2.Environment if templates is None else _Sandbox)(
-        loader=jinja2.ChoiceLoader([*own_loaders, jinja2.PrefixLoader({"gradestack": ours}), ours]),
+        loader=choice_loader,
         autoescape=lambda name: name is not None and name.endswith(".html"),
         undefined=jinja2.StrictUndefined,
         finalize=_finalize,
@@ -144,7 +156,7 @@ def environment(templates: Path | None = None) -> jinja2.Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
         auto_reload=False,
-        bytecode_cache=_COMPILED if templates is None else _SANDBOXED,
+        bytecode_cache=bytecode_cache,
     )
     env.filters.update(capital=capital, num=number, shade=shade, token=token)
     env.filters.update(percent=percent, place=place_on, bounds=ends_text)
@@ -160,20 +172,23 @@ def naming(templates: Path | None) -> Iterator[None]:
         ours = isinstance(error, (GradestackError, OSError)) and not isinstance(
             error, jinja2.TemplateNotFound
         )
-        origin = None if templates is None or ours else _template_line(error)
+        if templates is None or ours:
+            origin = None
+        else:
+            origin = _template_line(error)
         if templates is None or origin is None or not _within(origin[0], templates):
             raise
         file, line = origin
-        where = file.resolve().relative_to(templates.resolve().parent).as_posix()
+        path = file.resolve()
+        relative_path = path.relative_to(templates.resolve().parent)
+        where = relative_path.as_posix()
         raise ConfigError(f"templates: {where}:{line}: {error_text(error)}") from error
 
 
 def _template_line(error: BaseException) -> tuple[Path, int] | None:
     """Return file and line of the innermost template among what was called that is not ours."""
-    frames = [
-        (frame.f_code.co_filename, _line(frame, line))
-        for frame, line in traceback.walk_tb(error.__traceback__)
-    ]
+    walk_tb = traceback.walk_tb(error.__traceback__)
+    frames = [(frame.f_code.co_filename, _line(frame, line)) for frame, line in walk_tb]
     if isinstance(error, jinja2.TemplateSyntaxError):
         frames = [(error.filename or "", error.lineno)]
     theirs = [(Path(name), line) for name, line in frames if name.endswith((".html", ".md"))]
@@ -219,9 +234,10 @@ def policy(styles: Iterable[str], scripts: Iterable[str], *, loading: bool = Fal
     """
 
     def hashes(texts: Iterable[str]) -> str:
-        digests = [
-            base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in texts
-        ]
+        digests = []
+        for text in texts:
+            encoded = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+            digests.append(encoded)
         return " ".join(f"'sha256-{digest}'" for digest in digests)
 
     more = " 'strict-dynamic'" if loading else ""
@@ -237,7 +253,8 @@ def write_stream(template: jinja2.Template, path: Path, context: dict[str, Any])
     stream = template.stream(context)
     stream.enable_buffering(_BUFFERED)
     begun = next(stream, "")
-    if not begun.lstrip().startswith(_BEGINNING.format(escape(context["policy"]))):
+    beginning = _BEGINNING.format(escape(context["policy"]))
+    if not begun.lstrip().startswith(beginning):
         raise ConfigError(
             f"templates: {path.name} must extend gradestack/{path.name} and put nothing before that"
         )
@@ -256,7 +273,8 @@ def write_texts(path: Path, texts: Iterable[str]) -> None:
 
 def check_limits(options: Any) -> None:
     """Refuse negative limits among a reporter's options."""
-    for name, value in attrs.asdict(options, recurse=False).items():
+    fields = attrs.asdict(options, recurse=False)
+    for name, value in fields.items():
         if isinstance(value, int) and value < 0:
             raise ValueError(f"{name} must not be negative, got {value}")
 
@@ -301,7 +319,10 @@ _FONTS = re.compile(rf"(?=.{{0,400}}$){_FONT}(?:,{_FONT})*", re.ASCII)
 
 def theme_css(theme: Path | Mapping[str, Any] | None) -> str:
     """Return the style sheet of a theme, to stand behind the page's own; "" for none."""
-    values = _read(theme) if isinstance(theme, Path) else theme or {}
+    if isinstance(theme, Path):
+        values = _read(theme)
+    else:
+        values = theme or {}
     both = {key: value for key, value in values.items() if key not in SCHEMES}
     for scheme in SCHEMES:
         if not isinstance(values.get(scheme, {}), Mapping):
@@ -327,7 +348,10 @@ def _read(path: Path) -> Mapping[str, Any]:
         raise ValueError(f"theme: {path.name} cannot be read: {error.strerror}") from error
     except Exception as error:  # whose words may quote the file
         mark = getattr(error, "problem_mark", None)
-        line = "" if mark is None else f" (line {mark.line + 1})"
+        if mark is None:
+            line = ""
+        else:
+            line = f" (line {mark.line + 1})"
         raise ValueError(f"theme: {path.name} is not valid YAML{line}") from error
     if not isinstance(values, Mapping):
         # the same

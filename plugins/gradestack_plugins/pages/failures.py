@@ -52,16 +52,21 @@ class Failures(msgspec.Struct, frozen=True):
     def block(self, most: int = MOST_CAUSES, *, whole: bool = False) -> Causes:
         """Return the first causes as a block, with their parts where the whole is shown."""
         lines = self.lines[:most]
-        rest = self.failed - sum(line.samples for line in lines)
+        total = sum(line.samples for line in lines)
+        rest = self.failed - total
         return Causes(lines, self.failed, rest, whole=whole)
 
     def block_of_two(self, most: int) -> Causes:
         """Return the first causes with how many samples each of two models has."""
-        first, second = sorted({model for _, model in self.by_model})
+        models = {model for _, model in self.by_model}
+        first, second = sorted(models)
         lines = []
-        for cause, line in zip(self.causes[:most], self.lines[:most], strict=True):
+        causes = self.causes[:most]
+        for cause, line in zip(causes, self.lines[:most], strict=True):
             counts = [self.by_model.get((cause.name, model), 0) for model in (first, second)]
-            lines.append(msgspec.structs.replace(line, samples=counts[0], samples_b=counts[1]))
+            samples = counts[0]
+            structs = msgspec.structs.replace(line, samples=samples, samples_b=counts[1])
+            lines.append(structs)
         return Causes(lines, self.failed, 0, (name_of(first), name_of(second)))
 
 
@@ -78,7 +83,8 @@ def failures_of(index: RowIndex, aside: Collection[str] = (), passed_word: str =
     passed: Counter[CausePath] = Counter()
     states: Counter[str] = Counter()
     skipped: Counter[str] = Counter()
-    outcomes = Counter(zip(index.reasons.by_run, map(_outcome_of, index.entries), strict=True))
+    by_run = index.reasons.by_run
+    outcomes = Counter(zip(by_run, map(_outcome_of, index.entries), strict=True))
     for (numbers, outcome), count in outcomes.items():
         if outcome == "skipped":
             skipped[brief(kinds[numbers[0]][1], _LONGEST) if numbers else ""] += count
@@ -92,14 +98,18 @@ def failures_of(index: RowIndex, aside: Collection[str] = (), passed_word: str =
     by_model = _count_by_model(index, kinds, causes.main)
     tools = {*index.calls.tools, *index.searched.tools}
     lines = _Lines(passed, tools, passed_word)
-    shown = tuple(lines.line(cause) for cause in causes.tree[:MOST_CAUSES])
+    tree = causes.tree[:MOST_CAUSES]
+    shown = tuple(lines.line(cause) for cause in tree)
+    total = failed.total()
+    rest = failed.total() - sum(line.samples for line in shown)
+    sorted_reasons = _sorted_reasons(skipped)
     return Failures(
-        failed=failed.total(),
+        failed=total,
         states=states,
         causes=causes.tree,
         lines=shown,
-        rest=failed.total() - sum(line.samples for line in shown),
-        others=_sorted_reasons(skipped),
+        rest=rest,
+        others=sorted_reasons,
         main=causes.main,
         by_model=by_model,
     )
@@ -110,11 +120,16 @@ def _count_by_model(
 ) -> Counter[tuple[str, str]]:
     """Return failed samples by cause and model; none unless there are two models."""
     counts: Counter[tuple[str, str]] = Counter()
-    if len({entry.model for entry in index.entries}) != 2:
+    models = {entry.model for entry in index.entries}
+    model_count = len(models)
+    if model_count != 2:
         return counts
     for entry, numbers in zip(index.entries, index.reasons.by_run, strict=True):
         if is_failed(entry.state, entry.score, passed=entry.passed):
-            cause = kinds[main[numbers]][1] if numbers in main else NO_REASON
+            if numbers in main:
+                cause = kinds[main[numbers]][1]
+            else:
+                cause = NO_REASON
             counts[cause, entry.model] += 1
     return counts
 
@@ -141,22 +156,30 @@ class _Lines:
     """Makes the lines of causes."""
 
     def __init__(self, passed: Mapping[CausePath, int], tools: Collection[str], word: str) -> None:
-        self._passed, self._tools, self._word = passed, tools, word
+        self._passed = passed
+        self._tools = tools
+        self._word = word
 
     def line(self, cause: Cause, most: int = _MOST_PARTS) -> CauseLine:
         """Return the line of a cause, or of a part of one."""
         often = most_often(cause)
-        about = "" if often is None else ".".join(brief(part, _LONGEST) for part in often[1])
+        if often is None:
+            about = ""
+        else:
+            about = ".".join(brief(part, _LONGEST) for part in often[1])
         parts = [self.line(part, _MOST_ARGUMENTS) for part in cause.parts[:most]]
         shown = sum(part.samples for part in parts)
         first = cause.parts[0].name if cause.parts else ""
-        is_tool = len(cause.path) == 1 and first in self._tools
+        path_count = len(cause.path)
+        is_tool = path_count == 1 and first in self._tools
+        link = self._link(cause)
+        about_samples = 0 if often is None else often[2]
         return CauseLine(
-            name=self._link(cause),
+            name=link,
             samples=cause.samples,
             often="" if often is None else often[0],
             about=about,
-            about_samples=0 if often is None else often[2],
+            about_samples=about_samples,
             also=self._also(cause),
             parts=parts,
             kinds=len(cause.parts),
@@ -166,7 +189,10 @@ class _Lines:
 
     def _link(self, cause: Cause) -> Link:
         name = brief(cause.name, _LONGEST)
-        text = cause_text(name) if len(cause.path) == 1 else name
+        if len(cause.path) == 1:
+            text = cause_text(name)
+        else:
+            text = name
         return Link(text, search=f"cause:{quoted(search_path(cause.path))}")
 
     def _also(self, cause: Cause) -> Link | None:
@@ -198,12 +224,12 @@ def skipped_section(failures: Failures, places: Mapping[str, int]) -> Section | 
     links = []
     for state, reason, count in failures.others[:20]:
         search = f"reason:{quoted(reason)}" if reason else ""
-        text = (
-            f"{number(count)} {state}: {cause_text(reason)}"
-            if reason
-            else f"{number(count)} {state}"
-        )
-        links.append(Link(text, search=search, without=without))
+        if reason:
+            text = f"{number(count)} {state}: {cause_text(reason)}"
+        else:
+            text = f"{number(count)} {state}"
+        link = Link(text, search=search, without=without)
+        links.append(link)
     return Section("Not graded", links, id="skipped")
 
 
@@ -221,12 +247,15 @@ def calls_section(index: RowIndex) -> Section | None:
         cells = _cells_of(name, counts)
         rows[name_of(name)] = [*cells, counts.extra] if has_extra else cells
     table = Table([*columns, "extra"] if has_extra else columns, rows, corner="Tool")
-    return Section("Calls by tool", [table], id="calls", note=_unlisted(len(ranked)))
+    unlisted = _unlisted(len(ranked))
+    return Section("Calls by tool", [table], id="calls", note=unlisted)
 
 
 def _unlisted(tools: int) -> str:
     left_out = tools - _MOST_TOOLS
-    return f"the first {_MOST_TOOLS} of {counted(tools, 'tools')}" if left_out > 0 else ""
+    if left_out > 0:
+        return f"the first {_MOST_TOOLS} of {counted(tools, 'tools')}"
+    return ""
 
 
 def _lost_calls(counts: CallCounts) -> int:
@@ -235,7 +264,8 @@ def _lost_calls(counts: CallCounts) -> int:
 
 def _cells_of(name: str, counts: CallCounts) -> list[Cell]:
     absent = counts.expected - counts.called
-    expected, not_called = f"expected:{quoted(name)}", f"uncalled:{quoted(name)}"
+    expected = f"expected:{quoted(name)}"
+    not_called = f"uncalled:{quoted(name)}"
     return [
         _linked(counts.expected, expected),
         counts.right,

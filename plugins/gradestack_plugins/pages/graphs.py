@@ -27,8 +27,9 @@ def draw_sides(block: Graph) -> list[SimpleNamespace] | None:
     if block.made is None:
         return [_draw_graph("", expected, expected, "missing")]
     made = _by_name(block.made)
+    graph = _draw_graph("Expected", expected, made, "missing")
     return [
-        _draw_graph("Expected", expected, made, "missing"),
+        graph,
         _draw_graph("Made", made, expected, "extra"),
     ]
 
@@ -51,10 +52,14 @@ def _draw_graph(title: str, nodes: Nodes, other: Nodes, alone: str) -> SimpleNam
     """
     shown = dict(islice(nodes.items(), _MOST_NODES))
     depths = _depths_of(shown)
-    layers: list[list[SimpleNamespace]] = [[] for _ in range(max(depths.values(), default=-1) + 1)]
+    largest_depth = max(depths.values(), default=-1)
+    layers: list[list[SimpleNamespace]] = [[] for _ in range(largest_depth + 1)]
     for name, node in shown.items():
-        layers[depths[name]].append(_draw_node(node, nodes, other.get(name), alone))
-    return SimpleNamespace(title=title, layers=layers, left_out=len(nodes) - len(shown))
+        twin = other.get(name)
+        layer = layers[depths[name]]
+        layer.append(_draw_node(node, nodes, twin, alone))
+    left_out = len(nodes) - len(shown)
+    return SimpleNamespace(title=title, layers=layers, left_out=left_out)
 
 
 def _depths_of(nodes: Nodes) -> dict[str, int]:
@@ -64,9 +69,10 @@ def _depths_of(nodes: Nodes) -> dict[str, int]:
     def depth_of(name: str, above: frozenset[str] = frozenset()) -> int:
         if name not in depths:
             path = above | {name}
+            before_names = nodes[name].after
             before = [
                 before_name
-                for before_name in nodes[name].after
+                for before_name in before_names
                 if before_name in nodes and before_name not in path
             ]
             depths[name] = max(
@@ -80,12 +86,17 @@ def _depths_of(nodes: Nodes) -> dict[str, int]:
 
 
 def _compare_nodes(node: Node, twin: Node) -> str:
-    return "same" if [*twin.lines] == [*node.lines] else "differs"
+    if [*twin.lines] == [*node.lines]:
+        return "same"
+    return "differs"
 
 
 def _draw_node(node: Node, nodes: Nodes, twin: Node | None, alone: str) -> SimpleNamespace:
     """Return a node to draw: ``same``, ``differs``, ``missing`` (expected only) or ``extra``."""
-    status = alone if twin is None else _compare_nodes(node, twin)
+    if twin is None:
+        status = alone
+    else:
+        status = _compare_nodes(node, twin)
     lines = [brief(str(line), _LONGEST_LINE) for line in node.lines[:_MOST_LINES]]
     if len(node.lines) > _MOST_LINES:
         lines[-1] = f"… {len(node.lines) - _MOST_LINES + 1} more"

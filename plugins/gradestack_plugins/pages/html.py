@@ -127,7 +127,8 @@ class HtmlReporter(Reporter):
         served: bool = False,
     ) -> tuple[Path, ...]:
         report = with_first_models(report)
-        page, is_comparison = page_of(report), name != "report"
+        page = page_of(report)
+        is_comparison = name != "report"
         env = environment(self.templates)
         env.filters.update(quoted=quoted)
         sheets = Sheets(env, panels(report), rows=report.has_rows)
@@ -150,7 +151,8 @@ class HtmlReporter(Reporter):
             context["cards"] |= _compared_cards(compared, report, is_comparison=is_comparison)
         path = out / f"{name}.html"
         write_stream(env.get_template(PAGE), path, context)
-        return (path, *self._pages(env, context, out))
+        pages = self._pages(env, context, out)
+        return (path, *pages)
 
     cell, progress = staticmethod(cell), staticmethod(progress)
 
@@ -170,7 +172,8 @@ class HtmlReporter(Reporter):
 
     def _pages(self, env: jinja2.Environment, context: dict[str, Any], out: Path) -> Iterator[Path]:
         """Write the pages that panels have for themselves, and yield their paths."""
-        page_policy = policy([context["style"]], [context["early"]])
+        styles = [context["style"]]
+        page_policy = policy(styles, [context["early"]])
         for panel, body, view in context["panels"]:
             if view == "page":
                 path = out / panel.placed.file
@@ -181,8 +184,9 @@ class HtmlReporter(Reporter):
     def _rows(
         self, report: Report, index: RowIndex, sheets: Sheets, chunks: Chunks
     ) -> list[tuple[Shape, str]]:
-        """Add what the page carries of rows; return the worst samples with why each failed."""
-        chosen = [entry.position for entry in worst(index.entries, self.max_samples)]
+        """Add the rows that the page carries; return the worst samples, each with its reason."""
+        entries = worst(index.entries, self.max_samples)
+        chosen = [entry.position for entry in entries]
         many = not chunks.served and len(index.entries) > _MOST_WITH_PANELS
         with_panels = set(chosen[:_KEPT] if many else chosen)
         reasons: dict[int, str] = {}
@@ -190,12 +194,17 @@ class HtmlReporter(Reporter):
         for position, row in _rows_of(report, sorted(chosen)):
             reasons[position] = gist(row)
             if position in with_panels and not chunks.served:
-                shown[position] = list(map(str, sheets.of_sample(row)))
+                sample = sheets.of_sample(row)
+                shown[position] = list(map(str, sample))
         positions = range(len(index.entries))
-        rest = [] if many or chunks.served else sorted(set(positions) - with_panels)
+        if many or chunks.served:
+            rest = []
+        else:
+            rest = sorted(set(positions) - with_panels)
         probed = positions if many else rest
         some = probed[:: max(1, len(probed) // _PROBED)]
-        if sheets.shows(row for _, row in _rows_of(report, some)):
+        rows = _rows_of(report, some)
+        if sheets.shows(row for _, row in rows):
             for position, row in _rows_of(report, rest):
                 shown[position] = list(map(str, sheets.of_sample(row)))
             chunks.without = list(sheets.titles) if many else []
@@ -218,7 +227,9 @@ class HtmlReporter(Reporter):
         index = page.index
         names = [name_of(name) for name in dict.fromkeys(entry.model for entry in index.entries)]
         models = (entry.model for entry in index.entries)
-        repeated = len(set(zip(index.tasks, models, strict=True))) < len(index.entries)
+        pairs = set(zip(index.tasks, models, strict=True))
+        entry_count = len(index.entries)
+        repeated = len(pairs) < entry_count
         mapped = report.has_rows and repeated and len(index.entries) <= _MOST_CELLS
         scripts = [name for name in _SCRIPTS if name != "report"]
         scripts += ["map"] * mapped + ["report"]
@@ -288,11 +299,15 @@ def _cards(page: Page) -> dict[str, Any]:
         for shape in panel.blocks:
             if shape.kind == "head":
                 head.sentence = shape.sentence
-                before = [shape.note] if isinstance(shape.note, str) else shape.note
+                if isinstance(shape.note, str):
+                    before = [shape.note]
+                else:
+                    before = shape.note
                 head.note = [*before, *head.note]
+    gates = draw_all(page.gates)
     return {
         "head": head,
-        "gates": draw_all(page.gates),
+        "gates": gates,
         "below": draw_all(page.below),
         **_columns(page),
         **{name: draw_all(sections) for name, sections in page.details.items()},
@@ -300,15 +315,18 @@ def _cards(page: Page) -> dict[str, Any]:
 
 
 def _columns(page: Page) -> dict[str, list[Shape]]:
-    """Return the cards of the first screen by column, each in the shorter one of both.
+    """Return the cards of the first screen by column; each goes into the shorter column.
 
     The results lead the left column, or the right one beside a panel that leads; ``under`` stands
     below the panels of the left column.
     """
     is_led = bool(page.panels.at("lead"))
-    left, right, under = list[Shape](), list[Shape](), list[Shape]()
+    left = list[Shape]()
+    right = list[Shape]()
+    under = list[Shape]()
     panels_shown = [shape for panel in page.panels.at(*FIRST) for shape in panel.blocks]
-    height_left, height_right = sum(map(_height_of, panels_shown)), 0.0
+    height_left = sum(map(_height_of, panels_shown))
+    height_right = 0.0
     for card in draw_all(page.first):
         if card.id == "estimates" and not is_led:
             left.append(card)
@@ -325,10 +343,14 @@ def _columns(page: Page) -> dict[str, list[Shape]]:
 def _height_of(shape: Shape) -> float:
     """Return about how high a card or block is, in lines of a table."""
     if shape.kind == "section":
-        return 2.0 if shape.folded else 2.0 + sum(map(_height_of, shape.blocks))
+        if shape.folded:
+            return 2.0
+        total_heights = sum(map(_height_of, shape.blocks))
+        return 2.0 + total_heights
     base, line = _HEIGHTS.get(shape.kind, (1.0, 1.0))
     lists = [getattr(shape, name) for name in _PARTS if hasattr(shape, name)]
-    return base + line * max(map(len, lists), default=0)
+    largest_list = max(map(len, lists), default=0)
+    return base + line * largest_list
 
 
 def _compared_cards(
@@ -337,11 +359,13 @@ def _compared_cards(
     """Return the cards of a comparison: those of its own page, else of a run's view of it."""
     page = ComparisonPage(data, report)
     if not is_comparison:
-        return {"sides": draw_all([*page.left(), *page.right(), *page.below()])}
+        sides = draw_all([*page.left(), *page.right(), *page.below()])
+        return {"sides": sides}
     (head,) = draw_all([page.head()])
+    blocks_shown = page.left()
     return {
         "head": head,
-        "left": draw_all(page.left()),
+        "left": draw_all(blocks_shown),
         "right": draw_all(page.right()),
         "under": [],
         "compared": draw_all(page.below()),

@@ -79,8 +79,9 @@ class ScoreBins(Struct):
         return self.total / self.count if self.count else None
 
     def labelled(self) -> dict[str, int]:
-        """Return the label of each bin -> how many scores it has."""
-        bins = label_bins(self.edges, [(self.below, *self.counts, self.above)])
+        """Return the number of scores in each bin, by the bin's label."""
+        groups = [(self.below, *self.counts, self.above)]
+        bins = label_bins(self.edges, groups)
         return {label: counts[0] for label, _, counts in bins}
 
     def add(self, scores: Sequence[float]) -> None:
@@ -164,8 +165,10 @@ class RowIndex:
         """Return the index of rows, ``ordered`` with those that have another order, ``short`` with
         entries alone.
         """
-        index = cls(outcome, Verdicts(compared, outcome, ordered=ordered), count)
-        index.short, add = short, index._enter if short else index._add
+        verdicts = Verdicts(compared, outcome, ordered=ordered)
+        index = cls(outcome, verdicts, count)
+        index.short = short
+        add = index._enter if short else index._add
         number = size = 0
         rows: list[IndexedRow] = []
         for number, first_byte, line in lines:
@@ -191,7 +194,8 @@ class RowIndex:
             Names(),
             Numbers(),
         )  # of very many tasks they take as much as the rest
-        index.has_only_rows = number == len(index.entries)
+        entry_count = len(index.entries)
+        index.has_only_rows = number == entry_count
         return index
 
     def first_byte(self, position: int) -> int:
@@ -208,35 +212,51 @@ class RowIndex:
             if row.source is not None and entry.state == "graded"
         }
         grades = [row.grades for row in rows]
-        expects_nothing = [row.expected is not None and row.expected.calls == [] for row in rows]
-        self.without_calls.extend(compress(count(first), expects_nothing))
+        expects_nothing = []
+        for row in rows:
+            expects_nothing.append(row.expected is not None and row.expected.calls == [])
+        compressed = compress(count(first), expects_nothing)
+        self.without_calls.extend(compressed)
         self.calls.add(grades)
         self.usage.extend(row.usage for row in rows)
         self.searched.add(rows)
         self._lose(grades, passes)
         self.verdicts.add(first, grades)
-        models = [entry.model for entry in self.entries[first:]]
-        self.facets.add([bytes(row.facets) for row in rows], passes, models)
-        if first // _HELD < len(self.entries) // _HELD:
+        entries = self.entries[first:]
+        models = [entry.model for entry in entries]
+        facets = [bytes(row.facets) for row in rows]
+        self.facets.add(facets, passes, models)
+        entry_count = len(self.entries)
+        if first // _HELD < entry_count // _HELD:
             self._fold()
 
     def _enter(self, rows: Sequence[IndexedRow]) -> list[bool | None]:
         """Enter rows under their names, and return which are a success."""
-        names, numbers, outcome = self._names, self._numbers, self._outcome
+        names = self._names
+        numbers = self._numbers
+        outcome = self._outcome
         clusters = self.verdicts.tasks if self.verdicts.by_grader else None
         passes = []
         for position, row in enumerate(rows, len(self.entries)):
-            own_grade, judged = row.grade, None if outcome is None else row.grades.get(outcome)
+            own_grade = row.grade
+            if outcome is None:
+                judged = None
+            else:
+                judged = row.grades.get(outcome)
             own_state = own_grade.state or own_grade.outcome()
             state = row.state or own_state
-            score = own_grade.score if state == own_state == "graded" else None
+            score = None
+            if state == own_state == "graded":
+                score = own_grade.score
             if judged is not None:
                 state = judged.state or judged.outcome()
             passed = row.passed if state == "graded" else None
             name = names[row.sample.id]
             task = numbers[name]
-            model, run = names[row.model_name], names[row.run]
-            self.entries.append(RowEntry(position, name, model, run, names[state], passed, score))
+            model = names[row.model_name]
+            run = names[row.run]
+            row_entry = RowEntry(position, name, model, run, names[state], passed, score)
+            self.entries.append(row_entry)
             self.tasks.append(task)
             if clusters is not None:
                 clusters.append(task if row.cluster is None else numbers[names[row.cluster]])
@@ -260,7 +280,8 @@ class RowIndex:
                 if grade.score is not None and grade.state in GRADED:
                     scores[key][slot].append(grade.score)
                 if reasons or grade.fault or grade.state == "missing":
-                    more = cause_kinds(key, reasons, grade.fault, grade.swapped(), grade.state)
+                    swapped = grade.swapped()
+                    more = cause_kinds(key, reasons, grade.fault, swapped, grade.state)
                     if grade.outcome() != "skipped":
                         reason_tally.blamed.update(more)
                     kinds += more
@@ -292,8 +313,9 @@ def _converted(row: dict[str, Any]) -> IndexedRow:
         names = [{"name": as_map(value).get("name")} for value in as_list(calls)]
         fields["expected"] = {"calls": None if calls is None else names}
     indexed = msgspec.convert(fields, IndexedRow)
+    grades = indexed.grades.values()
     indexed.grades = dict(
-        zip(row.get("grades", ()), indexed.grades.values(), strict=False)
+        zip(row.get("grades", ()), grades, strict=False)
     )  # graders are found by name
     return indexed
 
@@ -304,12 +326,15 @@ def _readable(value: Any) -> Any:
         return {
             key.encode(errors="replace").decode(): _readable(part) for key, part in value.items()
         }
-    return list(map(_readable, value)) if isinstance(value, list) else value
+    if isinstance(value, list):
+        return list(map(_readable, value))
+    return value
 
 
 def outcome_of(report: Report) -> str | None:
     """Return the key of a run's outcome grader, None without one."""
-    return as_text(as_map(report.summary.get("outcome")).get("grader")) or None
+    grader = as_text(as_map(report.summary.get("outcome")).get("grader"))
+    return grader or None
 
 
 def index_of(report: Report, *, short: bool = False) -> RowIndex:
@@ -327,10 +352,14 @@ def index_of(report: Report, *, short: bool = False) -> RowIndex:
         else None
     )
     if index is None or (index.short and not short):
-        many = as_count(as_map(report.summary.get("metrics")).get("total"))
-        keys, ordered = compared(report.header), len(declared_presets(report.header)) > 1
+        metrics = as_map(report.summary.get("metrics"))
+        many = as_count(metrics.get("total"))
+        keys = compared(report.header)
+        declared_preset_count = len(declared_presets(report.header))
+        ordered = declared_preset_count > 1
+        lines = report.lines()
         arguments = (
-            report.lines(),
+            lines,
             report.row,
             grader,
             () if short else keys,
@@ -350,22 +379,17 @@ _LONGEST_SHOWN = 200
 
 
 def shown_entry(entry: RowEntry) -> SimpleNamespace:
-    """Return the names and the outcome of a run as a drill-down shows them.
-
-    Its names, each on one line, and what became of it.
+    """Return the names and the outcome of a run for a list of runs, each as one line.
 
     ``shown`` is its score in short, or a sign for its state; ``line`` is that of results.jsonl,
     from 1.
     """
     id_, run, model = map(name_of, (entry.id, entry.run, entry.model))
     outcome_name = verdict(entry)
-    shown = (
-        number(entry.score)
-        if entry.score is not None
-        else "–"
-        if entry.state == "graded"
-        else outcome_name
-    )
+    if entry.score is not None:
+        shown = number(entry.score)
+    else:
+        shown = "–" if entry.state == "graded" else outcome_name
     return SimpleNamespace(
         id=id_,
         run=run,
@@ -389,7 +413,9 @@ def verdict(entry: RowEntry) -> str:
     (something broke), ``skipped`` or ``missing``.
     """
     if entry.state == "graded":
-        return "graded" if entry.passed is None else "passed" if entry.passed else "lost"
+        if entry.passed is None:
+            return "graded"
+        return "passed" if entry.passed else "lost"
     return _VERDICTS.get(entry.state, "skipped")
 
 
@@ -414,7 +440,9 @@ def outcome(grade: Mapping[str, Any]) -> str:
 
 def score(grade: Mapping[str, Any]) -> float | None:
     """Return the score of a graded grade; the 0.0 that rows carry for other states is no score."""
-    return as_number(grade.get("score")) if outcome(grade) == "graded" else None
+    if outcome(grade) == "graded":
+        return as_number(grade.get("score"))
+    return None
 
 
 def name_of(name: str) -> str:
@@ -433,6 +461,7 @@ def names_of(names: Sequence[str]) -> list[str]:
 
 def all_reasons(grade: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
     """Yield the reasons of a grade and of its items."""
-    yield from map(as_map, as_list(grade.get("reasons")))
+    reasons = grade.get("reasons")
+    yield from map(as_map, as_list(reasons))
     for item in as_list(grade.get("items")):
         yield from map(as_map, as_list(as_map(item).get("reasons")))

@@ -33,18 +33,25 @@ def joined(comparison: Comparison, registry: Registry | None) -> Report:
     except BaseException:
         row_buffer.close()
         raise
-    reports = list({id(side.report): side.report for side in sides}.values())
+    reports_by_id = {id(side.report): side.report for side in sides}.values()
+    reports = list(reports_by_id)
     inputs = [source for report in reports for source in as_list(report.header.get("inputs"))]
     names = [side.name for side in sides]
+    shared = list(comparison.data["metrics"])
+    metrics = _metrics(sides, shared)
+    outcome = _outcome(sides)
+    figures = list(_headline(sides))
+    suite = f"{', '.join(names[1:])} against {names[0]}"
+    warnings = _warnings(comparison.data)
     summary: dict[str, Any] = {
         "side": "run" if len(reports) > 1 else "model",
-        "suite": f"{', '.join(names[1:])} against {names[0]}",
-        "metrics": _metrics(sides, list(comparison.data["metrics"])),
-        "outcome": _outcome(sides),
-        "headline": {"letta": False, "figures": list(_headline(sides))},
+        "suite": suite,
+        "metrics": metrics,
+        "outcome": outcome,
+        "headline": {"letta": False, "figures": figures},
         "gates": [],
         "gates_passed": None,
-        "warnings": list(_warnings(comparison.data)),
+        "warnings": list(warnings),
     }
     header = {**reports[0].header, "notes": [], "inputs": inputs}
     report = Report(
@@ -55,11 +62,15 @@ def joined(comparison: Comparison, registry: Registry | None) -> Report:
 
 def _with_distinct_names(sides: Sequence[Any]) -> list[Any]:
     """Return the sides, numbered from the second of a name on: ``big``, ``big (2)``."""
-    times, renamed_sides = Counter[str](), []
+    times = Counter[str]()
+    renamed_sides = []
     for side in sides:
         times[side.name] += 1
-        number = f" ({times[side.name]})" if times[side.name] > 1 else ""
-        renamed_sides.append(msgspec.structs.replace(side, name=side.name + number))
+        number = ""
+        if times[side.name] > 1:
+            number = f" ({times[side.name]})"
+        structs = msgspec.structs.replace(side, name=side.name + number)
+        renamed_sides.append(structs)
     return renamed_sides
 
 
@@ -87,7 +98,9 @@ def _lines(side: Any, ids: dict[str, Raw]) -> Iterator[bytes]:
         ids: Task -> id of its sample on the first side that has it, as JSON; is added to.
     """
     tasks = {row: task for task, rows in side.tasks.items() for row in rows}
-    name, other = Raw(dumps(side.name).encode()), side.match != "id"
+    text = dumps(side.name)
+    name = Raw(text.encode())
+    other = side.match != "id"
     facts = side.samples.facts
     positions = ((row, facts[row].first_byte) for row in sorted(tasks))
     for number, _, line in side.report.lines(positions):
@@ -96,8 +109,10 @@ def _lines(side: Any, ids: dict[str, Raw]) -> Iterator[bytes]:
             sample = _decode(row["sample"]) if other else {}
         except (msgspec.MsgspecError, RecursionError):  # numbers that msgspec does not know
             decoded_row = side.report.row(number, line)
-            row, sample = _encode_values(decoded_row), _encode_values(decoded_row["sample"])
-        if not bytes(row["grade"]).startswith(b"{"):
+            row = _encode_values(decoded_row)
+            sample = _encode_values(decoded_row["sample"])
+        grade = bytes(row["grade"])
+        if not grade.startswith(b"{"):
             raise DataError(f"{side.report.rows_name}:{number}: expected an object at $.grade")
         row["model_name"] = name
         if other:
@@ -120,23 +135,30 @@ def _figure_of_side(side: Any, figure: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _metrics(sides: Sequence[Any], shared: Sequence[str]) -> dict[str, Any]:
     """Return ``metrics`` of the summary: counts, averages and aggregates of the shared graders."""
-    by_metric, states, aggregates = {}, {}, dict[str, dict[str, Any]]()
+    by_metric = {}
+    states = {}
+    aggregates = dict[str, dict[str, Any]]()
     for key in shared:
         grades = [grade for side in sides for grade in _grades(side, key)]
         counts = Counter(grade.outcome for grade in grades)
         scores = [grade.score for grade in grades if grade.score is not None]
         attempted = len(scores)
-        total = attempted + counts[Outcome.FAILED] + counts[Outcome.MISSING]
+        count = counts[Outcome.FAILED]
+        total = attempted + count + counts[Outcome.MISSING]
+        avg_score_attempted = sum_over(scores, attempted) if attempted else None
+        avg_score_total = sum_over(scores, total) if total else None
         by_metric[key] = {
-            "avg_score_attempted": sum_over(scores, attempted) if attempted else None,
-            "avg_score_total": sum_over(scores, total) if total else None,
+            "avg_score_attempted": avg_score_attempted,
+            "avg_score_total": avg_score_total,
         }
         states[key] = {state.value: counts[state] for state in Outcome}
         aggregates[key] = _aggregates(sides, key)
     totals = {side.name: sum(map(len, side.tasks.values())) for side in sides}
+    per_model = [{"model_name": name, "total": total} for name, total in totals.items()]
+    total_totals = sum(totals.values())
     return {
-        "total": sum(totals.values()),
-        "per_model": [{"model_name": name, "total": total} for name, total in totals.items()],
+        "total": total_totals,
+        "per_model": per_model,
         "by_metric": by_metric,
         "states": states,
         "aggregates": aggregates,
@@ -149,19 +171,23 @@ def _aggregates(sides: Sequence[Any], key: str) -> dict[str, Any]:
     for side in sides:
         for name, metrics in side.report.aggregates.get(key, {}).items():
             models = by_name.setdefault(name, {"models": {}})["models"]
-            models[side.name] = _figure_of_side(side, as_map(metrics))
+            figure = as_map(metrics)
+            models[side.name] = _figure_of_side(side, figure)
     return by_name
 
 
 def _grades(side: Any, key: str) -> Iterator[Any]:
     table = side.samples.table
-    grades, codes = table.grades(key), table.verdicts[key].codes
-    return (grades[codes[row]] for rows in side.tasks.values() for row in rows)
+    grades = table.grades(key)
+    codes = table.verdicts[key].codes
+    tasks = side.tasks.values()
+    return (grades[codes[row]] for rows in tasks for row in rows)
 
 
 def _outcome(sides: Sequence[Any]) -> dict[str, Any] | None:
     """Return the successes of the sides by their common outcome; None where they have none."""
-    if sides[0].outcome is None or any(side.outcome != sides[0].outcome for side in sides):
+    first_side = sides[0]
+    if first_side.outcome is None or any(side.outcome != sides[0].outcome for side in sides):
         return None
     per_model = [_successes(side) for side in sides]
     totals = {}
@@ -170,8 +196,9 @@ def _outcome(sides: Sequence[Any]) -> dict[str, Any] | None:
         if not all(isinstance(count, int) for count in counts):  # of a damaged summary
             return None
         totals[name] = sum(counts)
+    outcome = sides[0].report.summary["outcome"]
     return {
-        **sides[0].report.summary["outcome"],
+        **outcome,
         **totals,
         "share": None,
         "share_interval": None,
@@ -183,7 +210,8 @@ def _successes(side: Any) -> dict[str, Any]:
     """Return the numbers of passed and failed runs of a side, with the share that passed."""
     outcome = as_map(side.report.summary["outcome"])
     models = {}
-    for entry in map(as_map, as_list(outcome.get("per_model"))):
+    per_model = outcome.get("per_model")
+    for entry in map(as_map, as_list(per_model)):
         models[as_text(entry.get("model_name"))] = entry
     counts = models.get(side.model, outcome)
     return {**{name: counts.get(name) for name in _SUCCESSES}, "model_name": side.name}
@@ -200,4 +228,5 @@ def _headline(sides: Sequence[Any]) -> Iterator[dict[str, Any]]:
         for side, figures_by_path in zip(sides, headlines, strict=True):
             if path in figures_by_path:
                 models[side.name] = _figure_of_side(side, figures_by_path[path])
-        yield {"label": entry.get("label"), "figure": path, "value": None, "models": models}
+        label = entry.get("label")
+        yield {"label": label, "figure": path, "value": None, "models": models}

@@ -110,9 +110,13 @@ class MarkdownReporter(Reporter):
         report.warnings.extend(page.panels.left_out)
         context = self._context(report, page)
         ours = env.get_template(f"gradestack/{PAGE}").make_module(context)
-        own_macros = None if self.templates is None else env.get_template(PAGE).make_module(context)
+        if self.templates is None:
+            own_macros = None
+        else:
+            own_macros = env.get_template(PAGE).make_module(context)
         parts = _Macros(own_macros, ours)
-        write_texts(path, (self._text(report, parts, page, context),))
+        text = self._text(report, parts, page, context)
+        write_texts(path, (text,))
 
     def _context(self, report: Report, page: Page) -> dict[str, Any]:
         failed = [entry for entry in page.index.entries if _is_listed(entry)]
@@ -123,14 +127,20 @@ class MarkdownReporter(Reporter):
             for shape in panel.blocks:
                 if shape.kind == "head":
                     head.sentence = shape.sentence
-        rows = [row for block in blocks.get("estimates", ()) for row in block.rows]
+        estimates = blocks.get("estimates", ())
+        rows = [row for block in estimates for row in block.rows]
+        gates = draw_all(page.gates)
+        cards = {"head": head, "gates": gates}
+        entries = worst(failed, self.max_samples)
+        samples = list(self._samples(report, entries))
+        findings = blocks.get("findings", [])
         return {
             "view": page,
-            "cards": {"head": head, "gates": draw_all(page.gates)},
+            "cards": cards,
             "results": rows,
-            "caveats": blocks.get("findings", []),
+            "caveats": findings,
             "lost": len(failed),
-            "samples": list(self._samples(report, worst(failed, self.max_samples))),
+            "samples": samples,
         }
 
     def _text(self, report: Report, parts: _Macros, page: Page, context: Mapping[str, Any]) -> str:
@@ -150,7 +160,8 @@ class MarkdownReporter(Reporter):
             shares.append(_SHARES.get(section.id, _SHARE))
         if context["samples"]:
             intro = parts.sample_intro().strip()
-            texts = [parts.sample_part(sample).strip() for sample in context["samples"]]
+            samples = context["samples"]
+            texts = [parts.sample_part(sample).strip() for sample in samples]
             fold = Fold("Runs that lost points", intro, texts, "\n\n", "runs", _ROWS)
             folds.append(fold)
             shares.append(_SHARES["samples"])
@@ -164,14 +175,16 @@ class MarkdownReporter(Reporter):
             if section.id not in first:
                 yield section
         yield from page.details["figures"]
-        declared = [line for line in lines_of(report) if line.label]
+        lines = lines_of(report)
+        declared = [line for line in lines if line.label]
         if declared:
             yield _figures(declared)
         if page.index.entries:
             yield self._tasks(page)
         yield from page.details["evaluation"]
         if page.panels.left_out:
-            yield Section("Panels left out", [Words(text) for text in page.panels.left_out])
+            words = [Words(text) for text in page.panels.left_out]
+            yield Section("Panels left out", words)
 
     def _tasks(self, page: Page) -> Section:
         lines, left_out = tasks_of(page.index, self.max_tasks)
@@ -179,10 +192,16 @@ class MarkdownReporter(Reporter):
         has_outcome = page.success is not None
         rows: dict[str, list[Cell]] = {}
         for task, model, trials, passed, _, _, mean in lines:
-            name = f"{task} ({model})" if several else str(task)
+            if several:
+                name = f"{task} ({model})"
+            else:
+                name = str(task)
             cells: list[Cell] = [trials, passed] if has_outcome else [trials]
             rows[name] = [*cells, "–" if mean is None else mean]
-        columns = ["trials", page.words["passed"], "mean"] if has_outcome else ["trials", "mean"]
+        if has_outcome:
+            columns = ["trials", page.words["passed"], "mean"]
+        else:
+            columns = ["trials", "mean"]
         more = f"{number(left_out)} more tasks are in results.jsonl." if left_out else ""
         table = Table(columns, rows, corner="Task")
         text = Words(f"Mean score of the main grader over each task's trials. {more}".strip())
@@ -205,7 +224,8 @@ class MarkdownReporter(Reporter):
             expected, made = (
                 as_map(row.get(side)).get("calls") for side in ("expected", "predicted")
             )
-            calls, count = calls_of(row), len(as_list(expected))
+            calls = calls_of(row)
+            count = len(as_list(expected))
             is_quiet = expected is not None and not count
             yield Shape(
                 entry=shown_entry(entry),
@@ -232,7 +252,10 @@ def _figures(lines: Sequence[Shape]) -> Section:
     """Return the figures that are declared, by path."""
     rows: dict[str, list[Cell]] = {}
     for line in lines:
-        model = "" if line.model is None else f" ({line.model})"
+        if line.model is None:
+            model = ""
+        else:
+            model = f" ({line.model})"
         note = "; ".join(filter(None, (line.interval, line.note)))
         rows[f"{line.grader}.{line.path}{model}"] = [line.label, line.value, note]
     table = Table(["figure", "value", "interval"], rows, corner="path")
@@ -248,7 +271,9 @@ def _fold(
     """Return a section whose last parts may be left out: of a last table its rows."""
     noun, file = unlisted
     texts = [parts.block(shape).strip() for shape in shapes]
-    head, rule, rows = _RULE.split(texts[-1], 1) if _RULE.search(texts[-1]) else ("", "", "")
+    last_text = texts[-1]
+    match = _RULE.search(last_text)
+    head, rule, rows = _RULE.split(texts[-1], 1) if match else ("", "", "")
     if rule and shapes[-1].kind == "table" and "\n\n" not in rows:
         intro = "\n\n".join([*texts[:-1], f"{head}{rule}".strip()])
         return Fold(prose(title), intro, rows.splitlines(), "\n", noun, file)
@@ -260,7 +285,8 @@ def _with_causes(head: str, parts: _Macros, page: Page) -> str:
     most = min(_MOST_CAUSES, _FIRST_LINES - head.count("\n") - 5)
     if not page.failures.lines or most <= 0:
         return head
-    (shape,) = draw_all([page.failures.block(most)])
+    block = page.failures.block(most)
+    (shape,) = draw_all([block])
     return f"{head}\n{parts.reason_table(shape).strip()}\n"
 
 

@@ -42,38 +42,45 @@ def _shortened(report: Report) -> Report | None:
         f"{counted(left_out, f'other {side}s')} are in summary.json"
     )
     warnings = [*as_list(summary.get("warnings")), text]
-    short = {**_only(summary, first), "warnings": warnings, "models_left_out": left_out}
+    only = _only(summary, first)
+    short = {**only, "warnings": warnings, "models_left_out": left_out}
     return attrs.evolve(report, summary=short)
 
 
 def _models_of(summary: Mapping[str, Any]) -> Iterator[str]:
     """Yield the names of the models that have figures, some of them several times."""
-    outcome, metrics = as_map(summary.get("outcome")), as_map(summary.get("metrics"))
+    outcome = as_map(summary.get("outcome"))
+    metrics = as_map(summary.get("metrics"))
     for holder in (metrics, outcome):
         for entry in as_list(holder.get("per_model")):
             yield _model_name(entry)
-    for entry in as_list(as_map(summary.get("headline")).get("figures")):
-        yield from as_map(as_map(entry).get("models"))
-    for aggregators in as_map(metrics.get("aggregates")).values():
+    headline = summary.get("headline")
+    for entry in as_list(as_map(headline).get("figures")):
+        models = as_map(entry).get("models")
+        yield from as_map(models)
+    aggregates = metrics.get("aggregates")
+    for aggregators in as_map(aggregates).values():
         for figures in as_map(aggregators).values():
             yield from as_map(as_map(figures).get("models"))
 
 
 def _only(summary: Mapping[str, Any], models: Collection[str]) -> dict[str, Any]:
     """Return a summary without the figures of other models."""
-    headline, metrics = as_map(summary.get("headline")), as_map(summary.get("metrics"))
-    figures = [_keep_models(entry, models) for entry in as_list(headline.get("figures"))]
-    aggregates = {
-        grader: {
+    headline = as_map(summary.get("headline"))
+    metrics = as_map(summary.get("metrics"))
+    entries = as_list(headline.get("figures"))
+    figures = [_keep_models(entry, models) for entry in entries]
+    aggregates = {}
+    for grader, aggregators in as_map(metrics.get("aggregates")).items():
+        aggregates[grader] = {
             name: _keep_models(by_model, models) for name, by_model in as_map(aggregators).items()
         }
-        for grader, aggregators in as_map(metrics.get("aggregates")).items()
-    }
     short = dict(summary)
     if headline:
         short["headline"] = {**headline, "figures": figures}
     if metrics:
-        short["metrics"] = {**_with_rows(metrics, models), "aggregates": aggregates}
+        rows = _with_rows(metrics, models)
+        short["metrics"] = {**rows, "aggregates": aggregates}
     if outcome := as_map(summary.get("outcome")):
         short["outcome"] = _with_rows(outcome, models)
     return short
@@ -90,7 +97,8 @@ def _keep_models(figures: Any, models: Collection[str]) -> Any:
 def _with_rows(holder: Mapping[str, Any], models: Collection[str]) -> dict[str, Any]:
     if not as_list(holder.get("per_model")):
         return dict(holder)
-    rows = [row for row in holder["per_model"] if _model_name(row) in models]
+    per_model = holder["per_model"]
+    rows = [row for row in per_model if _model_name(row) in models]
     return {**holder, "per_model": rows}
 
 

@@ -29,27 +29,35 @@ def cell(report: Report) -> str:
     Every name in it came from data and is escaped.
     """
     page = page_of(with_first_models(report))
-    results = [shape for shape in draw_all(page.first) if shape.id == "estimates"]
+    shapes = draw_all(page.first)
+    results = [shape for shape in shapes if shape.id == "estimates"]
     figures = [row for section in results for block in section.blocks for row in block.rows]
-    (causes,) = draw_all([page.failures.block(_MOST_CAUSES)])
+    blocks_shown = [page.failures.block(_MOST_CAUSES)]
+    (causes,) = draw_all(blocks_shown)
     counts = [(line.name.text, line.samples) for line in causes.lines]
     if causes.rest:
         counts.append(("all other causes", causes.rest))
     lines = [(name, number(count), percent(count, causes.total)) for name, count in counts]
-    file = None if report.path is None else Path(report.path) / "report.html"
+    if report.path is None:
+        file = None
+    else:
+        file = Path(report.path) / "report.html"
     has_page = file is not None and file.is_file()
     template = environment().get_template("notebook.html")
+    sentence = plain_text(page.head.sentence)
+    note = plain_text(page.head.note)
+    warnings = page.warnings[:_MOST_WARNINGS]
     shown = template.render(
         name=report.name,
-        sentence=plain_text(page.head.sentence),
-        note=plain_text(page.head.note),
+        sentence=sentence,
+        note=note,
         figures=[
             (f"{row.title} {row.model}".strip(), row.value, row.interval, row.note)
             for row in figures
         ],
         causes=lines,
         has_outcome=page.success is not None,
-        warnings=page.warnings[:_MOST_WARNINGS],
+        warnings=warnings,
         page=Path(os.path.relpath(file)).as_posix() if file is not None and has_page else "",
     )
     return shown.rstrip("\n")
@@ -65,7 +73,10 @@ def progress() -> Callable[[Progress], None]:
         now = time.monotonic()
         if now - shown[0] > _SECONDS or state.share == 1.0:
             shown[0] = now
-            share = "" if state.share in (None, 1.0) else f", {state.share:.0%} of the input"
+            if state.share in (None, 1.0):
+                share = ""
+            else:
+                share = f", {state.share:.0%} of the input"
             line.update({"text/plain": f"{number(state.samples)} samples{share}"}, raw=True)
 
     return show

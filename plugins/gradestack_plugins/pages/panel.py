@@ -106,8 +106,12 @@ def fill_panels(offered: Panels, places: Sequence[str], about: Any) -> Filled:
     chosen = offered.at(*places)
     if not chosen:
         return Filled((), offered.left_out)
-    copied = about.copy() if isinstance(about, Report) else copy.deepcopy(about)
-    filled, warnings = [], list(offered.left_out)
+    if isinstance(about, Report):
+        copied = about.copy()
+    else:
+        copied = copy.deepcopy(about)
+    filled = []
+    warnings = list(offered.left_out)
     for placed in chosen:
         try:
             filled += _fill(placed, copied)
@@ -124,12 +128,15 @@ def _fill(placed: Placed, about: Any) -> list[Shape]:
     if made is None:
         return []
     shapes = tuple(shape for block in made for shape in draw_block(block))  # made one by one, maybe
-    return [Shape(placed=placed, title=placed.panel.title, blocks=shapes)] if shapes else []
+    if shapes:
+        return [Shape(placed=placed, title=placed.panel.title, blocks=shapes)]
+    return []
 
 
 def left_out(placed: Placed, error: BaseException, samples: str = "") -> str:
     """Return the warning about a panel that is left out."""
-    message, code = error_text(error), placed.panel.__code__
+    message = error_text(error)
+    code = placed.panel.__code__
     # An error in what it returned has no line of its own: then the one where that was made.
     shown = f" ({Path(code.co_filename).name}:{code.co_firstlineno})"
     origin = "" if _HAS_PLACE.search(message) else shown
@@ -154,7 +161,8 @@ class Sheets:
 
     def rendered(self, filled: Filled) -> tuple[tuple[tuple[Shape, Markup], ...], tuple[str, ...]]:
         """Return panels with their HTML, and warnings about those left out."""
-        shown, warnings = [], list(filled.left_out)
+        shown = []
+        warnings = list(filled.left_out)
         for panel in filled.panels:
             try:
                 shown.append((panel, self._render(panel)))
@@ -179,7 +187,8 @@ class Sheets:
         """Yield the HTML of panels about a sample; where one fails it is missing and counted."""
         for placed in self._of_samples:
             try:
-                shown = [(panel.title, self._render(panel)) for panel in _fill(placed, row)]
+                fill = _fill(placed, row)
+                shown = [(panel.title, self._render(panel)) for panel in fill]
             except KeyboardInterrupt:
                 raise
             except BaseException as error:  # noqa: BLE001 - a sample is worth more than a panel
@@ -202,7 +211,9 @@ class Sheets:
     def _render(self, panel: Shape) -> Markup:
         view = panel.placed.panel.place
         # links to samples lead to the report page
-        where = (PAGE if view == "page" else "") if self._rows else None
+        where = None
+        if self._rows:
+            where = PAGE if view == "page" else ""
         frame = self._env.get_template(_FRAMES.get(view, "_panel.html"))
         # escaped
         return Markup(frame.render(filled=panel, where=where, first=view in FIRST))  # noqa: S704

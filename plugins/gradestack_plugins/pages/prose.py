@@ -41,9 +41,9 @@ def prose(value: object) -> str:
 
 
 def _word(word: str) -> str:
+    parts = word.split("|")
     return "&#124;".join(
-        code(part, len(part)) if _LINKED.search(part) else _escaped(part)
-        for part in word.split("|")
+        code(part, len(part)) if _LINKED.search(part) else _escaped(part) for part in parts
     )
 
 
@@ -57,22 +57,30 @@ def code(value: object, limit: int = 300) -> str:
     text = brief(value if isinstance(value, str) else str(value), limit)
     if not text:
         return ""
-    longest = max((len(run) for run in _FENCES.findall(text)), default=0)
+    matches = _FENCES.findall(text)
+    longest = max((len(run) for run in matches), default=0)
     fence = "`" * (longest + 1)
-    pad = " " if text.startswith("`") or text.endswith("`") else ""
+    pad = ""
+    if text.startswith("`") or text.endswith("`"):
+        pad = " "
     return f"{fence}{pad}{text}{pad}{fence}".replace("|", "\\|")
 
 
 def around(text: str) -> str:
     """Return a part of a sentence as prose, with the spaces at its ends."""
     before = " " if text[:1].isspace() else ""
-    after = " " if text[-1:].isspace() else ""
+    after = ""
+    if text[-1:].isspace():
+        after = " "
     return f"{before}{prose(text)}{after}"
 
 
 def bar(share: float) -> str:
     """Return a bar of block characters for a percentage."""
-    return "█" * max(1, round(_BAR * share / 100)) if share > 0 else ""
+    if share > 0:
+        rounded = round(_BAR * share / 100)
+        return "█" * max(1, rounded)
+    return ""
 
 
 _TAGS = "<details>\n<summary>{}</summary>\n\n{}\n\n</details>\n"
@@ -98,10 +106,13 @@ class Fold(msgspec.Struct, frozen=True):
 
         Pieces that do not fit are counted.
         """
-        used = len(_TAGS) + len(self.title) + len(self.intro) + _NOTE
+        title_count = len(self.title)
+        intro_count = len(self.intro)
+        used = len(_TAGS) + title_count + intro_count + _NOTE
         pieces: list[str] = []
         for piece in self.pieces:
-            size = len(piece) + len(self.close)
+            close_count = len(self.close)
+            size = len(piece) + close_count
             if used + size > room:
                 break
             pieces.append(piece)
@@ -109,9 +120,13 @@ class Fold(msgspec.Struct, frozen=True):
         if used > room:
             return ""
         body = self.intro + "".join(self.close + piece for piece in pieces)
-        left_out = len(self.pieces) - len(pieces)
+        piece_count = len(self.pieces)
+        left_out = piece_count - len(pieces)
         if left_out:
-            rest = f"{self.noun.removesuffix('s')} is" if left_out == 1 else f"{self.noun} are"
+            if left_out == 1:
+                rest = f"{self.noun.removesuffix('s')} is"
+            else:
+                rest = f"{self.noun} are"
             body += f"\n\n{number(left_out)} more {rest} in {self.file}."
         return _TAGS.format(self.title, body.strip())
 
@@ -123,7 +138,8 @@ def folded(folds: Sequence[Fold], shares: Sequence[float], room: int) -> str:
     """
     texts, free = [], float(room)
     for position, fold in enumerate(folds):
-        share = free * shares[position] / sum(shares[position:])
+        total_shares = sum(shares[position:])
+        share = free * shares[position] / total_shares
         text = fold.written(int(share)) or f"{fold.title}: in report.html.\n"
         texts.append(text)
         free -= len(text) + 1

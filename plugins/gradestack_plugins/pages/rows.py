@@ -40,11 +40,18 @@ def pieces_of(report: Report, start: int, stop: int) -> Iterator[bytes]:
                 yield piece.rstrip(b"\n")
             return
         file.seek(index.first_byte(start))
-        left = index.first_byte(stop) - index.first_byte(start) if stop < count else sys.maxsize
+        if stop < count:
+            first_byte = index.first_byte(stop)
+            left = first_byte - index.first_byte(start)
+        else:
+            left = sys.maxsize
         ends = b""
         while piece := file.read(min(left, _PIECE)):
             left -= len(piece)
             text = piece.rstrip(b"\n")
             yield ends if text else b""
             yield text
-            ends = piece[len(text) :] if text else ends + piece
+            if text:
+                ends = piece[len(text) :]
+            else:
+                ends = ends + piece

@@ -81,9 +81,9 @@ class Folder(msgspec.Struct, frozen=True):
 
 
 def folder_of(path: str | Path) -> Folder:
-    """Return the runs at and below a directory, whatever order its file system has.
+    """Find the runs in a directory and below it, in the same order on any file system.
 
-    What is inside a run is part of it. Symbolic links to directories are not followed.
+    A run's own folders are not searched. Symbolic links to directories are not followed.
     """
     root = Path(path)
     if not root.is_dir():
@@ -92,7 +92,8 @@ def folder_of(path: str | Path) -> Folder:
 
     def note_error(path: Path, error: Exception) -> None:
         name = path.relative_to(root).as_posix()
-        folder.unreadable.append((name, _reason_of(error, path)))
+        reason = _reason_of(error, path)
+        folder.unreadable.append((name, reason))
 
     def note_closed_folder(error: OSError) -> None:
         note_error(Path(error.filename or root), error)
@@ -101,7 +102,8 @@ def folder_of(path: str | Path) -> Folder:
         directory = Path(path_of_directory)
         name = directory.relative_to(root).as_posix()
         hidden = [inner for inner in folders if inner.startswith(".")]
-        folder.unfinished.extend(_unfinished_in(directory, hidden, root))
+        unfinished = _unfinished_in(directory, hidden, root)
+        folder.unfinished.extend(unfinished)
         folders[:] = sorted({*folders} - {*hidden})
         if COMPARISON in files:
             folder.comparisons.extend(_comparison(directory, name))
@@ -143,11 +145,14 @@ def _run(report: Report, path: str, *, page: bool) -> Shape:
     gates = [as_text(as_map(gate).get("text")) for gate in as_list(summary.get("gates"))]
     passed = summary.get("gates_passed")
     folder_name = PurePosixPath(path).name
+    suite = brief(as_text(summary.get("suite")), _LONGEST)
+    href = _link(path, REPORT_PAGE) if page else ""
+    word = _word(path)
     return Shape(
         path=path,
-        suite=brief(as_text(summary.get("suite")), _LONGEST),
-        href=_link(path, REPORT_PAGE) if page else "",
-        word=_word(path),
+        suite=suite,
+        href=href,
+        word=word,
         name=token(folder_name).strip("._-") or "run",
         begun=as_text(report.header.get("timestamp")),
         gate="none" if passed is None else "passed" if passed is True else "failed",
@@ -161,9 +166,12 @@ def _lines_of(report: Report) -> list[Shape]:
     """Return the lines of a run: one, or one for each of its models."""
     summary = as_map(report.summary)
     metrics = as_map(summary.get("metrics"))
-    by_model = [as_map(entry) for entry in as_list(metrics.get("per_model"))]
+    per_model = metrics.get("per_model")
+    entries = as_list(per_model)
+    by_model = [as_map(entry) for entry in entries]
     totals = {as_text(entry.get("model_name")): entry for entry in by_model}
-    rows = [_row_of(result) for result in results_of(summary, Declarations(report.header))]
+    results = results_of(summary, Declarations(report.header))
+    rows = [_row_of(result) for result in results]
     if len(totals) < 2:
         return [_line("", metrics, rows)]
     lines = []
@@ -183,17 +191,22 @@ def _line(model: str, metrics: Mapping[str, Any], rows: Sequence[Shape]) -> Shap
 def _row_of(result: Result) -> Shape:
     """Return a figure of a run as it is drawn, with its path and direction."""
     shape = draw_figure(result.figure)
-    shape.path, shape.better, shape.unit = result.path, result.better, result.figure.unit
+    shape.path = result.path
+    shape.better = result.better
+    shape.unit = result.figure.unit
     shape.number = as_number(result.figure.value)
     return shape
 
 
 def _comparison(directory: Path, path: str) -> list[Shape]:
     try:
-        data = as_map(loads(read_regular(directory / COMPARISON)))
+        text = read_regular(directory / COMPARISON)
+        document = loads(text)
+        data = as_map(document)
     except (OSError, JsonProblem):
         return []
-    names = [as_text(as_map(run).get("name")) for run in as_list(data.get("runs"))]
+    runs = data.get("runs")
+    names = [as_text(as_map(run).get("name")) for run in as_list(runs)]
     if len(names) < 2:
         return []
     has_page = (directory / COMPARISON_PAGE).is_file()
@@ -222,7 +235,8 @@ def runs_page(folder: Folder, *, served: bool = False) -> str:
     env = environment()
     env.filters.update(brief=brief, counted=counted)
     styles = [asset(env, name) for name in ("report.css", "runs.css")]
-    early, script = asset(env, "theme.js"), asset(env, "runs.js")
+    early = asset(env, "theme.js")
+    script = asset(env, "runs.js")
     suites: dict[str, list[Shape]] = {}
     for number, run in reversed(list(enumerate(folder.runs))):
         numbered_run = Shape(**vars(run), number=number)
@@ -248,7 +262,7 @@ def runs_page(folder: Folder, *, served: bool = False) -> str:
 
 
 def _figures_of(run: Shape) -> list[dict[str, Any]]:
-    """Return the figures of each line of a run, which the page subtracts from another's."""
+    """Return the figures of each line of a run, for the page to subtract from another run's."""
     lines = []
     for line in run.lines:
         figures = []
@@ -294,18 +308,23 @@ def _suite(name: str, runs: Sequence[Shape]) -> Shape:
     for key in columns:
         for model in models:
             of_model = [line for line in lines if line.model == model and key in line.figures]
-            rows = [line.figures[key] for line in of_model][:_MOST_POINTS]
+            figures = [line.figures[key] for line in of_model]
+            rows = figures[:_MOST_POINTS]
             if len(rows) > 1 and all(row.at is not None for row in rows):
-                trends.append(_trend(key[0], model, rows[::-1]))
+                title = key[0]
+                trend = _trend(title, model, rows[::-1])
+                trends.append(trend)
+    left_out = len(better) - len(columns)
+    changed = any(line.change for line in lines)
     return Shape(
         name=name,
         runs=runs,
         columns=columns,
-        left_out=len(better) - len(columns),
+        left_out=left_out,
         better=better,
         trends=trends,
         models=any(models),
-        changed=any(line.change for line in lines),
+        changed=changed,
     )
 
 
@@ -320,7 +339,8 @@ def _trend(title: str, model: str, rows: Sequence[Shape]) -> Shape:
     gate = rows[-1].threshold
     ends = [end for row in rows for end in (row.at, row.low, row.high) if end is not None]
     ends += [] if gate is None else [gate]
-    low, high = min(ends), max(ends)
+    low = min(ends)
+    high = max(ends)
     if high - low < _NARROWEST:
         low = max(0.0, min((low + high - _NARROWEST) / 2, 100 - _NARROWEST))
         high = low + _NARROWEST
@@ -333,10 +353,11 @@ def _trend(title: str, model: str, rows: Sequence[Shape]) -> Shape:
     for number, row in enumerate(rows):
         across = round(100 * number / (len(rows) - 1), 2)
         points.append((across, height(row.at), height(row.low), height(row.high)))
+    last_row = rows[-1]
     return Shape(
         title=title,
         model=model,
-        last=rows[-1],
+        last=last_row,
         gate=height(gate),
         gate_text=rows[-1].gate,
         names=[_name_point(row) for row in rows],
@@ -376,11 +397,17 @@ def _add_change(root: Path, before: Shape, run: Shape) -> None:
         row = question_of(pair)
         verdict = verdict_text(row)
         tone = {"better": "good", "worse": "bad"}.get(verdict, "")
-        points = " points" if row["share"] and row["difference"] is not None else ""
-        change = Shape(text=f"{change_text(row)}{points}", ends=ends_text(row), verdict=verdict)
-        change.tone, change.before, change.label = tone, before.path, row["label"]
+        share = row["share"]
+        points = " points" if share and row["difference"] is not None else ""
+        text = f"{change_text(row)}{points}"
+        ends = ends_text(row)
+        change = Shape(text=text, ends=ends, verdict=verdict)
+        change.tone = tone
+        change.before = before.path
+        change.label = row["label"]
         for line in run.lines:
-            if len(run.lines) == 1 or line.model == models.get(pair["b"]):
+            line_count = len(run.lines)
+            if line_count == 1 or line.model == models.get(pair["b"]):
                 line.change = change
 
 
@@ -395,7 +422,8 @@ def write_index(folder: Folder, path: str | Path) -> Path:
         raise DataError(f"{path}: no finished run in it or below{others}", *folder.problems)
     add_changes(folder, Path(path))
     try:
-        publish(page.parent, {INDEX: runs_page(folder)})
+        pages = {INDEX: runs_page(folder)}
+        publish(page.parent, pages)
     except OSError as error:
         raise ConfigError(f"{page}: cannot be written: {error.strerror or error}") from error
     return page
@@ -417,4 +445,5 @@ def index(directory: str) -> None:
     for line in (*folder.problems, *stopped):
         click.echo(terminal_line(f"warning: {line}"), err=True)
     runs = counted(len(folder.runs), "runs")
-    click.echo(terminal_line(f"Index: {page} ({runs})"))
+    text = f"Index: {page} ({runs})"
+    click.echo(terminal_line(text))

@@ -44,7 +44,9 @@ class ServedFolder:
             return self._index, ".html"
         compared = _COMPARED.fullmatch(path)
         if compared is not None:
-            return self._compared(int(compared[1]), int(compared[2]), compared[3])
+            before = int(compared[1])
+            number = int(compared[2])
+            return self._compared(before, number, compared[3])
         for name in self._runs:
             if path.startswith(f"{name}/"):
                 return self._run(name).respond(path.removeprefix(f"{name}/"))
@@ -65,12 +67,14 @@ class ServedFolder:
         """Return a page of the comparison of two runs, made when it is first asked for."""
         if before == after or max(before, after) >= len(self._runs):
             return None
-        output = Path(self._made.name) / f"{before}-{after}"
+        name_path = Path(self._made.name)
+        output = name_path / f"{before}-{after}"
         with self._lock:
             if not (output / COMPARISON_PAGE).exists():
                 runs = [self._root / self._runs[number] for number in (before, after)]
                 gradestack.compare(*runs, output=output, registry=self._registry)
-        files = {file.relative_to(output).as_posix(): file for file in output.rglob("*")}
+        paths = output.rglob("*")
+        files = {file.relative_to(output).as_posix(): file for file in paths}
         file = files.get(page)
         if file is None or not file.is_file():
             return None

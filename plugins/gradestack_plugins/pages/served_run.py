@@ -31,7 +31,8 @@ class ServedRun:
 
     def __init__(self, report: Report, registry: Registry) -> None:
         self._report = attrs.evolve(report, registry=registry)
-        self._index, offered = index_of(self._report), panels(self._report)
+        index = index_of(self._report)
+        self._index, offered = index, panels(self._report)
         self._sheets = Sheets(environment(), offered, rows=False)
         self._one, self._folder = (
             threading.Lock(),
@@ -44,10 +45,9 @@ class ServedRun:
         except BaseException:
             self.close()
             raise
+        paths = folder.rglob("*")
         self._files = {
-            file.relative_to(folder).as_posix(): file
-            for file in folder.rglob("*")
-            if file.is_file()
+            file.relative_to(folder).as_posix(): file for file in paths if file.is_file()
         }
 
     def close(self) -> None:
@@ -57,7 +57,8 @@ class ServedRun:
     def respond(self, path: str) -> Page | None:
         """Return the content at an address with the ending of its kind; None without one."""
         if match := _SAMPLE.fullmatch(path):
-            position = int(match[1] or match[2]) - 1
+            number = int(match[1] or match[2])
+            position = number - 1
             if not 0 <= position < len(self._index.entries):
                 return None
             return (self._sample(position), ".js") if match[1] else (self._row(position), ".json")
@@ -67,9 +68,11 @@ class ServedRun:
     def _sample(self, position: int) -> bytes:
         with self._one, guarded("reporter html"):
             (row,) = rows_at(self._report, [position])
-            return served_sample(row, map(str, self._sheets.of_sample(row))).encode()
+            sample = self._sheets.of_sample(row)
+            return served_sample(row, map(str, sample)).encode()
 
     def _row(self, position: int) -> bytes:
-        ((number, _, line),) = self._report.lines([(position, self._index.first_byte(position))])
+        first_byte = self._index.first_byte(position)
+        ((number, _, line),) = self._report.lines([(position, first_byte)])
         self._report.row(number, line)  # of a file that changed it is none
         return line

@@ -71,12 +71,14 @@ class Style(msgspec.Struct, frozen=True):
         limit = min(limit, self.limit)
         left = len(text) - limit
         if left > 0:
-            return _styled(text[:limit], style) + _styled(f" … {left:,} more characters", "dim")
+            styled = _styled(text[:limit], style)
+            return styled + _styled(f" … {left:,} more characters", "dim")
         return _styled((jsonview.spread(text) or text) if spread else text, style)
 
     def json(self, value: Any, style: str = "") -> Markup:
         """Return a value as JSON over lines."""
-        return _styled(jsonview.laid_out(value, self.limit), style)
+        laid_out = jsonview.laid_out(value, self.limit)
+        return _styled(laid_out, style)
 
 
 def _styled(text: object, style: str = "") -> Markup:
@@ -90,21 +92,25 @@ def _styled(text: object, style: str = "") -> Markup:
 
 
 def _heading(title: str, note: str = "") -> Markup:
-    return _styled(f"\n{title}", "bold underline") + _styled(f"  {note}" * bool(note), "dim")
+    styled = _styled(f"\n{title}", "bold underline")
+    text = f"  {note}" * bool(note)
+    return styled + _styled(text, "dim")
 
 
 def _rendered(text: str, style: Style) -> str:
     """Lay out the template's text in lines that are safe for a terminal and for CI logs."""
     system: Literal["standard"] | None = "standard" if style.colour else None
+    string_io = io.StringIO()
     console = Console(
-        file=io.StringIO(),
+        file=string_io,
         width=style.width,
         color_system=system,
         force_terminal=style.colour,
         legacy_windows=False,
     )
     options = console.options.update(highlight=False, markup=False)
-    lines = console.render_lines(Group(*_parts(text)), options, pad=False)
+    parts = _parts(text)
+    lines = console.render_lines(Group(*parts), options, pad=False)
     return "".join(f"{_safe(line, console)}\n" for line in lines)
 
 
@@ -113,7 +119,8 @@ def _parts(text: str) -> Iterator[RenderableType]:
     for tabled, lines in groupby(filter(None, shown), key=lambda line: "\t" in line):
         table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
         for line in lines:
-            indent = len(line) - len(line.lstrip(" "))
+            line_count = len(line.lstrip(" "))
+            indent = len(line) - line_count
             cells = list(map(_text, line[indent:].split("\t")))
             if tabled:
                 table.add_row(*cells)
@@ -139,7 +146,9 @@ def _safe(line: Sequence[Segment], console: Console) -> str:
         return safe
     parts, left = [], len(plain)
     for text, style, _ in segments:
-        shown, left = text[:left], left - len(text[:left])
+        shown = text[:left]
+        text_count = len(text[:left])
+        left = left - text_count
         parts.append(
             style.render(shown, color_system=ColorSystem.STANDARD)
             if style and shown.strip()
@@ -151,7 +160,9 @@ def _safe(line: Sequence[Segment], console: Console) -> str:
 def _plain(value: Any) -> str:
     if isinstance(value, list) and all(isinstance(part, str) for part in value):
         return "\n".join(value)
-    return value if isinstance(value, str) else "" if value is None else compact(value)
+    if isinstance(value, str):
+        return value
+    return "" if value is None else compact(value)
 
 
 def _content(content: Any) -> str:
@@ -166,10 +177,12 @@ def _content(content: Any) -> str:
 
 def _items(grade: Mapping[str, Any]) -> list[Shape]:
     items = map(as_map, as_list(grade.get("items"))[:_MOST_ITEMS])
-    return [
-        grade_view(brief(item.get("id"), 120), {**item, "state": item.get("outcome")})
-        for item in items
-    ]
+    views = []
+    for item in items:
+        key = brief(item.get("id"), 120)
+        outcome = item.get("outcome")
+        views.append(grade_view(key, {**item, "state": outcome}))
+    return views
 
 
 def sample_texts(
@@ -186,21 +199,21 @@ def sample_texts(
     }
     env.filters |= {"plain": _plain, "content": _content, "text": as_text, "array": as_list}
     env.filters |= {"brief": brief, "tool": call_name, "went": went}
-    template, words = env.get_template("sample.txt"), words_of(report.summary)
+    template = env.get_template("sample.txt")
+    words = words_of(report.summary)
     for entry, row in samples:
-        yield _rendered(
-            template.render(_context(entry, row), words=words, verdicts=_VERDICTS), style
-        )
+        context = _context(entry, row)
+        text = template.render(context, words=words, verdicts=_VERDICTS)
+        yield _rendered(text, style)
 
 
 def _context(entry: RowEntry, row: Row) -> dict[str, Any]:
     expected, predicted, task = (
         as_map(row.get(name)) for name in ("expected", "predicted", "sample")
     )
-    truth, entries = (
-        expected.get("text") or task.get("ground_truth"),
-        as_list(row.get("trajectory")),
-    )
+    text = expected.get("text")
+    truth = text or task.get("ground_truth")
+    entries = as_list(row.get("trajectory"))
     loose = [entry for entry in entries if isinstance(entry, Mapping)]
     turns = [
         *(as_list(entry) for entry in entries if not isinstance(entry, Mapping)),
@@ -258,18 +271,21 @@ def show(
     TASK is the id of a task, or TASK.TRIAL for one of its runs. If a task has several runs, they
     are listed. Without TASK the ten worst runs are listed.
     """
-    report, subset = load_report(run_dir), Subset.read(**part)
+    report = load_report(run_dir)
+    subset = Subset.read(**part)
     entries = _chosen(report, task, model)
     if subset:
         chosen = report.filter(subset)
-        names = {
-            (entry.id, entry.run, entry.model) for entry in index_of(chosen, short=True).entries
-        }
+        index = index_of(chosen, short=True)
+        names = {(entry.id, entry.run, entry.model) for entry in index.entries}
         for sentence in chosen.header["subset"]["said"]:
             click.echo(terminal_line(sentence), err=True)
         entries = [entry for entry in entries if (entry.id, entry.run, entry.model) in names]
         if not entries:
-            whose = "" if task is None else f" of task {task!r}"
+            if task is None:
+                whose = ""
+            else:
+                whose = f" of task {task!r}"
             raise ConfigError(f"no sample{whose} is left: {subset}")
     if task is None:
         entries = worst(entries, _MOST_WORST)
@@ -279,7 +295,8 @@ def show(
     terminal, (least, most) = Console(), _WIDTHS
     colour = terminal.color_system is not None and not terminal.no_color
     style = Style(min(max(terminal.width, least), most), colour, _WHOLE if full else _LONGEST_TEXT)
-    rows = rows_at(report, [entry.position for entry in entries])
+    positions = [entry.position for entry in entries]
+    rows = rows_at(report, positions)
     for number, text in enumerate(sample_texts(report, zip(entries, rows, strict=True), style)):
         click.echo(f"\n{text}" if number else text, nl=False, color=colour)
 
@@ -289,10 +306,16 @@ def _chosen(report: Report, task: str | None, model: str | None) -> list[RowEntr
     if not report.has_rows:
         report.lines()  # raises, and says why
     entries = index_of(report, short=True).entries
-    chosen = entries if task is None else _runs_of_task(report, task, entries)
+    if task is None:
+        chosen = entries
+    else:
+        chosen = _runs_of_task(report, task, entries)
     models = list(dict.fromkeys(entry.model for entry in chosen))
     if model is not None and model not in models:
-        whose = "the evaluation" if task is None else f"task {task!r}"
+        if task is None:
+            whose = "the evaluation"
+        else:
+            whose = f"task {task!r}"
         msg = (
             f"{whose} has no sample of model {model!r}{suggest(model, models)}; there "
             f"are: {_listed(models)}"
@@ -328,7 +351,9 @@ def _runs_of_task(report: Report, task: str, entries: Sequence[RowEntry]) -> lis
 
 
 def _listed(names: Sequence[str], most: int = 8) -> str:
-    shown = [terminal_line(name or "(unnamed)")[:60] for name in names[:most]]
+    shown = []
+    for name in names[:most]:
+        shown.append(terminal_line(name or "(unnamed)")[:60])
     return ", ".join(shown) + (", …" if len(names) > most else "")
 
 
@@ -336,10 +361,13 @@ def _list(task: str | None, entries: Sequence[RowEntry], words: Mapping[str, str
     """Print a line for each of several samples, then how to see one."""
     lines = []
     for entry in entries[:_MOST_LISTED]:
-        trial, score = f"{entry.id}.{entry.run}" if entry.run else entry.id, entry.score
-        lines.append(
-            (trial, entry.model, words[verdict(entry)], "" if score is None else f"{score:.3f}")
-        )
+        if entry.run:
+            trial = f"{entry.id}.{entry.run}"
+        else:
+            trial = entry.id
+        score = entry.score
+        word = words[verdict(entry)]
+        lines.append((trial, entry.model, word, "" if score is None else f"{score:.3f}"))
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     for line in lines:
         columns = [text.ljust(width) for text, width in zip(line, widths, strict=True) if width]
@@ -349,9 +377,10 @@ def _list(task: str | None, entries: Sequence[RowEntry], words: Mapping[str, str
     if task is None:
         click.echo("The worst runs; to see one: gradestack show RUN_DIR TASK.TRIAL")
         return
-    several = (
-        "--model NAME"
-        if len({entry.model for entry in entries}) > 1
-        else f"{terminal_line(task)}.TRIAL"
-    )
+    models = {entry.model for entry in entries}
+    model_count = len(models)
+    if model_count > 1:
+        several = "--model NAME"
+    else:
+        several = f"{terminal_line(task)}.TRIAL"
     click.echo(f"{len(entries):,} samples; name one ({several}), or --all shows them all")

@@ -41,7 +41,8 @@ def call_diff(sides: Sequence[Link], rows: Sequence[Row], id_: str) -> CallDiff:
         id_: Id of the block on the page.
     """
     made = [calls_of(row) for row in rows]
-    expected = [as_map(call) for call in as_list(as_map(rows[0].get("expected")).get("calls"))]
+    calls = as_map(rows[0].get("expected")).get("calls")
+    expected = [as_map(call) for call in as_list(calls)]
     most = min(len(side.pairs) for side in made)
     pairs: list[CallPair] = []
     equal = 0
@@ -59,12 +60,14 @@ def call_diff(sides: Sequence[Link], rows: Sequence[Row], id_: str) -> CallDiff:
         both = f"{counted(equal, 'calls')} as expected on both sides"
         pairs.append(CallPair(both, ["", ""], ["equal", "equal"]))
     unexpected = [[_call_text(as_map(call)) for _, call in side.others] for side in made]
+    facts = _facts(rows)
+    conversations = _conversations(rows)
     return CallDiff(
         sides,
         pairs,
         unexpected if any(unexpected) else (),
-        _facts(rows),
-        conversations=_conversations(rows),
+        facts,
+        conversations=conversations,
         id=id_,
     )
 
@@ -122,8 +125,12 @@ def _step_of(message: Mapping[str, Any]) -> _Step:
         arguments = _decoded(function.get("arguments"))
         calls.append(_call_text({"name": function.get("name"), "arguments": arguments}))
     content = message.get("content")
-    text = content if isinstance(content, str) else compact(content) if content else ""
-    return _Step(as_text(message.get("role")), brief(text, _LONGEST_MESSAGE), calls)
+    if isinstance(content, str):
+        text = content
+    else:
+        text = compact(content) if content else ""
+    role = message.get("role")
+    return _Step(as_text(role), brief(text, _LONGEST_MESSAGE), calls)
 
 
 def _decoded(arguments: Any) -> Any:
@@ -166,11 +173,18 @@ def _end_of_calls(steps: Sequence[_Step], calls: int) -> int:
 
 def _conversation(steps: Sequence[_Step], parting: int, same_calls: int) -> Conversation:
     """Return a conversation whose messages before the parting are folded."""
-    before, after = steps[:parting], steps[parting:]
-    calls = f", the same {counted(same_calls, 'calls')}" if same_calls else ""
+    before = steps[:parting]
+    after = steps[parting:]
+    calls = ""
+    if same_calls:
+        calls = f", the same {counted(same_calls, 'calls')}"
+    messages = [_message(step) for step in before[-_MOST_FOLDED:]]
+    note = ""
+    if before:
+        note = f"{counted(len(before), 'messages')} before{calls}"
     return Conversation(
-        folded=[_message(step) for step in before[-_MOST_FOLDED:]],
-        note=f"{counted(len(before), 'messages')} before{calls}" if before else "",
+        folded=messages,
+        note=note,
         messages=[_message(step) for step in after[:_MOST_SHOWN]],
         left_out=max(0, len(after) - _MOST_SHOWN),
     )

@@ -111,7 +111,8 @@ class CallTally:
         """Count the items of one grade; False where they are not about expected calls."""
         known = False
         for item in items:
-            call, score = item.metadata.call, item.score
+            call = item.metadata.call
+            score = item.score
             if score is None or (call is not None and type(call) is not int):
                 continue
             known = True
@@ -151,7 +152,8 @@ class ReasonTally:
 
         Many samples have the same: looked up once.
         """
-        numbers, numbers_of = self._known.get(kinds), self.kinds
+        numbers = self._known.get(kinds)
+        numbers_of = self.kinds
         if numbers is None:
             if len(self._known) >= _MOST_HELD:
                 self._known.clear()
@@ -185,11 +187,9 @@ class Usage(Struct, frozen=True, gc=False):
     @property
     def tokens(self) -> int | None:
         """Tokens in and out, where both are known."""
-        return (
-            None
-            if self.input_tokens is None or self.output_tokens is None
-            else self.input_tokens + self.output_tokens
-        )
+        if self.input_tokens is None or self.output_tokens is None:
+            return None
+        return self.input_tokens + self.output_tokens
 
 
 def sum_over(values: Sequence[float], divisor: float) -> float:
@@ -306,19 +306,22 @@ class SearchTally:
         end = self._longest
         for row in rows:
             calls = () if row.predicted is None else row.predicted.calls or ()
-            self.rows.append(self._number_of(tuple([part.name for part in calls])))
+            names = tuple([part.name for part in calls])
+            self.rows.append(self._number_of(names))
             wanted = None if row.expected is None else row.expected.calls
             expected_set = (
                 -1 if wanted is None else self._number_of(tuple([part.name for part in wanted]))
             )
             self.expected.append(expected_set)
-            values = [row.sample.input, row.submission, *[call.arguments for call in calls]]
+            arguments = [call.arguments for call in calls]
+            values = [row.sample.input, row.submission, *arguments]
             text = b" ".join([bytes(part)[:end] for part in values])
             if not text.isascii():
                 text = " ".join(
                     [bytes(part)[: 4 * end].decode(errors="ignore")[:end] for part in values]
                 ).encode()
-            text += b" " + bytes(row.facets)[:_LONGEST_FACETS].replace(b'":', b'"\3')
+            facets = bytes(row.facets)[:_LONGEST_FACETS]
+            text += b" " + facets.replace(b'":', b'"\3')
             if row.grade.gold and row.grade.label:
                 label = f"\1{row.grade.gold}\2{row.grade.label}\1"
                 text = label.replace("\n", " ").encode(errors="replace") + text
@@ -333,7 +336,8 @@ class SearchTally:
         if number is None:
             tools = dict.fromkeys([name or "" for name in names])
             numbers = tuple([self.tools[name] for name in tools])
-            number = self._known[names] = self.sets.setdefault(numbers, len(self.sets))
+            set_count = len(self.sets)
+            number = self._known[names] = self.sets.setdefault(numbers, set_count)
         return number
 
     def end(self) -> None:
@@ -345,8 +349,12 @@ class SearchTally:
     def _pack(self) -> None:
         """Pack lines in lower case, without the signs of JSON that a reader does not see."""
         text = b"\n".join(self._lines).replace(b"\\n", b" ").replace(b'\\"', b'"')
-        text = text.lower() if text.isascii() else text.decode(errors="ignore").lower().encode()
-        self.packed.append(self._packer.compress(text))
+        if text.isascii():
+            text = text.lower()
+        else:
+            text = text.decode(errors="ignore").lower().encode()
+        compressed = self._packer.compress(text)
+        self.packed.append(compressed)
         self._lines.clear()
 
 
@@ -398,13 +406,10 @@ class FacetTally:
                     continue
                 values = self._values.setdefault(short, {})
                 words = isinstance(value, list) and all(isinstance(part, str) for part in value)
-                text = (
-                    value
-                    if isinstance(value, str)
-                    else ", ".join(value)
-                    if words
-                    else compact(value)
-                )
+                if isinstance(value, str):
+                    text = value
+                else:
+                    text = ", ".join(value) if words else compact(value)
                 by_model = values.setdefault(text[:_LONGEST_NAME], {})
                 by_model.setdefault(model, Counter())[passed] += times
                 if len(values) > MOST_VALUES:
@@ -432,13 +437,15 @@ def compared(header: Mapping[str, Any]) -> tuple[str, ...]:
     """
     if len(presets := declared_presets(header)) > 1:
         return tuple(presets)
-    graders = [
-        as_map(component)
-        for component in as_list(header.get("components"))
-        if as_map(component).get("kind") == "grader"
-    ]
+    components = header.get("components")
+    graders = []
+    for component in as_list(components):
+        if as_map(component).get("kind") == "grader":
+            graders.append(as_map(component))
     keys = [as_text(component.get("key")) for component in graders if "bounds" not in component]
-    return tuple(keys) if 1 < len(keys) <= _MOST_GRADERS else ()
+    if 1 < len(keys) <= _MOST_GRADERS:
+        return tuple(keys)
+    return ()
 
 
 class Verdicts:
@@ -459,7 +466,8 @@ class Verdicts:
 
     def add(self, first: int, rows: Sequence[Mapping[str, Grade]]) -> None:
         """Add samples, whose tasks are known."""
-        columns, places = list(self.by_grader.items()), self._places
+        columns = list(self.by_grader.items())
+        places = self._places
         for grades in rows if columns else ():
             for key, marks in columns:
                 grade = grades.get(key)
@@ -472,12 +480,14 @@ class Verdicts:
                 grade is not None and len(grade.items) > 1 and _is_reordered(grade.items)
                 for grade in judged
             ]
-            self.reordered.extend(compress(count(first), reordered))
+            compressed = compress(count(first), reordered)
+            self.reordered.extend(compressed)
 
     def _number_of_mark(self, mark: Mark) -> int:
         number = self._places.get(mark)
         if number is None:
-            if len(self.marks) >= _MOST_MARKS and mark[1]:
+            mark_count = len(self.marks)
+            if mark_count >= _MOST_MARKS and mark[1]:
                 return self._number_of_mark((mark[0], ""))
             number = self._places[mark] = len(self.marks)
             self.marks.append(mark)
@@ -503,9 +513,8 @@ def _is_reordered(items: Sequence[Item]) -> bool:
     """Return whether the calls that answer expected ones were made in another order
     than expected.
     """
-    made = [
-        item.metadata.call
-        for item in items
-        if item.gold is not None and type(item.metadata.call) is int
-    ]
+    made = []
+    for item in items:
+        if item.gold is not None and type(item.metadata.call) is int:
+            made.append(item.metadata.call)
     return made != sorted(made)

@@ -26,7 +26,8 @@ class Reliability(msgspec.Struct, frozen=True):
         """
         if not self.passes or (self.trials or 1) < 2:
             return ()
-        every, none = self.passes.get(self.trials or 0, 0), self.passes.get(0, 0)
+        every = self.passes.get(self.trials or 0, 0)
+        none = self.passes.get(0, 0)
         some = self.tasks - every - none
         named = {"in every trial": every, "in some": some, "in none": none}
         return tuple(
@@ -45,7 +46,8 @@ def by_task(entries: Sequence[RowEntry]) -> Mapping[tuple[str, str], list[RowEnt
 def reliability_of(index: RowIndex, *, outcome: bool) -> Reliability:
     """Return the reliability of the tasks of an index; each model's task is one of its own."""
     models: dict[str, int] = {}
-    trials, passed = Counter[int](), Counter[int]()
+    trials = Counter[int]()
+    passed = Counter[int]()
     tasks = len(index.names)
     for entry, task in zip(index.entries, index.tasks, strict=True):
         model = models.setdefault(entry.model, len(models))

@@ -36,10 +36,9 @@ _Mark = Callable[[str, str], str]
 
 def _marked(value: Any, mark: _Mark, fixed: Collection[str] = (), key: str = "") -> Any:
     if isinstance(value, Mapping):
-        marked = {
-            name: part if name in fixed else _marked(part, mark, fixed, name)
-            for name, part in value.items()
-        }
+        marked = {}
+        for name, part in value.items():
+            marked[name] = part if name in fixed else _marked(part, mark, fixed, name)
         return {mark(name, f"{key}:"): part for name, part in marked.items()}
     if isinstance(value, list | tuple):
         return [_marked(part, mark, fixed, key) for part in value]
@@ -51,7 +50,8 @@ def _marked_run(report: Report, comparison: Any, mark: str) -> tuple[Report, Any
     graders = {
         key for part in ("by_metric", "aggregates") for key in report.metrics.get(part) or {}
     }
-    graders = graders.union(*(report.metrics.get("aggregates") or {}).values())
+    aggregates = report.metrics.get("aggregates")
+    graders = graders.union(*(aggregates or {}).values())
     names = set[str]()
 
     def of_rows(text: str, key: str) -> str:
@@ -62,12 +62,13 @@ def _marked_run(report: Report, comparison: Any, mark: str) -> tuple[Report, Any
         return f"{text}{mark}"
 
     def of_figures(text: str, _: str) -> str:
-        return f"{text}{mark}" if text in names else text
+        if text in names:
+            return f"{text}{mark}"
+        return text
 
-    rows = [
-        _marked(row, of_rows, _FIXED)
-        for row in islice(report.rows() if report.has_rows else (), _ROWS)
-    ]
+    rows = []
+    for row in islice(report.rows() if report.has_rows else (), _ROWS):
+        rows.append(_marked(row, of_rows, _FIXED))
     file = io.BytesIO("".join(f"{dumps(row)}\n" for row in rows).encode("utf-8", "replace"))
     summary, data = (_marked(part, of_figures) for part in (report.summary, comparison))
     return Report(path=None, header=report.header, summary=summary, row_buffer=file), data
@@ -101,7 +102,8 @@ def check_panel(
         shown = []
         for about in abouts:
             before = _content(about)
-            first, second = _draw_panel(panel, about), _draw_panel(panel, about)
+            first = _draw_panel(panel, about)
+            second = _draw_panel(panel, about)
             what = "comparison" if is_compared else "run"
             assert _content(about) == before, f"{named} changed the {what}"
             assert repr(first) == repr(second), f"{named}: the same {what} gave different blocks"
@@ -115,5 +117,6 @@ def _content(about: Any) -> str:
 
 
 def _draw_panel(panel: Panel, about: Any) -> list[Any]:
-    """Return the drawings of what a panel shows."""
-    return [shape for block in panel(about) or () for shape in draw_block(block)]
+    """Draw the blocks of a panel."""
+    blocks = panel(about) or ()
+    return [shape for block in blocks for shape in draw_block(block)]

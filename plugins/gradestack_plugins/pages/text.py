@@ -27,7 +27,9 @@ def _visible(match: re.Match[str]) -> str:
     code = ord(match.group())
     if code < 0x20:
         return chr(_PICTURES + code)
-    return "\u2421" if code == 0x7F else f"⟨U+{code:04X}⟩"
+    if code == 0x7F:
+        return "\u2421"
+    return f"⟨U+{code:04X}⟩"
 
 
 def clean(text: str) -> str:
@@ -39,7 +41,8 @@ def clean(text: str) -> str:
     if text.isascii() and text.isprintable():
         return text
     text = text.replace("\r\n", "\n")
-    return _HIDDEN.sub(_visible, text) if _HIDDEN.search(text) else text
+    match = _HIDDEN.search(text)
+    return _HIDDEN.sub(_visible, text) if match else text
 
 
 def brief(value: Any, limit: int = 140) -> str:
@@ -50,9 +53,14 @@ def brief(value: Any, limit: int = 140) -> str:
     if type(value) is str and len(value) <= limit and value.isascii() and value.isprintable():
         is_tidy = "  " not in value and value.strip() == value
         return value if is_tidy else " ".join(value.split())
-    text = value[: 4 * limit] if isinstance(value, str) else compact(value)[: 4 * limit]
+    if isinstance(value, str):
+        text = value[: 4 * limit]
+    else:
+        text = compact(value)[: 4 * limit]
     line = " ".join(clean(text).split())
-    return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"
+    if len(line) <= limit:
+        return line
+    return line[: limit - 1].rstrip() + "…"
 
 
 def number(value: Any) -> str:
@@ -74,7 +82,9 @@ def _integer(value: int) -> str:
     if abs(value) < 10**15:
         return f"{value:,}"
     text = compact(value)
-    return text if len(text) <= _LONGEST_INTEGER else f"{text[: _LONGEST_INTEGER - 1]}…"
+    if len(text) <= _LONGEST_INTEGER:
+        return text
+    return f"{text[: _LONGEST_INTEGER - 1]}…"
 
 
 def _fraction(value: float) -> str:
@@ -83,12 +93,16 @@ def _fraction(value: float) -> str:
         return f"{value:.3g}"
     if size >= 1000:
         return f"{value:,.1f}"
-    return f"{value:.3f}" if size < 100 else f"{value:.1f}"
+    if size < 100:
+        return f"{value:.3f}"
+    return f"{value:.1f}"
 
 
 def end(value: float) -> str:
     """Return an end of an interval: below 1 with three decimals, however near to 0 it is."""
-    return f"{value:.3f}" if abs(value) <= 1 else number(value)
+    if abs(value) <= 1:
+        return f"{value:.3f}"
+    return number(value)
 
 
 def three_digits(value: float) -> str:
@@ -104,7 +118,9 @@ def three_digits(value: float) -> str:
 
 def percent(part: float, total: float) -> str:
     """Return ``part / whole`` as a percentage with one decimal, "n/a" over zero."""
-    return f"{100 * part / total:.1f}%" if total else UNDEFINED
+    if total:
+        return f"{100 * part / total:.1f}%"
+    return UNDEFINED
 
 
 def capital(text: str) -> str:
@@ -153,7 +169,9 @@ def natural(text: str) -> tuple[tuple[int, str], ...]:
 
 def _natural_part(part: str) -> tuple[int, str]:
     is_number = part.isdecimal() and part.isascii()
-    return (int(part), "") if is_number else (-1, part)
+    if is_number:
+        return (int(part), "")
+    return (-1, part)
 
 
 _CODE = re.compile(r"[a-z][a-z0-9_]*")

@@ -65,14 +65,18 @@ def _request(record: Mapping[str, Any], *names: str) -> Mapping[str, Any]:
 
 def _failed_status(response: Any) -> str | None:
     """Return a message where the status of a response says that its request failed."""
-    code = response.get("status_code") if isinstance(response, dict) else None
+    code = None
+    if isinstance(response, dict):
+        code = response.get("status_code")
     is_error = isinstance(code, int) and code >= _HTTP_ERROR
     return f"the request ended with status {code}" if is_error else None
 
 
 def _entries(value: Any, role: str = "user") -> list[Any]:
     """Return messages, or a text as the message of a role."""
-    return [{"role": role, "content": value}] if isinstance(value, str) else [*as_list(value)]
+    if isinstance(value, str):
+        return [{"role": role, "content": value}]
+    return [*as_list(value)]
 
 
 def _reply_of(content: Any) -> dict[str, Any]:
@@ -110,7 +114,8 @@ class OpenAILogs(ChatLogs):
         inputs = ("input",) if isinstance(record.get("input"), dict) else ()
         request = _request(record, "request", "body", *inputs)
         response = _response(record, request)
-        entries = _entries(request.get("messages", request.get("input")))
+        messages = request.get("messages", request.get("input"))
+        entries = _entries(messages)
         instructions = request.get("instructions") or response.get("instructions")
         if instructions:
             entries = [*_entries(instructions, "system"), *entries]
@@ -141,7 +146,9 @@ class OpenAILogs(ChatLogs):
             detail = details.get("reason")
             if isinstance(detail, str):
                 return _ENDED.get(detail, f"limit:{detail}")
-        ended = _ENDED.get(reason) if isinstance(reason, str) else None
+        ended = None
+        if isinstance(reason, str):
+            ended = _ENDED.get(reason)
         return None if ended == "completed" and waiting else ended
 
 
@@ -171,14 +178,17 @@ def _replies(response: Mapping[str, Any]) -> Iterator[Answer]:
     """Yield the answers of a response: its output, or each of its choices."""
     output = response.get("output")
     if isinstance(output, list):
-        yield Answer(None, output, response.get("status"))
+        status = response.get("status")
+        yield Answer(None, output, status)
         return
     choices = [choice for choice in as_list(response.get("choices")) if isinstance(choice, dict)]
     for position, choice in enumerate(choices):
         index = choice.get("index")
         is_number = isinstance(index, int) and not isinstance(index, bool)
         number = index if is_number else position
-        yield Answer(number, [choice.get("message")], choice.get("finish_reason"))
+        message = choice.get("message")
+        finish_reason = choice.get("finish_reason")
+        yield Answer(number, [message], finish_reason)
 
 
 @attrs.frozen(kw_only=True)
@@ -204,7 +214,8 @@ class AnthropicLogs(ChatLogs):
             return Exchange(entries=record)
         request = _request(record, "request", "params", "body", "input")
         reply, error = _reply_in(record, request)
-        entries = [*as_list(request.get("messages"))]
+        messages = request.get("messages")
+        entries = [*as_list(messages)]
         if not entries and not reply and error is None:
             raise ValueError(
                 "no messages and no answer: an object with messages, or with role and content, is "
@@ -212,7 +223,8 @@ class AnthropicLogs(ChatLogs):
             )
         if request.get("system"):
             entries.insert(0, {"role": "system", "content": request["system"]})
-        reason = reply.get("stop_reason", request.get("stop_reason"))
+        stop_reason = request.get("stop_reason")
+        reason = reply.get("stop_reason", stop_reason)
         replies = (Answer(None, [reply] if reply else [], reason),)
         return Exchange(
             request=request, response=reply, entries=entries, answers=replies, error=error
@@ -236,7 +248,8 @@ def _reply_in(
         body = body_of(result.get("message"))
         error = result.get("error") or f"the request ended as {result['type']}"
         return body, None if body else error
-    if record.get("role") == "assistant" and "content" in record:
+    role = record.get("role")
+    if role == "assistant" and "content" in record:
         return record, None
     error = record.get("error")
     for name in ("response", "completion", "output", "message"):

@@ -28,14 +28,24 @@ def asked_in(body: Any) -> list[Any]:
     if "role" in body:
         return [body]
     question = next((body[key] for key in _ASKED if body.get(key)), None)
-    system = body.get("system", body.get("instructions"))
-    before = [{"role": "system", "content": _text_of(system)}] if system else []
-    return [*before, *asked_in(question)] if question is not None else before
+    instructions = body.get("instructions")
+    system = body.get("system", instructions)
+    if system:
+        text = _text_of(system)
+        before = [{"role": "system", "content": text}]
+    else:
+        before = []
+    if question is not None:
+        return [*before, *asked_in(question)]
+    return before
 
 
 def _text_of(system: Any) -> Any:
-    texts = [as_map(part).get("text") for part in as_list(system)]
-    return "\n".join(text for text in texts if isinstance(text, str)) if texts else system
+    parts = as_list(system)
+    texts = [as_map(part).get("text") for part in parts]
+    if texts:
+        return "\n".join(text for text in texts if isinstance(text, str))
+    return system
 
 
 def answers_in(body: Any) -> list[Any]:
@@ -76,16 +86,20 @@ def _listed(listed: list[Any]) -> list[Any]:
 def _generation(generations: list[Any]) -> list[Any]:
     """Return the first generation of a model call of LangChain."""
     first = generations[0] if generations else {}
-    first = first[0] if isinstance(first, list) and first else first
+    if isinstance(first, list) and first:
+        first = first[0]
     message = as_map(first).get("message")
-    return forms_read([message]) if message else answers_in(as_map(first).get("text"))
+    if message:
+        return forms_read([message])
+    return answers_in(as_map(first).get("text"))
 
 
 def usage_in(*bodies: Any) -> Any:
     """Return the usage that the first of some bodies records; None where none does."""
     for body in bodies:
         recorded = as_map(decoded(body))
-        for holder in (recorded, as_map(recorded.get("llm_output"))):
+        llm_output = recorded.get("llm_output")
+        for holder in (recorded, as_map(llm_output)):
             usage = next((holder[key] for key in _USAGE if holder.get(key)), None)
             if usage is not None:
                 return usage

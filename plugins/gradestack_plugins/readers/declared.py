@@ -58,7 +58,8 @@ def convert_record(record: Any, form: type[Declared]) -> tuple[Declared, dict[st
             return msgspec.convert(record, form), remarks
         except UnicodeEncodeError:
             # beside a lone surrogate no key can be looked up
-            record = loads(compact(record).encode(errors="replace"))
+            text = compact(record).encode(errors="replace")
+            record = loads(text)
             continue
         except msgspec.ValidationError as error:
             problem, path, reason = _explain(str(error))
@@ -97,7 +98,8 @@ def _explain(message: str) -> tuple[_Path, _Path, str]:
 
 
 def _dotted(path: _Path) -> str:
-    return ".".join([step for step in path if isinstance(step, str)])
+    steps = [step for step in path if isinstance(step, str)]
+    return ".".join(steps)
 
 
 def _without(value: Any, path: _Path) -> Any:

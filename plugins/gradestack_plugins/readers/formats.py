@@ -15,13 +15,15 @@ def formats() -> None:
     Files are recognised by their content, whatever they are called.
     """
     registry = discover()
+    components = registry.components()
     about = {
         component.name: component.summary
-        for component, _ in registry.components()
+        for component, _ in components
         if component.kind == "reader"
     }
     width = max(map(len, about), default=0)
     for name, reader in registry.sound("reader").items():
-        click.echo(terminal_line(f"{name:<{width}}  {about[name]}"))
+        text = f"{name:<{width}}  {about[name]}"
+        click.echo(terminal_line(text))
         if reader.example_file:
             click.echo(terminal_line(f"{'':<{width}}  {reader.example_file}"))

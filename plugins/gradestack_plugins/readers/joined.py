@@ -34,7 +34,8 @@ NO_UUID = "uuid is missing or not a non-empty text"
 
 def uuid_of(record: Any) -> str | None:
     """Return the uuid of a record or a row; None unless it is non-empty text."""
-    return as_text(as_map(record).get("uuid")) or None
+    uuid = as_text(as_map(record).get("uuid"))
+    return uuid or None
 
 
 def required_uuid(record: Any, noun: str) -> str:
@@ -155,7 +156,8 @@ class JoinedReader(RecordReader):
         ordinals: dict[str, list[int]] = {}
         for element in read_records(inputs.dataset) if inputs.dataset is not None else ():
             with suppress(ValueError):
-                ordinals.setdefault(self._row_uuid(element.value), []).append(element.ordinal)
+                row_uuid = self._row_uuid(element.value)
+                ordinals.setdefault(row_uuid, []).append(element.ordinal)
         return JoinedIndex(files=files, dataset=inputs.dataset, ordinals=ordinals)
 
     def files(self, inputs: Inputs, index: JoinedIndex) -> Iterator[RecordFile]:
@@ -164,19 +166,24 @@ class JoinedReader(RecordReader):
             if inputs.dataset is not None:
                 extra = "rows" if number else "dataset"
                 yield RecordFile(input=file, file=inputs.dataset, extra=extra)
-            yield RecordFile(input=file, ranges=(Range(end=file.path.stat().st_size),))
+            status = file.path.stat()
+            yield RecordFile(input=file, ranges=(Range(end=status.st_size),))
 
     @override
     def read(self, shard: Shard, index: JoinedIndex) -> Iterator[Sample | BadRecord]:
-        file, shown = index.files[shard.input.name], shard.input.shown
+        file = index.files[shard.input.name]
+        shown = shard.input.shown
         if shard.extra is not None:
             samples_of_row = partial(self._samples_of_row, file, shown, index)
             samples = self.samples(shard, samples_of_row, index.dataset)
-            return samples if shard.extra == "dataset" else index.leave_out_bad_rows(samples)
+            if shard.extra == "dataset":
+                return samples
+            return index.leave_out_bad_rows(samples)
         outside = [file.by_uuid[uuid] for uuid in file.by_uuid if uuid not in index.ordinals]
         n_rows = None if index.dataset is None else 0
         samples_of = partial(self.samples_of_pair, file, None, n_rows=n_rows)
-        return self.samples_in([*file.unusable, *outside], samples_of, shown)
+        elements = [*file.unusable, *outside]
+        return self.samples_in(elements, samples_of, shown)
 
     def _row_uuid(self, row: Any) -> str:
         uuid = required_uuid(row, "a dataset row")
@@ -191,7 +198,8 @@ class JoinedReader(RecordReader):
         ordinals = index.ordinals[uuid]
         if not self.has_repeats and source.ordinal != ordinals[0]:
             return iter(())
-        element, record = file.by_uuid.get(uuid), None
+        element = file.by_uuid.get(uuid)
+        record = None
         if element is not None:
             record = element.value
             source = Source(file=shown, ordinal=element.ordinal, line=element.line)

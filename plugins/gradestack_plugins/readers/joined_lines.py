@@ -57,7 +57,10 @@ def join_lines(
     by: Literal["id", "line"] = "line" if wanted == "line" else "id"
     if wanted == "auto":
         ids = [_first_id(origin, id_of_line) for origin in inputs.data]
-        by = "line" if None in [_first_id(dataset, id_of_row), *ids] else "id"
+        by = "id"
+        first_id = _first_id(dataset, id_of_row)
+        if None in [first_id, *ids]:
+            by = "line"
     keys: set[str | int] = set()
     repeated = set()
     for position, key, _ in _keyed_lines(dataset, by, id_of_row):
@@ -77,7 +80,8 @@ def join_lines(
 
 
 def _first_id(origin: Input, id_of: IdOf) -> str | int | None:
-    return next((key for _, key, _ in _keyed_lines(origin, "id", id_of)), None)
+    keyed_lines = _keyed_lines(origin, "id", id_of)
+    return next((key for _, key, _ in keyed_lines), None)
 
 
 def _keyed_lines(

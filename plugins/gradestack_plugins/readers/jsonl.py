@@ -72,7 +72,9 @@ class JsonLines(RecordReader):
             return 0.0  # own data, some of whose columns have these names
         has_id = "id" in record and not isinstance(record["id"], list | Mapping)
         keys = set(record)
-        return 0.5 if has_id and keys & _OWN and keys <= KEYS else 0.0
+        if has_id and keys & _OWN and keys <= KEYS:
+            return 0.5
+        return 0.0
 
     @classmethod
     @override
@@ -98,7 +100,8 @@ class JsonLines(RecordReader):
             file = open_lines(shard.input.path)
         with file:
             if begins_list(file):
-                yield from ([record] for record in self.samples(shard, self._samples_of))
+                samples = self.samples(shard, self._samples_of)
+                yield from ([record] for record in samples)
             else:
                 yield from self._blocks_of_lines(shard, file)
 
@@ -115,7 +118,8 @@ class JsonLines(RecordReader):
             for number in range(first, first + len(lines)):
                 data = lines.pop()  # which may be long, and is not needed behind its sample
                 if data and not data.isspace():
-                    source = Source(file=shard.input.shown, ordinal=number - 1, line=number)
+                    ordinal = number - 1
+                    source = Source(file=shard.input.shown, ordinal=ordinal, line=number)
                     block.append(self._line(data, source))
                 del data
             if block:
@@ -131,7 +135,8 @@ class JsonLines(RecordReader):
                 # without the end of the line, as messages count the characters
                 decoded = loads(data.removesuffix(b"\n"))
             except JsonProblem as problem:
-                return BadRecord(source=source, reason=line_problem(data, problem))
+                reason = line_problem(data, problem)
+                return BadRecord(source=source, reason=reason)
             record = self.sample(decoded, source)
         if self.ids is not None and isinstance(record, Sample):
             (record,) = self.identified((record,), loads(data))
@@ -139,7 +144,8 @@ class JsonLines(RecordReader):
 
     def record(self, record: Any, *, file: str, ordinal: int) -> Sample | BadRecord:
         """Return the sample of one decoded record."""
-        return self.sample(record, Source(file=file, ordinal=ordinal))
+        source = Source(file=file, ordinal=ordinal)
+        return self.sample(record, source)
 
     def sample(self, record: Any, source: Source) -> Sample | BadRecord:
         """Return the sample of one decoded record, or its bad record."""

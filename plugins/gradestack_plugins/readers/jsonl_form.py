@@ -105,7 +105,7 @@ class _UsualCall(msgspec.Struct, forbid_unknown_fields=True, gc=False):
 
 
 class _UsualSide(msgspec.Struct, forbid_unknown_fields=True, gc=False):
-    """What a run answered, or should answer, without conditions."""
+    """The answer of a run or the expected answer, without conditions."""
 
     calls: tuple[_UsualCall, ...] | None = None
     label: str | None = None
@@ -114,7 +114,7 @@ class _UsualSide(msgspec.Struct, forbid_unknown_fields=True, gc=False):
 
 
 class _Answer(msgspec.Struct, gc=False):
-    """What a run answered."""
+    """The answer of a run."""
 
     calls: tuple[ToolCall, ...] | None = None
     label: str | None = None
@@ -150,7 +150,8 @@ _SHOWN: Final = 60
 
 def _types(kind: Any) -> tuple[Any, ...]:
     """Return the types that a type is the union of."""
-    return get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
+    origin = get_origin(kind)
+    return get_args(kind) if origin in (Union, UnionType) else (kind,)
 
 
 _KINDS: Final = {
@@ -203,7 +204,8 @@ def wrong(wanted: str, value: Any, path: str = "") -> Wrong:
 
 def _unknown_key(name: Any, known: Sequence[str]) -> Wrong:
     hint = suggest(name, known) or f"; known: {', '.join(known)}"
-    return Wrong(f"unknown key{hint}", _path_of(name))
+    path = _path_of(name)
+    return Wrong(f"unknown key{hint}", path)
 
 
 def _path_of(name: Any) -> str:
@@ -226,8 +228,10 @@ def _field(form: Any, name: str, value: Any) -> Any:
     except ValueError:  # of msgspec's own kind, or a lone surrogate
         words = [word for part in types for word in get_args(part) if type(word) is str]
         if not words:
-            raise wrong(_WANTED.get(name, "text"), value, f".{name}") from None
-        error = wrong(f"one of {', '.join(words)}", value, f".{name}")
+            path = f".{name}"
+            raise wrong(_WANTED.get(name, "text"), value, path) from None
+        wanted = f"one of {', '.join(words)}"
+        error = wrong(wanted, value, f".{name}")
         hint = suggest(value, words) if isinstance(value, str) else ""
         raise Wrong(error.problem + hint, error.path) from None
 
@@ -319,6 +323,12 @@ def _sample(record: _Record, source: Source) -> Sample:
     usage, remarks = usage_of(record.usage)
     if isinstance(record.id, int):
         source = replace(source, id=record.id)
+    tools = _tools(record.tools)
+    reference = _reference(record.expected, record.version)
+    status = Status.OK if error is None else Status.FAILED
+    recorded = record.recorded or {}
+    trace = record.trace or {}
+    children = record.children or ()
     sample = Sample(
         id=str(record.id),
         cluster=record.cluster,
@@ -329,15 +339,15 @@ def _sample(record: _Record, source: Source) -> Sample:
         label=predicted.label,
         text=text,
         plan=predicted.plan,
-        tools=_tools(record.tools),
-        expected=_reference(record.expected, record.version),
-        recorded=record.recorded or {},
-        status=Status.OK if error is None else Status.FAILED,
+        tools=tools,
+        expected=reference,
+        recorded=recorded,
+        status=status,
         error=error,
         state=record.state,
         ended=record.ended,
-        trace=record.trace or {},
-        children=record.children or (),
+        trace=trace,
+        children=children,
         agent_id=record.agent_id,
         usage=usage,
         agent_usage=record.usage,
@@ -355,7 +365,8 @@ def _with_talk(sample: Sample, talk: Any, record: _Record) -> Sample:
     recorded |= dict.fromkeys(("usage", "agent_usage"), record.usage)
     fields = talk.fields_beside(predicted)
     missing = {name: value for name, value in fields.items() if recorded.get(name) is None}
-    return replace(sample, **missing, remarks={**talk.remarks, **sample.remarks})
+    remarks = {**talk.remarks, **sample.remarks}
+    return replace(sample, **missing, remarks=remarks)
 
 
 def usage_of(recorded: Any) -> tuple[Usage | None, dict[str, int]]:
@@ -435,7 +446,8 @@ def _tools(value: Any) -> tuple[Any, ...] | None:
         if len(text) <= _LARGEST_TOOL:
             specs.append(_tool_of_text(text))
         else:
-            specs.append(chat.tool_spec(loads(text)))
+            tool_spec = chat.tool_spec(loads(text))
+            specs.append(tool_spec)
     if None in specs:
         raise _wrong_tools(value)
     return tuple(specs)
@@ -603,7 +615,8 @@ def _calls(value: Any, version: int, call: Call) -> tuple[Any, ...]:
         for entry in value:
             calls.append(call(entry, version))
     except Wrong as error:
-        raise error.below(f"[{len(calls)}]") from None
+        path = f"[{len(calls)}]"
+        raise error.below(path) from None
     return tuple(calls)
 
 
@@ -664,10 +677,11 @@ def _expected_call(entry: Any, version: int) -> ExpectedCall:
             raise error.below(".function") from None
     arguments, text = chat.parse_arguments(recorded)
     is_compared = version < 2 or inner.get("arguments", ()) is not None
+    raw_arguments = text if arguments is None else None
     call = ExpectedCall(
         name=as_text(inner.get("name")),
         arguments=arguments if is_compared else None,
-        raw_arguments=text if arguments is None else None,
+        raw_arguments=raw_arguments,
     )
     return call if _CONDITIONS.isdisjoint(entry) else replace(call, **_conditions(entry))
 
@@ -712,14 +726,16 @@ def _check_keys(entry: Mapping[str, Any], known: tuple[str, ...], version: int) 
         if name in known:
             continue
         if version > 1:
-            raise _unknown_key(name, [key for key in known if key not in _UNNAMED])
+            keys = [key for key in known if key not in _UNNAMED]
+            raise _unknown_key(name, keys)
         lacking = [key for key in _RULED if key in known and key not in entry]
         hint = suggest(name, lacking, cutoff=0.85)
         has_arguments = "arguments" not in known or {"arguments", "kwargs"} & entry.keys()
         if not hint and not has_arguments:
             hint = suggest(name, ("arguments",))
         if hint:
-            raise Wrong(f"unknown key{hint}", _path_of(name))
+            path = _path_of(name)
+            raise Wrong(f"unknown key{hint}", path)
 
 
 def _rules(value: Any) -> dict[str, Rule]:
@@ -731,15 +747,18 @@ def _rules(value: Any) -> dict[str, Rule]:
         try:
             rules[argument] = _rule(rule)
         except Wrong as error:
-            raise error.below(f".rules{_path_of(argument)}") from None
+            path = f".rules{_path_of(argument)}"
+            raise error.below(path) from None
     return rules
 
 
 def _rule(value: Any) -> Rule:
     known = Rule.__struct_fields__
     if not isinstance(value, chat.OBJECT):
-        raise wrong(f"a rule, which is an object with any of {', '.join(known)}", value)
+        wanted = f"a rule, which is an object with any of {', '.join(known)}"
+        raise wrong(wanted, value)
     for name in value:
         if name not in known:
             raise _unknown_key(name, known)
-    return Rule(**{name: _field(Rule, name, entry) for name, entry in value.items()})
+    fields_by_name = {name: _field(Rule, name, entry) for name, entry in value.items()}
+    return Rule(**fields_by_name)

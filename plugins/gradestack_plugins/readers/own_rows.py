@@ -25,7 +25,8 @@ _GRADED: Final = ("grade", "grades", "submission", "submissions")
 
 def is_own_row(record: Mapping[str, Any]) -> bool:
     """Return whether gradestack wrote a line of results."""
-    return isinstance(record.get("predicted"), dict) and isinstance(record.get("expected"), dict)
+    predicted = record.get("predicted")
+    return isinstance(predicted, dict) and isinstance(record.get("expected"), dict)
 
 
 def begins_like_own_row(text: bytes) -> bool:
@@ -68,16 +69,19 @@ def sample_of_row(row: Mapping[str, Any], identifier: str) -> Sample:
     if isinstance(tools, list):
         fields["tools"] = [{"name": tool} if isinstance(tool, str) else tool for tool in tools]
     graded = {name: row[name] for name in _GRADED if row.get(name) is not None}
-    fields["recorded"] = {**as_map(row.get("recorded")), **graded}
+    recorded = row.get("recorded")
+    fields["recorded"] = {**as_map(recorded), **graded}
     fields["model"] = row.get("model_name")
     fields["input"] = as_map(row.get("sample")).get("input")
     try:
         sample = msgspec.convert({"id": identifier, **fields}, Sample)
     except ValueError as error:
         raise ValueError(f"the row is not as gradestack wrote it: {error}") from error
-    turns = tuple(map(chat.messages, as_list(row.get("trajectory"))))
+    trajectory = row.get("trajectory")
+    turns = tuple(map(chat.messages, as_list(trajectory)))
     calls_of_messages = chat.made_calls(message for turn in turns for message in turn)
-    return replace(sample, turns=turns, calls=_with_results(sample.calls, calls_of_messages))
+    results = _with_results(sample.calls, calls_of_messages)
+    return replace(sample, turns=turns, calls=results)
 
 
 def _with_results(

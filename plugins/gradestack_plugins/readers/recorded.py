@@ -138,39 +138,50 @@ class Recorded(Grader):
 
     @override
     def grade(self, sample: Sample) -> Grade:
-        recorded, grades = sample.recorded, as_map(sample.recorded.get("grades"))
+        recorded = sample.recorded
+        grades = as_map(sample.recorded.get("grades"))
         stored = _gate_grade(recorded, grades)
         if self.metric is not None:
             stored = grades.get(self.metric, recorded.get(self.metric))
-        if isinstance(as_map(stored).get("state"), str):
+        state = as_map(stored).get("state")
+        if isinstance(state, str):
             return _own_grade(as_map(stored))
         error = recorded.get("error")
         is_letta = grades or "grade" in recorded or error is not None
         if sample.status is Status.FAILED and (stored is None or is_letta):
-            return _failed(sample.error or _RUN_FAILED, stored or recorded.get("grade"))
+            fault = sample.error or _RUN_FAILED
+            return _failed(fault, stored or recorded.get("grade"))
         if error is not None:
             return failed(error_fault(error))
         if stored is None:
             return self._without_grade(recorded, grades)
-        grade = self._grade(self._with_explanation(stored, recorded))
+        explanation = self._with_explanation(stored, recorded)
+        grade = self._grade(explanation)
         if sample.error is None or grade.score is None or grade.score >= 1:
             return grade
         reason = Reason(code="run_error", message=sample.error.message)
-        return replace(grade, reasons=(reason,), rationale=grade.rationale or reason.message)
+        rationale = grade.rationale or reason.message
+        return replace(grade, reasons=(reason,), rationale=rationale)
 
     def _with_explanation(self, stored: JSON, recorded: Mapping[str, Any]) -> JSON:
         """Return a score with the explanation that is recorded under its metric."""
         explanations = as_map(recorded.get("explanations"))
         if not explanations or self.metric is None or not is_score(stored):
             return stored
-        return {"score": stored, "rationale": explanations.get(self.metric)}
+        rationale = explanations.get(self.metric)
+        return {"score": stored, "rationale": rationale}
 
     def _without_grade(self, recorded: Mapping[str, Any], grades: Mapping[str, Any]) -> Grade:
         fault = judge_fault(recorded.get("grade"))
         if fault is not None:
             return _failed(fault, recorded["grade"])
-        grade = "no grade" if self.metric is None else f"no grade of {self.metric!r}"
-        known = f"; metrics: {', '.join(map(str, grades))}" if grades else ""
+        if self.metric is None:
+            grade = "no grade"
+        else:
+            grade = f"no grade of {self.metric!r}"
+        known = ""
+        if grades:
+            known = f"; metrics: {', '.join(map(str, grades))}"
         return skipped("no_recorded_grade", f"the recording holds {grade}{known}")
 
     def _grade(self, stored: JSON) -> Grade:
@@ -178,7 +189,8 @@ class Recorded(Grader):
         if not isinstance(stored, Mapping):
             stored = {"score": stored}
         metadata = dict(as_map(stored.get("metadata")))
-        fault = judge_fault(stored) if metadata.get("error") else None
+        error = metadata.get("error")
+        fault = judge_fault(stored) if error else None
         if fault is not None:
             return _failed(fault, stored)
         score = stored.get("score")
@@ -186,11 +198,15 @@ class Recorded(Grader):
             return _bad(f"the recorded score is no finite number: {compact(score)[:60]}")
         low, high = self.scale or (score, score)
         if not low <= score <= high:
-            return _bad(f"a recorded score outside its scale, {low:g} to {high:g}: {score!r}")
+            message = f"a recorded score outside its scale, {low:g} to {high:g}: {score!r}"
+            return _bad(message)
+        rationale = stored.get("rationale")
+        per_turn_grades = stored.get("per_turn_grades")
+        turns = _turns(per_turn_grades)
         return Grade(
             score=float(score),
-            rationale=as_text(stored.get("rationale")),
-            items=_turns(stored.get("per_turn_grades")),
+            rationale=as_text(rationale),
+            items=turns,
             metadata=metadata,
         )
 
@@ -224,17 +240,25 @@ def grade_fault(grade: JSON) -> Fault | None:
     None where nothing says so.
     """
     stored = as_map(grade)
-    rationale, metadata = as_text(stored.get("rationale")), as_map(stored.get("metadata"))
+    rationale = as_text(stored.get("rationale"))
+    metadata = as_map(stored.get("metadata"))
     category, code, message = "grading", _RECORDED_ERROR, ""
     for beginning in _BREAKDOWNS:
         if rationale.startswith(beginning):
             category, code = _BREAKDOWNS[beginning]
             message = rationale.removeprefix(beginning)
-    error = shown_text(metadata["error"]) if metadata.get("error") else ""
+    error = ""
+    if metadata.get("error"):
+        error = shown_text(metadata["error"])
     if error not in message:
-        message = f"{message} ({error})" if message else error
+        if message:
+            message = f"{message} ({error})"
+        else:
+            message = error
     kind = as_text(metadata.get("error_type"))
-    return Fault(category=category, code=code, message=message, type=kind) if message else None
+    if message:
+        return Fault(category=category, code=code, message=message, type=kind)
+    return None
 
 
 def judge_fault(grade: JSON) -> Fault | None:
@@ -246,7 +270,9 @@ def judge_fault(grade: JSON) -> Fault | None:
 def _failed(fault: Fault, grade: JSON) -> Grade:
     """Return a failed grade with the metadata, and a judge's rationale, of a recorded one."""
     stored = as_map(grade)
-    rationale = as_text(stored.get("rationale")) if fault.category == "grading" else ""
+    rationale = ""
+    if fault.category == "grading":
+        rationale = as_text(stored.get("rationale"))
     grade_failed = replace(failed(fault), metadata=dict(as_map(stored.get("metadata"))))
     return replace(grade_failed, rationale=rationale or grade_failed.rationale)
 
@@ -261,7 +287,9 @@ def _gate_grade(recorded: Mapping[str, Any], grades: Mapping[str, Any]) -> JSON:
     for name in ("grade", "reward"):
         if recorded.get(name) is not None:
             return recorded[name]
-    return next(iter(grades.values())) if len(grades) == 1 else None
+    if len(grades) == 1:
+        return next(iter(grades.values()))
+    return None
 
 
 def is_score(score: JSON) -> TypeGuard[float]:
@@ -280,7 +308,8 @@ def _own_grade(stored: Mapping[str, Any]) -> Grade:
         grade_to_json(grade)
         problem = check_grade(grade)
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
-        return _bad(f"the recorded grade is not understood: {compact(dict(stored))[:60]}")
+        message = f"the recorded grade is not understood: {compact(dict(stored))[:60]}"
+        return _bad(message)
     if problem is not None:
         return _bad(problem)
     if grade.outcome is Outcome.MISSING:
@@ -297,11 +326,12 @@ def _turns(raw: JSON) -> tuple[Item, ...]:
         metadata = {name: entry[name] for name in _ABOUT_TURNS if name in entry}
         score = entry.get("score")
         is_graded = is_score(score)
+        outcome = Outcome.GRADED if is_graded else Outcome.FAILED
         items.append(
             Item(
                 id=f"turn {number}",
                 metadata=metadata,
-                outcome=Outcome.GRADED if is_graded else Outcome.FAILED,
+                outcome=outcome,
                 score=float(score) if is_score(score) else None,
             )
         )

@@ -89,7 +89,8 @@ def runs_of_rows(rows: Iterable[Row], stem: str) -> Iterator[Run]:
         row.response_keys = [message_key(entry) for entry in row.response]
         trace = row.trace
         if not trace:
-            trace = _continued_trace(row.request_keys, open_ends) or f"{stem}:{len(made_ids)}"
+            continued_trace = _continued_trace(row.request_keys, open_ends)
+            trace = continued_trace or f"{stem}:{len(made_ids)}"
             made_ids.add(trace)
             open_ends[*row.request_keys, *row.response_keys] = trace
         traces.setdefault(trace, []).append(row)
@@ -116,7 +117,8 @@ class _Messages:
             own = self._by_text.get(text)
             if own is None:
                 read = forms_read((entry,))
-                own = self._by_text[text] = (read, [message_key(message) for message in read])
+                message_keys = [message_key(message) for message in read]
+                own = self._by_text[text] = (read, message_keys)
             messages += own[0]
             keys += own[1]
         return messages, keys
@@ -134,7 +136,11 @@ _ENCODER: Final = msgspec.msgpack.Encoder()
 
 
 def _latest_rows(rows: Iterable[Row]) -> list[Row]:
-    """Return rows once each: a repeated id is a later state of its row, the same one a copy."""
+    """Return the latest state of each row.
+
+    Of rows with the same id the last one counts. One that equals the row before is a copy, and
+    noted in its remarks.
+    """
     latest: dict[tuple[str, str], Row] = {}
     for number, row in enumerate(rows):
         key = (row.trace, row.own or f"{number} without an id")
@@ -150,7 +156,8 @@ def _runs_of_trace(trace: str, rows: list[Row]) -> Iterator[Run]:
     runs: list[Run] = []
     names: list[str] = []
     for agent, own_rows in _rows_by_agent(rows).items():
-        run = _run_of_rows(trace, sorted(own_rows, key=attrgetter("started")))
+        key = attrgetter("started")
+        run = _run_of_rows(trace, sorted(own_rows, key=key))
         if run is None:
             continue
         run.cluster = group
@@ -159,7 +166,8 @@ def _runs_of_trace(trace: str, rows: list[Row]) -> Iterator[Run]:
             run.facets = {"subagent_of": trace}
             names.append(run.id)
         runs.append(run)
-    missing = {row.parent for row in rows if row.parent} - {row.own for row in rows}
+    parents = {row.parent for row in rows if row.parent}
+    missing = parents - {row.own for row in rows}
     for run in runs:
         if run.facets:
             continue
@@ -227,22 +235,29 @@ def _run_of_rows(trace: str, rows: list[Row]) -> Run | None:
     by_kind: dict[str, list[Row]] = {}
     for row in rows:
         by_kind.setdefault(row.kind, []).append(row)
-    models, tools = by_kind.get("model", []), by_kind.get("tool", [])
+    models = by_kind.get("model", [])
+    tools = by_kind.get("tool", [])
     roots = by_kind.get("root", [])
     if not models and not tools and not any(row.text is not None for row in roots[:1]):
         return None
     answered = [row for row in models if row.error is None] or models
+    conversation = _conversation(answered)
+    model = next((row.model for row in reversed(models) if row.model), None)
+    tool = next((row.tools for row in reversed(models) if row.tools), None)
+    usage = added(row.usage for row in models)
+    counts = Counter(remark for row in rows for remark in row.remarks)
+    source = rows[0].source
     run = Run(
         id=trace,
-        entries=_conversation(answered),
+        entries=conversation,
         is_in_api_form=True,
-        source=rows[0].source,
+        source=source,
         first=rows[0].record,
-        model=next((row.model for row in reversed(models) if row.model), None),
-        tools=next((row.tools for row in reversed(models) if row.tools), None),
-        usage=added(row.usage for row in models),
+        model=model,
+        tools=tool,
+        usage=usage,
         trace={"trace_id": trace},
-        remarks=Counter(remark for row in rows for remark in row.remarks),
+        remarks=counts,
     )
     if tools and not any(map(_has_calls, run.entries)):
         run.entries[-1:-1] = _calls_of_tools(tools)
@@ -262,7 +277,8 @@ def _run_of_rows(trace: str, rows: list[Row]) -> Run | None:
 
 def _add_root(run: Run, root: Row) -> None:
     """Add the question, answer, expectation, scores and error of a trace's root."""
-    run.source, run.first = root.source, root.record
+    run.source = root.source
+    run.first = root.record
     run.id = root.task or run.id
     run.expected = Expectation(text=root.expected)
     if not any(word(entry, "role") == "user" for entry in run.entries):
@@ -305,23 +321,26 @@ def add_request(
         if key != other:
             break
         n_shared += 1
-    new_messages, new_keys = messages[n_shared:], message_keys[n_shared:]
+    new_messages = messages[n_shared:]
+    new_keys = message_keys[n_shared:]
     if n_shared < len(keys):
         known = set(keys)
         is_new = [key not in known for key in new_keys]
-        new_messages, new_keys = [*compress(new_messages, is_new)], [*compress(new_keys, is_new)]
+        new_messages = [*compress(new_messages, is_new)]
+        new_keys = [*compress(new_keys, is_new)]
     keys += new_keys
     return new_messages
 
 
 def message_key(entry: Any) -> MessageKey:
-    """Return what two records of one message have in common: text, speaker, calls and results."""
+    """Return a key that is equal for two records of one message: text, speaker, calls, results."""
     message = as_map(entry)
     kind = message.get("type")
     if kind and kind != "message" and isinstance(kind, str):
         identifier = message.get("call_id", message.get("id"))
         return kind, f"{[identifier, *map(message.get, _ITEM_KEYS)]}"
-    content, listed = message.get("content"), message.get("tool_calls")
+    content = message.get("content")
+    listed = message.get("tool_calls")
     calls = [_call_key(as_map(call)) for call in as_list(listed)] if listed else []
     results: list[Any] = []
     if isinstance(content, str):
@@ -335,7 +354,9 @@ def message_key(entry: Any) -> MessageKey:
                 results.append(block["tool_use_id"])
             elif word(block, "type") == "tool_use":
                 calls.append(block.get("id"))
-    about = [message.get("role"), calls, results, message.get("tool_call_id")]
+    role = message.get("role")
+    tool_call_id = message.get("tool_call_id")
+    about = [role, calls, results, tool_call_id]
     return text, f"{about}"
 
 
@@ -363,7 +384,8 @@ def _calls_of_tools(tools: list[Row]) -> Iterator[Any]:
         if row.error is None:
             yield {**result, "content": row.result}
         else:
-            yield {**result, "content": _error_text(row.error), "status": "error"}
+            error_text = _error_text(row.error)
+            yield {**result, "content": error_text, "status": "error"}
 
 
 def _error_text(error: Any) -> str | None:

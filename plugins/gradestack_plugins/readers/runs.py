@@ -99,9 +99,10 @@ def sample_of_run(run: Run) -> Sample:
     talk.read(run.entries, is_in_api_form=run.is_in_api_form)
     _hand_results(talk, run.results)
     known = Identity(run.id, run.trial, run.cluster, run.trace, run.facets, run.remarks)
+    tools = tools_of(talk, {"tools": run.tools})
     more: dict[str, Any] = {
         "model": run.model,
-        "tools": tools_of(talk, {"tools": run.tools}),
+        "tools": tools,
         "ended": run.ended,
         "expected": run.expected,
         "recorded": run.recorded,
@@ -113,7 +114,8 @@ def sample_of_run(run: Run) -> Sample:
     source = run.source or Source(file="", ordinal=0)
     sample = log_sample(known, talk, source, **more)
     if run.usage is not None:
-        force_setattr(sample, "usage", _with_amounts(sample.usage, run.usage))
+        amounts = _with_amounts(sample.usage, run.usage)
+        force_setattr(sample, "usage", amounts)
     return sample
 
 
@@ -143,7 +145,8 @@ def _with_amounts(usage: Usage | None, total: Usage) -> Usage:
     if usage is None:
         return total
     amounts = {name: getattr(total, name) for name in Usage.__struct_fields__}
-    return replace(usage, **{name: value for name, value in amounts.items() if value is not None})
+    values_by_name = {name: value for name, value in amounts.items() if value is not None}
+    return replace(usage, **values_by_name)
 
 
 @attrs.frozen(kw_only=True)
@@ -208,7 +211,10 @@ class RunReader(WholeDocuments):
         yield from (replace(record, is_part=is_part) for record in bad)
         if strangers:
             number = len(strangers)
-            what = "it is" if number == 1 else f"it is the first of {number} records that are"
+            if number == 1:
+                what = "it is"
+            else:
+                what = f"it is the first of {number} records that are"
             reason = f"{what} of another form, and not read"
             yield BadRecord(source=strangers[0], reason=reason, is_part=is_part)
         elif is_empty and not bad and self.needs_words:
@@ -226,7 +232,8 @@ class RunReader(WholeDocuments):
             line = None if is_document else element.line
             source = Source(file=file.shown, ordinal=element.ordinal, line=line)
             if element.problem is not None:
-                bad.append(BadRecord(source=source, reason=element.problem))
+                bad_record = BadRecord(source=source, reason=element.problem)
+                bad.append(bad_record)
             elif self.is_own(element.value):
                 yield Record(element.value, source)
             else:

@@ -76,13 +76,18 @@ def read_row(
     """
     values: dict[str, Any] = {}
     for field, key, alternatives in paths:
-        value = recorded.get(key) if key else value_at(recorded, alternatives)
+        if key:
+            value = recorded.get(key)
+        else:
+            value = value_at(recorded, alternatives)
         if value is not None:
             values[field] = value
     span, remarks = convert_record(values, Span)
+    kind = kind_of(span)
+    id_text = _id_text(span.trace)
     row = Row(
-        kind=kind_of(span),
-        trace=_id_text(span.trace),
+        kind=kind,
+        trace=id_text,
         own=_id_text(span.own),
         parent=_id_text(span.parent),
         group=_id_text(span.group),
@@ -94,11 +99,14 @@ def read_row(
         _add_answer(row, span)
     elif row.kind == "root":
         row.task = _id_text(span.task)
-        row.request, row.text = _question(span.input), _root_text(span.output)
-        row.expected, row.recorded = _root_text(span.expected), scores_by_name(span.scores)
+        question = _question(span.input)
+        row.request, row.text = question, _root_text(span.output)
+        root_text = _root_text(span.expected)
+        row.expected, row.recorded = root_text, scores_by_name(span.scores)
     else:
         row.name = span.name or ""
-        row.arguments, row.result = decoded(span.input), span.output
+        row.arguments = decoded(span.input)
+        row.result = span.output
     return row
 
 
@@ -126,12 +134,15 @@ def _id_text(identifier: Id) -> str:
 def _sortable(moment: Any) -> str:
     """Return a time as text that sorts like it: text as it is, seconds with leading zeros."""
     number = as_number(moment)
-    return as_text(moment) if number is None else f"{number:020.6f}"
+    if number is None:
+        return as_text(moment)
+    return f"{number:020.6f}"
 
 
 def _add_answer(row: Row, span: Span) -> None:
     """Add the request and the answer of a model, its model, usage and tools."""
-    request, response = decoded(span.input), decoded(span.output)
+    request = decoded(span.input)
+    response = decoded(span.output)
     row.request = asked_in(request)
     row.response = answers_in(response)
     row.model = span.model or model_in(response, request)
@@ -141,7 +152,10 @@ def _add_answer(row: Row, span: Span) -> None:
         counts = ("prompt_tokens", "completion_tokens")
         used = usage_of({name: getattr(span, name) for name in counts})
     cost = as_number(span.cost)
-    row.usage = used if used is None or cost is None else replace(used, cost_usd=cost)
+    if used is None or cost is None:
+        row.usage = used
+    else:
+        row.usage = replace(used, cost_usd=cost)
 
 
 def _question(value: Any) -> list[Any]:
@@ -155,12 +169,16 @@ def _question(value: Any) -> list[Any]:
 def _root_text(value: Any) -> str | None:
     """Return the answer of a root: a text, or the only text of an object."""
     value = decoded(value)
-    return value if isinstance(value, str) else _only_text(as_map(value))
+    if isinstance(value, str):
+        return value
+    return _only_text(as_map(value))
 
 
 def _only_text(holder: Mapping[str, Any]) -> str | None:
     texts = [text for text in holder.values() if isinstance(text, str)]
-    return texts[0] if len(texts) == 1 else None
+    if len(texts) == 1:
+        return texts[0]
+    return None
 
 
 def scores_by_name(listed: Any) -> dict[str, JSON]:

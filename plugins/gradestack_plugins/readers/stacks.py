@@ -51,12 +51,14 @@ def _kind_of_calls(sample: Sample) -> str:
     """Return whether a sample expects calls, the name of a tool, or no call."""
     if sample.expected.alternatives:
         return "calls"
-    expected, predicted = sample.expected.calls or (), sample.calls or ()
+    expected = sample.expected.calls or ()
+    predicted = sample.calls or ()
     if not expected:
         return "no_call"
     if len(expected) > 1 or len(predicted) > 1 or any(call.arguments for call in predicted):
         return "calls"
-    is_name = expected[0].arguments is None and not expected[0].rules
+    arguments = expected[0].arguments
+    is_name = arguments is None and not expected[0].rules
     return "tool" if is_name else "calls"
 
 
@@ -80,16 +82,22 @@ def auto(
         scores.add(sample)
         on_record |= recorded_in(sample)
         are_calls_known = are_calls_known or sample.calls is not None
-        unread.update({kind: n for kind, n in sample.remarks.items() if kind.startswith(NOT_READ)})
+        remarks = sample.remarks.items()
+        ns_by_kind = {kind: n for kind, n in remarks if kind.startswith(NOT_READ)}
+        unread.update(ns_by_kind)
     is_nothing_read = bool(unread) and not are_calls_known and n_samples < _FIRST
-    stack = next((stack for kind, stack in _STACKS.items() if kinds[kind]), None)
+    stacks = _STACKS.items()
+    stack = next((stack for kind, stack in stacks if kinds[kind]), None)
     if stack is None and (scores.verdict is not None or (scores.names and not are_calls_known)):
         stack = "recorded"
     if is_nothing_read and stack in (None, "tool_calls"):
         raise DataError(f"{unread_text(unread)}: of no run the calls are known", HELP)
     if stack is not None:
         return {"stack": stack}
-    where = "the data" if n_samples < _FIRST else f"the {n_samples:,} records looked at"
+    if n_samples < _FIRST:
+        where = "the data"
+    else:
+        where = f"the {n_samples:,} records looked at"
     notes = [f"No expectations in {where}: {_WITHOUT}"]
     if scores.names:
         shown = ", ".join(scores.names[:_SHOWN])
@@ -125,7 +133,8 @@ def trajectory_of(provides: Collection[str] | None, recorded: Collection[str]) -
     }
     known = {"calls", "tools"} if provides is None else set(provides)
     if "calls" not in known:
-        graders, recorded = {"usage": graders["usage"]}, ()
+        graders = {"usage": graders["usage"]}
+        recorded = ()
     has_tools = not recorded or "tools" in recorded
     if "tool_schema" in graders and not ("tools" in known and has_tools):
         del graders["tool_schema"]
@@ -143,9 +152,10 @@ def trajectory_of(provides: Collection[str] | None, recorded: Collection[str]) -
         "Steps per run": "usage.mean",
     }
     shown = {label: path for label, path in figures.items() if path.partition(".")[0] in graders}
+    outcome = "tool_success" if "tool_success" in graders else "none"
     return {
         "graders": graders,
-        "outcome": "tool_success" if "tool_success" in graders else "none",
+        "outcome": outcome,
         "headline": {"figures": shown},
     }
 
@@ -159,7 +169,8 @@ def recorded_in(sample: Sample) -> set[str]:
     names = {"runs"}
     if sample.tools:
         names.add("tools")
-    if any(call.exit_code is not None for call in sample.calls or ()):
+    calls = sample.calls or ()
+    if any(call.exit_code is not None for call in calls):
         names.add("exit_code")
     if "day" in sample.facets:
         names.add("day")
@@ -237,7 +248,9 @@ class RecordedScores:
         booleans = [name for name in candidates if self._forms[name] == {"boolean"}]
         if booleans:
             return booleans[0]
-        return candidates[0] if candidates and len(binary) == len(self._forms) else None
+        if candidates and len(binary) == len(self._forms):
+            return candidates[0]
+        return None
 
 
 def form_of_score(value: JSON) -> Literal["boolean", "binary", "number"] | None:
@@ -297,7 +310,8 @@ def _have_trials(samples: Iterable[Sample]) -> bool:
 
 def scores(samples: Callable[[], Iterable[Sample]] = tuple) -> dict[str, Any]:
     """Return ``recorded`` where samples have recorded scores, else ``auto``."""
-    return {"stack": "recorded" if any(_have_scores(samples())) else "auto"}
+    have_scores = _have_scores(samples())
+    return {"stack": "recorded" if any(have_scores) else "auto"}
 
 
 def _have_scores(samples: Iterable[Sample]) -> Iterator[bool]:

@@ -47,8 +47,12 @@ class _Lines:
     def read(self) -> Iterator[str]:
         """Yield the lines of a table as text; refuse too long rows and other encodings."""
         with open_regular(self.file.path) as opened:
-            for self.number, line in enumerate(_split_lines(opened), 1):
-                data = self._without_mark(line) if self.number == 1 else line
+            split_lines = _split_lines(opened)
+            for self.number, line in enumerate(split_lines, 1):
+                if self.number == 1:
+                    data = self._without_mark(line)
+                else:
+                    data = line
                 self.size += len(data)
                 if self.size > _LARGEST_ROW:
                     limit = f"longer than {_LARGEST_ROW >> 20} MiB"
@@ -94,7 +98,8 @@ def header_of(lines: Iterator[str]) -> tuple[str, str, int]:
 def names_in_header(head: bytes) -> list[str]:
     """Return the columns that the beginning of a CSV file names; none where it cannot be read."""
     with suppress(UnicodeDecodeError, CsvProblem):
-        first = head.removeprefix(BOM_UTF8).splitlines()[:2]
+        lines = head.removeprefix(BOM_UTF8).splitlines()
+        first = lines[:2]
         text, delimiter, _ = header_of(line.decode().strip(" \r") for line in first)
         rows = csv_rows([text], delimiter=delimiter, strict=False)
         _, names = next(rows, (1, []))
@@ -112,7 +117,8 @@ def _csv_rows(file: Input) -> Iterator[tuple[int, list[str]]]:
         for line, cells in csv_rows(table, delimiter=delimiter):
             if cells:
                 yield line + before, cells
-            lines.first, lines.size = lines.number + 1, 0
+            lines.first = lines.number + 1
+            lines.size = 0
     except CsvProblem as error:
         raise _table_error(file, error.line + before, str(error)) from error
 
@@ -124,7 +130,8 @@ def checked_columns(columns: Iterable[Any], where: str) -> list[str]:
         DataError: Two columns have one name.
     """
     names = [str(name) for name in columns]
-    repeated = [name for name, times in Counter(names).items() if times > 1 and name]
+    counts = Counter(names).items()
+    repeated = [name for name, times in counts if times > 1 and name]
     if repeated:
         numbers = [str(number) for number, name in enumerate(names, 1) if name == repeated[0]]
         what = f"the column {repeated[0]!r} occurs twice (as number {' and '.join(numbers)})"
@@ -148,7 +155,8 @@ def csv_table(file: Input) -> Iterator[Element]:
     names = [cell.strip() for cell in header]
     for ordinal, (line, cells) in enumerate(rows):
         if len(cells) == len(names):
-            yield Element(ordinal, line, dict(zip(names, cells, strict=True)))
+            pairs = dict(zip(names, cells, strict=True))
+            yield Element(ordinal, line, pairs)
         else:
             problem = f"{len(cells)} cells where the table has {len(names)} columns"
             yield Element(ordinal, line, problem=problem)
@@ -212,7 +220,8 @@ def _parquet_rows(file: Input) -> Iterator[dict[str, Any] | None]:
     unpacked = 0
     with _parquet(file) as opened, _readable_parquet(file):
         for number in range(opened.metadata.num_row_groups):
-            _check_unpacked(file, opened.metadata.row_group(number).total_byte_size, packed)
+            row_group = opened.metadata.row_group(number)
+            _check_unpacked(file, row_group.total_byte_size, packed)
         for batch in opened.iter_batches(batch_size=_BATCH):
             size = _size(batch)
             unpacked += size
@@ -245,11 +254,14 @@ def _size(values: Any) -> int:
     types = importlib.import_module("pyarrow.types")
     if types.is_dictionary(kind):
         compute = importlib.import_module("pyarrow.compute")
-        lengths = compute.binary_length(values.dictionary).take(values.indices)
-        total = compute.sum(compute.cast(lengths, "int64")).as_py()
+        binary_length = compute.binary_length(values.dictionary)
+        lengths = binary_length.take(values.indices)
+        cast = compute.cast(lengths, "int64")
+        total = compute.sum(cast).as_py()
         return len(values) + (total or 0)
     if not types.is_nested(kind):
-        return len(values) + int(values.nbytes)
+        number = int(values.nbytes)
+        return len(values) + number
     inner = values.flatten()
     return len(values) + (sum(map(_size, inner)) if types.is_struct(kind) else _size(inner))
 
@@ -267,12 +279,16 @@ def frame_table(frame: Any) -> Iterator[Element]:
 def _frame_rows(frame: Any) -> Iterable[Any]:
     """Return the rows of a data frame (Arrow, Polars or pandas) as objects."""
     if hasattr(frame, "to_pylist"):
-        return (row for batch in frame.to_batches() for row in batch.to_pylist())
+        batches = frame.to_batches()
+        return (row for batch in batches for row in batch.to_pylist())
     if not hasattr(frame, "columns"):
         return frame  # type: ignore[no-any-return]
     names = checked_columns(frame.columns, "the data frame")
     is_polars = hasattr(frame, "iter_rows")
-    rows = frame.iter_rows() if is_polars else frame.itertuples(index=False, name=None)
+    if is_polars:
+        rows = frame.iter_rows()
+    else:
+        rows = frame.itertuples(index=False, name=None)
     return (dict(zip(names, row, strict=True)) for row in rows)
 
 

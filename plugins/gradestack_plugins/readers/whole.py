@@ -34,7 +34,8 @@ class WholeDocuments(RecordReader):
     def is_whole_file(cls, path: Path) -> bool:
         """Return whether a file is one document; False where it cannot be read."""
         with suppress(OSError), open_regular(path) as file:
-            return cls.is_whole(Head(file.read(_HEAD)))
+            head = Head(file.read(_HEAD))
+            return cls.is_whole(head)
         return False
 
     @classmethod

@@ -19,7 +19,8 @@ Record = Mapping[str, Any]
 def rows_in(record: Any) -> list[Any]:
     """Return the observations that an exported trace holds; any other record alone."""
     trace = as_map(record)
-    rows = [row for row in as_list(trace.get("observations")) if isinstance(row, dict)]
+    observations = trace.get("observations")
+    rows = [row for row in as_list(observations) if isinstance(row, dict)]
     if not any(map(row_kind, rows)):
         return [record]
     scores = trace.get("scores")
@@ -52,7 +53,9 @@ def row_of(record: Record) -> Row:
     kind = row_kind(record)
     row = read_row(record, _PATHS, lambda _: kind if kind in ("model", "tool") else "other")
     row.record = record
-    if "ERROR" in (record.get("level"), record.get("status_code")):
+    level = record.get("level")
+    status_code = record.get("status_code")
+    if "ERROR" in (level, status_code):
         message = either(record, "statusMessage") or record.get("output")
         row.error = str(message or "the step failed")
     elif kind == "tool":
@@ -106,15 +109,20 @@ def scores_in(record: Record) -> list[tuple[str, JSON]]:
     else:
         entries = [*as_list(record.get("scores")), *as_list(record.get("annotations"))]
     scores = [_score_of(as_map(entry)) for entry in entries]
-    return [score for score in scores if score is not None] if all(scores) else []
+    if all(scores):
+        return [score for score in scores if score is not None]
+    return []
 
 
 def _score_of(entry: Record) -> tuple[str, JSON] | None:
     """Return the name and the value of a score; None where it lacks one of them."""
-    name, type_of_score = entry.get("name"), either(entry, "dataType")
+    name = entry.get("name")
+    type_of_score = either(entry, "dataType")
     text = either(entry, "stringValue")
     result = as_map(entry.get("result", entry))
-    candidates = [result.get("value"), result.get("score"), text, result.get("label")]
+    score = result.get("score")
+    label = result.get("label")
+    candidates = [result.get("value"), score, text, label]
     if type_of_score == "CATEGORICAL":
         candidates.insert(0, text)
     value = next((v for v in candidates if isinstance(v, str | int | float)), None)

@@ -80,7 +80,9 @@ def form_of_file(path: Path, location: str | None) -> Form:
             text = head + file.read(_LARGEST_DOCUMENT)
             return "document" if _is_json(text) else "records"
     is_alone = not rest.strip()
-    return "document" if is_alone and (location or _is_document(value)) else "records"
+    if is_alone and (location or _is_document(value)):
+        return "document"
+    return "records"
 
 
 def _is_json(text: bytes) -> bool:
@@ -101,7 +103,9 @@ def _is_run(document: Any) -> bool:
 
 def columns_of_table(file: Input, form: Form) -> list[str] | None:
     """Return the names of the columns of a table; None for a file of JSON."""
-    return _COLUMNS[form](file) if form in _COLUMNS else None
+    if form in _COLUMNS:
+        return _COLUMNS[form](file)
+    return None
 
 
 def is_table(form: Form) -> bool:
@@ -122,7 +126,8 @@ def elements_of(
     if form in _ROWS:
         return _ROWS[form](file)
     if form == "document":
-        records = enumerate(records_in(read_document(file), location, file))
+        document = read_document(file)
+        records = enumerate(records_in(document, location, file))
         return (Element(ordinal, 1, record) for ordinal, record in records)
     elements = read_records(file, part, "lines" if form == "lists" else "either")
     return together(elements) if form == "entries" else elements
@@ -141,13 +146,16 @@ def records_in(document: Any, location: str | None, file: Input) -> list[Any]:
     """
     if location is not None:
         value = value_at(document, location, file)
-        return value if isinstance(value, list) else rows_by_id(value) or [value]
+        if isinstance(value, list):
+            return value
+        return rows_by_id(value) or [value]
     if rows := rows_of_frame(document):
         return rows
     lists = lists_of(document)
     if len(lists) > 1:
         counted = [f"{path} ({len(records)} records)" for path, records in lists]
-        command = shlex.join(["gradestack", "grade", str(file.path), "--records", lists[0][0]])
+        first_list = lists[0]
+        command = shlex.join(["gradestack", "grade", str(file.path), "--records", first_list[0]])
         what = f"{file.shown}: one JSON document with {len(lists)} lists of records"
         raise DataError(what, f"lists: {listed(counted)}", f"try: {command}")
     return lists[0][1] if lists else [document]
@@ -160,7 +168,10 @@ def value_at(document: Any, location: str, file: Input) -> list[Any] | dict[str,
         DataError: Neither is there.
     """
     try:
-        value = document if location == "$" else path_value(document, path_steps(location))
+        if location == "$":
+            value = document
+        else:
+            value = path_value(document, path_steps(location))
     except RecursionError:
         what = f"{file.shown}: nested too deeply for {location[:_LONGEST_PATH]}"
         raise DataError(what) from None
@@ -173,8 +184,12 @@ def value_at(document: Any, location: str, file: Input) -> list[Any] | dict[str,
 
 def _no_document(location: str, file: Input, form: Form) -> DataError:
     """Return the error of a path in a file that is no JSON document."""
-    first = next(elements_of(file, form, None), None)
-    keys = list(first.value) if first is not None and isinstance(first.value, dict) else []
+    elements = elements_of(file, form, None)
+    first = next(elements, None)
+    if first is not None and isinstance(first.value, dict):
+        keys = list(first.value)
+    else:
+        keys = []
     what = f"{file.shown}: there is no list of records at {location[:_LONGEST_PATH]}"
     why = f"--records is a path in one JSON document, and this file is {_SHOWN_FORMS[form]}"
     return DataError(what, why, f"keys of its first record: {listed(keys)}")
@@ -207,7 +222,8 @@ def _frames(document: dict[str, Any]) -> Iterator[Iterator[dict[str, Any]]]:
     values = list(document.values())
     first = values[0]
     if document.keys() == {"columns", "index", "data"}:
-        names = list(map(str, as_list(document["columns"])))
+        columns = as_list(document["columns"])
+        names = list(map(str, columns))
         data = as_list(document["data"])
         yield (dict(zip(names, as_list(row), strict=False)) for row in data)
     if all(isinstance(column, list) for column in values) and len(set(map(len, values))) == 1:
@@ -219,7 +235,7 @@ def _frames(document: dict[str, Any]) -> Iterator[Iterator[dict[str, Any]]]:
 
 
 def rows_by_id(records: dict[str, Any]) -> Rows:
-    """Return the records of an object that holds them by id, an empty list for a record."""
+    """Return the records of an object whose keys are their ids; [] where it is itself a record."""
     are_objects = all(isinstance(record, dict) for record in records.values())
     if not are_objects or _is_run(records):
         return []
@@ -251,12 +267,16 @@ def lists_of(document: Any) -> list[tuple[str, list[Any]]]:
 def object_lists(
     document: Any, path: str = "$", depth: int = 0
 ) -> Iterator[tuple[str, list[Any], Rows]]:
-    """Yield the lists of objects in a document that are no conversations.
+    """Yield the lists of objects in a document, without conversations.
 
-    Each with its path and its first objects.
+    Yields:
+        Path of the list, the list, its first objects.
     """
     for key, value in document.items() if isinstance(document, dict) and depth < _LEVELS else ():
-        name = f".{key}" if key.isidentifier() else f"[{key!r}]"
+        if key.isidentifier():
+            name = f".{key}"
+        else:
+            name = f"[{key!r}]"
         objects = objects_in(as_list(value)[:FIRST])
         if objects and dialect.of_entries(value) is None:
             yield f"{path}{name}", value, objects
@@ -271,7 +291,10 @@ def objects_in(values: Sequence[Any]) -> Rows:
 
 def first_rows_of_parquet(path: Path, most: int) -> list[Mapping[str, Any]]:
     """Return the first rows of a Parquet file; none where nothing can read it."""
-    return _first_rows(tables.parquet_table(_input(path)), most) if tables.reads_parquet() else []
+    if tables.reads_parquet():
+        parquet_table = tables.parquet_table(_input(path))
+        return _first_rows(parquet_table, most)
+    return []
 
 
 def first_rows_of_csv(path: Path, head: bytes, most: int, least: int) -> list[Mapping[str, Any]]:
@@ -282,9 +305,12 @@ def first_rows_of_csv(path: Path, head: bytes, most: int, least: int) -> list[Ma
     names = tables.names_in_header(head)
     if len(names) < least or not all(names[1:]):
         return []
-    if max(map(len, names)) >= _LONGEST_PATH:
+    largest_name = max(map(len, names))
+    if largest_name >= _LONGEST_PATH:
         return []
-    return _first_rows(tables.csv_table(_input(path)), most) or [dict.fromkeys(names, "?")]
+    csv_table = tables.csv_table(_input(path))
+    first_rows = _first_rows(csv_table, most)
+    return first_rows or [dict.fromkeys(names, "?")]
 
 
 def _input(path: Path) -> Input:

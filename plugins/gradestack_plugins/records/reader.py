@@ -180,7 +180,8 @@ class Records(StepReader):
         if len(rows) > len(records) or any(row_kind(row) == "score" for row in rows):
             return _TRACES
         records = [record for record in records if isinstance(record, dict) or _are_objects(record)]
-        objects = layout.objects_in(list(map(usual_record, records)))
+        usual_records = list(map(usual_record, records))
+        objects = layout.objects_in(usual_records)
         if parts_of_runs(objects) is not None or any(map(_is_a_log, objects)):
             return 0.0
         is_jsonl = begins == b"{" and any("predicted" in record for record in objects)
@@ -194,7 +195,7 @@ class Records(StepReader):
 
     @classmethod
     def _first_records(cls, path: Path, head: bytes) -> list[Any]:
-        """Return the first records of a file of JSON; a conversation is one."""
+        """Return the first records of a JSON file; a conversation counts as one record."""
         form = form_of(head)
         elements = [element for element, _ in first_records(head, cls.sniffed)]
         records = [element.value for element in elements if element.problem is None]
@@ -221,7 +222,9 @@ class Records(StepReader):
         if head.startswith(tables.PARQUET):
             rows = layout.first_rows_of_parquet(path, cls.sniffed)
         else:
-            least = 1 if path.suffix.lower() in layout.TABLES else 2
+            least = 2
+            if path.suffix.lower() in layout.TABLES:
+                least = 1
             rows = layout.first_rows_of_csv(path, head, cls.sniffed, least)
         if not rows:
             return None
@@ -234,10 +237,14 @@ class Records(StepReader):
             with reading(file.shown):
                 form = self._form(file)
             is_export = self._beginning(file).is_export
-            columns = {} if self._groups_rows(file) else self._columns(file)
+            groups_rows = self._groups_rows(file)
+            columns = {} if groups_rows else self._columns(file)
             extra: dict[str, Any] = {"form": form, "stem": stem, "columns": columns}
             extra["lost"] = self._lost_verdicts(file, columns) if form == "document" else []
-            ranges = None if form == "records" and not is_export else (Range(),)
+            if form == "records" and not is_export:
+                ranges = None
+            else:
+                ranges = (Range(),)
             yield RecordFile(input=file, ranges=ranges, extra=extra)
 
     def _groups_rows(self, file: Input) -> bool:
@@ -270,7 +277,8 @@ class Records(StepReader):
 
     @override
     def session_key(self, file: Input) -> SessionKey | None:
-        if not self._beginning(file).has_sessions or self._groups_rows(file):
+        has_sessions = self._beginning(file).has_sessions
+        if not has_sessions or self._groups_rows(file):
             return None
         columns = self._columns(file)
         columns_of_ids = {field: columns[field] for field in ("id", "cluster") if field in columns}
@@ -292,17 +300,23 @@ class Records(StepReader):
 
     @once_per_file
     def _beginning(self, file: Input) -> _Beginning:
-        records = layout.elements_of(file, self._form(file), self.records)
-        first = list(islice(beginning(_values_of(_unfolded(records))), self.sniffed))
+        form = self._form(file)
+        records = layout.elements_of(file, form, self.records)
+        unfolded = _unfolded(records)
+        first = list(islice(beginning(_values_of(unfolded)), self.sniffed))
+        is_export = any(map(row_kind, first))
+        columns = guess(first, reader_of).columns
+        has_sessions = any(map(names_session, first))
         return _Beginning(
-            is_export=any(map(row_kind, first)),
-            has_histories="prior_messages" in guess(first, reader_of).columns,
-            has_sessions=any(map(names_session, first)),
+            is_export=is_export,
+            has_histories="prior_messages" in columns,
+            has_sessions=has_sessions,
         )
 
     def _elements(self, file: Input, part: Range | None = None) -> Iterator[Element]:
         """Yield the records of an input, or of a part of it; of exported traces their rows."""
-        elements = layout.elements_of(file, self._form(file), self.records, part)
+        form = self._form(file)
+        elements = layout.elements_of(file, form, self.records, part)
         return _unfolded(elements) if self._beginning(file).is_export else elements
 
     def _values(self, file: Input) -> Iterator[Any]:
@@ -330,18 +344,23 @@ class Records(StepReader):
         """Guess the columns of a file from the names in its head and its first records."""
         form = self._form(file)
         names = layout.columns_of_table(file, form)
-        where = f"{file.shown}:1" if form == "csv" else file.shown
-        first = list(beginning(self._values(file)))
+        if form == "csv":
+            where = f"{file.shown}:1"
+        else:
+            where = file.shown
+        records = self._values(file)
+        first = list(beginning(records))
         columns = self._columns_of(names, first, where, path=file.path)
         if form == "document" and self._exclusive and self._has_keys_as_ids(file):
             return columns._replace(columns={"id": "id", **columns.columns})
         return columns
 
     def _has_keys_as_ids(self, file: Input) -> bool:
-        """Return whether records stand under their ids at the path that is named."""
+        """Return whether the object at the path ``records`` holds records by their ids."""
         if self.records is None:
             return False
-        value = layout.value_at(layout.read_document(file), self.records, file)
+        document = layout.read_document(file)
+        value = layout.value_at(document, self.records, file)
         return isinstance(value, dict) and bool(layout.rows_by_id(value))
 
     def recognised_columns(self, inputs: Inputs) -> tuple[list[str], list[str]]:
@@ -379,7 +398,8 @@ class Records(StepReader):
         """Return the path to the records of a JSON document; "" where it is a record itself."""
         if self._form(file) != "document":
             return ""
-        return next((path for path, _ in layout.lists_of(layout.read_document(file))), "")
+        document = layout.read_document(file)
+        return next((path for path, _ in layout.lists_of(document)), "")
 
     @property
     def _exclusive(self) -> bool:
@@ -396,7 +416,8 @@ class Records(StepReader):
             where: The place that errors name.
             path: The file; None for data in memory.
         """
-        mapping, is_table = dict(self.columns or {}), names is not None
+        mapping = dict(self.columns or {})
+        is_table = names is not None
         if names is None:
             names = list(dict.fromkeys(str(key) for record in first for key in record))
         if not names and (is_table or first):
@@ -405,11 +426,13 @@ class Records(StepReader):
             return Guess(mapping, names=names)
         fields = mapped(mapping).fields
         if self.ids not in (None, "input"):
-            fields += mapped({"id": str(self.ids)}).fields
+            ids = str(self.ids)
+            fields += mapped({"id": ids}).fields
         _check_mapping(fields, names, first, where, is_table=is_table)
         if self._exclusive:
             return Guess(mapping, names=names)
-        guessed = guess(first or [dict.fromkeys(names)], reader_of)
+        records = first or [dict.fromkeys(names)]
+        guessed = guess(records, reader_of)
         used = set(mapping.values())
         columns = {
             field: column
@@ -424,7 +447,8 @@ class Records(StepReader):
 
     @override
     def read(self, shard: Shard, index: Any) -> Iterator[Sample | BadRecord]:
-        file, part = shard.input, Range(shard.start, shard.end, shard.first_line, shard.first_row)
+        file = shard.input
+        part = Range(shard.start, shard.end, shard.first_line, shard.first_row)
         form, stem, columns = (shard.extra[key] for key in ("form", "stem", "columns"))
         if index == STEPS and "prior_messages" not in columns:
             return iter(())
@@ -436,8 +460,11 @@ class Records(StepReader):
         read = partial(
             self._samples_of, mapped(columns), stem, table=is_table, failed_fields=failed_fields
         )
-        samples = self.samples_in(self._elements(file, part), read, file.shown)
-        return samples if index == STEPS else self.merged(samples, (index or {}).get(file.shown))
+        elements = self._elements(file, part)
+        samples = self.samples_in(elements, read, file.shown)
+        if index == STEPS:
+            return samples
+        return self.merged(samples, (index or {}).get(file.shown))
 
     def _runs(
         self,
@@ -459,13 +486,15 @@ class Records(StepReader):
 
         yield from self.samples_in(elements, add_row, shown)
         for run in runs_of_rows(rows, stem):
-            run.recorded = {**scores.get(run.trace.get("trace_id", ""), {}), **run.recorded}
+            trace_id = run.trace.get("trace_id", "")
+            run.recorded = {**scores.get(trace_id, {}), **run.recorded}
             source = run.source or Source(file=shown, ordinal=0)
             yield from self.guarded(partial(_read_run, run), run.first, source)
 
     def rows(self, frame: Any) -> Iterator[Sample | BadRecord]:
         """Yield the samples of a data frame, or of mappings, as they would be read of a file."""
-        elements, names = tables.frame_table(frame), tables.frame_columns(frame)
+        elements = tables.frame_table(frame)
+        names = tables.frame_columns(frame)
         first = list(islice(elements, FIRST))
         cells = [element.value for element in first if element.problem is None]
         elements = chain(first, elements)
@@ -601,7 +630,9 @@ def _conversations_in(head: bytes) -> list[Any]:
     for line in head.splitlines():
         with suppress(JsonProblem):  # the last one may be cut off
             lists.append(loads(line))
-    return lists if all(dialect.of_entries(entries) is not None for entries in lists) else []
+    if all(dialect.of_entries(entries) is not None for entries in lists):
+        return lists
+    return []
 
 
 def _are_objects(entries: Any) -> bool:
@@ -629,7 +660,8 @@ def _proposal(rows: Sequence[Mapping[str, Any]]) -> tuple[str, str, dict[str, st
     wanted = ("input", "text", "expected.text")[len(free) == 1 :]
     fields = [field for field in wanted if field not in columns.columns]
     if len(free) >= len(fields):
-        return reason, _COMPARED, dict(zip(fields, free, strict=False))
+        pairs = dict(zip(fields, free, strict=False))
+        return reason, _COMPARED, pairs
     unused = [name for name in columns.names if name not in known and len(name) <= _LONGEST_NAME]
     scores = [name for name in unused if _holds_scores(rows, name)]
     if scores:

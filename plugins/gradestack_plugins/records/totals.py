@@ -37,7 +37,8 @@ def totals_beside(document: Any, records: Any, depth: int = 0) -> Iterator[tuple
 def are_nulls_failed(values: Sequence[Any], totals: Sequence[tuple[str, Any]]) -> bool:
     """Return whether totals count the runs without a verdict among those that did not pass."""
     verdicts = [value for value in values if isinstance(value, bool) or is_number(value)]
-    passed, failed = verdicts.count(1), verdicts.count(0)
+    passed = verdicts.count(1)
+    failed = verdicts.count(0)
     unknown = sum(value is None for value in values)
     if not unknown or passed + failed + unknown < len(values):
         return False
@@ -46,7 +47,8 @@ def are_nulls_failed(values: Sequence[Any], totals: Sequence[tuple[str, Any]]) -
         number = len(value) if isinstance(value, list) else value
         if not is_number(number):
             continue
-        if _FAILURES.fullmatch(name.lower()) and number == failed + unknown:
+        match = _FAILURES.fullmatch(name.lower())
+        if match and number == failed + unknown:
             return True
         if _SHARES.fullmatch(name.lower()) and passed and abs(number - share) < _CLOSE:
             return True

@@ -45,7 +45,8 @@ def open_address(address: str) -> Iterator[tuple[str, Callable[[Path], Path]]]:
         wanted = f"pip install 'fsspec[http]>=2026.9'{_BUCKETS.get(protocol, '')} (extra 'remote')"
         raise ConfigError(f"{shown}: remote files are read by fsspec: {wanted}") from error
     with _naming(shown):
-        system, path = fsspec.core.url_to_fs(address, protocol=protocol, **_limits(protocol))
+        limits = _limits(protocol)
+        system, path = fsspec.core.url_to_fs(address, protocol=protocol, **limits)
         files = list(_files_of(system, path, address))
     for file, name in files:
         yield name, partial(_copy, system, file, name, shown)
@@ -77,7 +78,8 @@ def _end_tasks() -> None:
     import asyncio  # noqa: PLC0415 - slow to import, and fsspec has it anyway
 
     async def end() -> None:
-        tasks = asyncio.all_tasks() - {asyncio.current_task()}
+        all_tasks = asyncio.all_tasks()
+        tasks = all_tasks - {asyncio.current_task()}
         for task in tasks:
             task.cancel()
         await asyncio.wait(tasks, timeout=1) if tasks else None
@@ -109,7 +111,8 @@ def _reason(error: Exception) -> str:
         return "no such file"
     text = (error.strerror if isinstance(error, OSError) else "") or str(error)
     words = (shown_address(word) if "://" in word else word for word in text.split())
-    kind, message = type(error).__name__, " ".join(words)
+    kind = type(error).__name__
+    message = " ".join(words)
     return f"{kind}: {message}" if message else kind
 
 

@@ -57,7 +57,8 @@ def new(name: str, *, parts: str | None) -> None:
     for file in start(name, dict.fromkeys((parts or "").replace(",", " ").split()), _registry()):
         click.echo(terminal_line(f"{file}"))
     step = f"gradestack plugins check {name} --allow-code"
-    step = step if name.endswith(".py") else f"cd {name} && pip install -e '.[test]' && pytest"
+    if not (name.endswith(".py")):
+        step = f"cd {name} && pip install -e '.[test]' && pytest"
     click.echo(terminal_line(f"Next: {step}"), err=True)
 
 
@@ -72,7 +73,8 @@ def plugins() -> None:
 def plugins_list(*, kind: str | None, as_json: bool) -> None:
     """List components with their plugin's distribution and version."""
     if as_json:
-        _print([json.dumps(component_data(_registry(), kind))])
+        text = json.dumps(component_data(_registry(), kind))
+        _print([text])
     else:
         _print(component_lines(_registry(), kind))
 
@@ -102,7 +104,11 @@ def plugins_check(package: str, *, on: str | None, reader: str | None, allow_cod
 
     files = [package] if package.endswith(".py") else []
     registry = with_files(_registry(), files, allow_code=allow_code)
-    reads = {} if on is None else {recognise([Path(on)], registry, reader).reader: on}
+    if on is None:
+        reads = {}
+    else:
+        paths = [Path(on)]
+        reads = {recognise(paths, registry, reader).reader: on}
     exit_code = 0
     for check in checks(package, reads=reads):
         click.echo(terminal_line(f"{check} ... "), nl=False)  # first: it may end the process
@@ -158,8 +164,13 @@ def validate(suite: str, **options: Any) -> None:
     paths = ", ".join([str(data.path) for data in resolved.inputs.data])
     graders = ", ".join([f"{stage.key} ({stage.name})" for stage in resolved.graders])
     metrics = ", ".join([f"{metric.of}/{metric.stage.key}" for metric in resolved.metrics])
-    limit = "" if resolved.max_failed is None else f", max_failed {resolved.max_failed}"
-    words, success, outcome = resolved.headline, resolved.success, "none"
+    if resolved.max_failed is None:
+        limit = ""
+    else:
+        limit = f", max_failed {resolved.max_failed}"
+    words = resolved.headline
+    success = resolved.success
+    outcome = "none"
     if success is not None:
         outcome = f"{words.passed} or {words.failed}, by {success.grader}"
     lines = [
@@ -193,7 +204,8 @@ def stacks_show(name: str) -> None:
     """Print the stack NAME as YAML, ready to paste into a suite."""
     import yaml  # noqa: PLC0415 - not needed for --help
 
-    click.echo(yaml.safe_dump(dict(stack_for(_registry(), name)), sort_keys=False), nl=False)
+    stack = dict(stack_for(_registry(), name))
+    click.echo(yaml.safe_dump(stack, sort_keys=False), nl=False)
 
 
 @click.command(epilog="Example: gradestack schema suite > suite.schema.json")

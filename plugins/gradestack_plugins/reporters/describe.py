@@ -30,13 +30,13 @@ _ENTRIES = {
 def component_data(registry: Registry, kind: str | None = None) -> dict[str, list[Any]]:
     """List all components as JSON data, with broken plugins and names that are offered twice."""
     if kind is not None and kind not in KINDS:
-        hint, known = suggest(kind, KINDS), ", ".join(KINDS)
+        hint = suggest(kind, KINDS)
+        known = ", ".join(KINDS)
         raise ConfigError(f"unknown kind {kind!r}{hint}; there are: {known}")
-    components = [
-        {**component._asdict(), **_owner(plugin)}
-        for component, plugin in registry.components()
-        if kind in (None, component.kind)
-    ]
+    components = []
+    for component, plugin in registry.components():
+        if kind in (None, component.kind):
+            components.append({**component._asdict(), **_owner(plugin)})
     broken = [{**_owner(plugin), "error": plugin.error} for plugin in registry.broken]
     return {"components": components, "broken": broken, "conflicts": registry.conflicts}
 
@@ -73,8 +73,10 @@ def _option_lines(schema: Mapping[str, Any], indent: str) -> Iterator[str]:
         if option in schema.get("required", ()):
             default = "required"
         yield f"{indent}{option}: {_type_name(of_option)} ({default})"
-        items, values = of_option.get("items"), of_option.get("additionalProperties")
-        for nested in (of_option, items, values, *of_option.get("anyOf", ())):
+        items = of_option.get("items")
+        values = of_option.get("additionalProperties")
+        any_of = of_option.get("anyOf", ())
+        for nested in (of_option, items, values, *any_of):
             if isinstance(nested, Mapping) and "properties" in nested:
                 yield from _option_lines(nested, f"{indent}  ")
 
@@ -84,18 +86,23 @@ def _entry(kind: str, name: str, schema: Mapping[str, Any]) -> str:
     options = {"of": "GRADER"} if kind == "aggregator" else {}
     for key, of_option in schema["properties"].items():
         options[key] = json.dumps(of_option.get("default"))
-    options |= dict.fromkeys(schema.get("required", ()), "...")
+    required = schema.get("required", ())
+    options |= dict.fromkeys(required, "...")
     if not options or kind == "extractor":
         return _ENTRIES[kind].format(name)
     cells = [f"{key}: {value}" for key, value in {"kind": name, **options}.items()]
-    return _ENTRIES[kind].format(f"{{{', '.join(cells)}}}")
+    entry = _ENTRIES[kind]
+    return entry.format(f"{{{', '.join(cells)}}}")
 
 
 def _shown_value(attribute: str, value: Any) -> str:
     """Return a class variable of a component as it is shown."""
     if attribute == "compares" and not isinstance(value, frozenset):
         return "anything" if value is None else "by its options"
-    shown = ", ".join(sorted(value)) if isinstance(value, frozenset | tuple) else value
+    if isinstance(value, frozenset | tuple):
+        shown = ", ".join(sorted(value))
+    else:
+        shown = value
     return str(shown or "none")
 
 
@@ -103,7 +110,9 @@ def describe_lines(registry: Registry, name: str) -> Iterator[str]:
     """Yield the description of every component of a name."""
     offers = [(kind, *offer[:3]) for kind in KINDS for offer in registry.offers(kind, name)]
     if not offers:
-        hint = suggest(name, [component.name for component, _ in registry.components()])
+        components = registry.components()
+        known = [component.name for component, _ in components]
+        hint = suggest(name, known)
         raise ConfigError(f"no component is called {name!r}{hint}; see `gradestack plugins list`")
     for number, (kind, component, plugin, called) in enumerate(offers):
         if number:
@@ -114,7 +123,8 @@ def describe_lines(registry: Registry, name: str) -> Iterator[str]:
         yield from _target_lines(kind, target)
         schema = class_schema(target) if isinstance(target, type) else {"properties": {}}
         if schema["properties"]:
-            yield from ("", "  options:", *_option_lines(schema, "    "))
+            option_lines = _option_lines(schema, "    ")
+            yield from ("", "  options:", *option_lines)
         if kind in _ENTRIES:
             yield from ("", "  in a suite:", f"    {_entry(kind, called, schema)}")
 
@@ -130,4 +140,5 @@ def _target_lines(kind: str, target: Any) -> Iterator[str]:
     documentation = inspect.getdoc(target)
     if documentation:
         yield ""
-        yield from [f"  {line}".rstrip() for line in documentation.splitlines()]
+        lines = documentation.splitlines()
+        yield from [f"  {line}".rstrip() for line in lines]

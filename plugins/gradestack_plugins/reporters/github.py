@@ -41,19 +41,24 @@ class GithubReporter(Reporter):
 
     @override
     def write(self, report: Report, out: Path) -> Iterable[Path]:
-        lines = list(islice(_gate_lines(report), self.max_annotations))
+        gate_lines = _gate_lines(report)
+        lines = list(islice(gate_lines, self.max_annotations))
         lines += _sample_lines(report, self.max_annotations - len(lines))
-        annotations, summary = out / ANNOTATIONS, out / SUMMARY
+        annotations = out / ANNOTATIONS
+        summary = out / SUMMARY
         annotations.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-        MarkdownReporter(max_samples=self.max_samples).write_page(report, summary)
+        markdown_reporter = MarkdownReporter(max_samples=self.max_samples)
+        markdown_reporter.write_page(report, summary)
         return (annotations, summary)
 
 
 def _gate_lines(report: Report) -> Iterator[str]:
-    for gate in map(as_map, as_list(report.summary.get("gates"))):
+    gates = as_list(report.summary.get("gates"))
+    for gate in map(as_map, gates):
         if gate.get("passed") is not True:
             text = brief(as_text(gate.get("text")), 300)
-            yield ci_command("error", "gate failed", f"{text}: {gate_verdict(gate)}")
+            message = f"{text}: {gate_verdict(gate)}"
+            yield ci_command("error", "gate failed", message)
 
 
 def gate_verdict(gate: Mapping[str, Any]) -> str:
@@ -65,14 +70,17 @@ def gate_verdict(gate: Mapping[str, Any]) -> str:
 
 def _sample_lines(report: Report, most: int) -> Iterator[str]:
     """Yield a GitHub error annotation for each of the worst failed samples, ``most`` at most."""
-    failed = [entry for entry in index_of(report).entries if verdict(entry) not in _NO_FAILURES]
+    entries = index_of(report).entries
+    failed = [entry for entry in entries if verdict(entry) not in _NO_FAILURES]
     chosen = worst(failed, most) if most > 0 else []
     rows = rows_at(report, [entry.position for entry in chosen]) if chosen else ()
     for entry, row in zip(chosen, rows, strict=True):
         run = f"run {entry.run}" if entry.run else ""
         name = " ".join(filter(None, (name_of(entry.id), entry.model, run)))
         why = f"{report.main_grader} {_why(as_map(row.get('grade')))}".lstrip()
-        yield ci_command("error", brief(name, 200), brief(why, 500))
+        title = brief(name, 200)
+        message = brief(why, 500)
+        yield ci_command("error", title, message)
 
 
 _NO_FAILURES = frozenset({"passed", "skipped", "graded"})
@@ -80,17 +88,22 @@ _NO_FAILURES = frozenset({"passed", "skipped", "graded"})
 
 def reason_texts(grade: Mapping[str, Any]) -> list[str]:
     """Return the reasons of a grade and of its items, each as ``code: message``."""
+    reasons = all_reasons(grade)
     return [
-        f"{as_text(reason.get('code'))}: {as_text(reason.get('message'))}"
-        for reason in all_reasons(grade)
+        f"{as_text(reason.get('code'))}: {as_text(reason.get('message'))}" for reason in reasons
     ]
 
 
 def _why(grade: Mapping[str, Any]) -> str:
-    fault, state = as_map(grade.get("fault")), as_text(grade.get("state"))
+    fault = as_map(grade.get("fault"))
+    state = as_text(grade.get("state"))
     reasons = "; ".join(reason_texts(grade)[:3])
-    why = as_text(fault.get("message")) or reasons or as_text(grade.get("rationale"))
-    score = f"score {grade.get('score')}" if state == "graded" else state
+    message = fault.get("message")
+    why = as_text(message) or reasons or as_text(grade.get("rationale"))
+    if state == "graded":
+        score = f"score {grade.get('score')}"
+    else:
+        score = state
     return f"{score}: {why}" if why else score
 
 

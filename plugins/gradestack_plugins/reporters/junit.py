@@ -74,43 +74,63 @@ class JunitReporter(Reporter):
                 figures = _figures(report, key)
                 if not is_whole:
                     figures["passed cases left out"] = of_grader["passed"]
-                file.writelines(_suite(key, of_grader, listed, _properties(figures)))
+                properties = _properties(figures)
+                suite = _suite(key, of_grader, listed, properties)
+                file.writelines(suite)
             if gates:
-                file.writelines(_suite(_GATES, of_gates, gates, ()))
+                pieces = _suite(_GATES, of_gates, gates, ())
+                file.writelines(pieces)
             file.write("</testsuites>\n")
         return (path,)
 
 
 def _cases(report: Report) -> Iterator[tuple[str, _Case]]:
-    """Yield the case of each grade, with the key of its grader."""
-    outcome = as_text(as_map(report.summary.get("outcome")).get("grader"))
+    """Yield a test case for each grade, with the key of its grader."""
+    grader = as_map(report.summary.get("outcome")).get("grader")
+    outcome = as_text(grader)
     declared = Declarations(report.header)
     for row in report.rows() if report.has_rows else ():
-        sample, run = as_map(row.get("sample")), row.get("run")
+        sample = as_map(row.get("sample"))
+        run = row.get("run")
         model = as_text(row.get("model_name"))
         name = str(sample.get("id"))
-        name = name if run is None else f"{name} run {run}"
-        for key, grade in as_map(row.get("grades")).items():
-            verdict, score = row.get("passed") if key == outcome else None, declared.score(str(key))
+        if run is not None:
+            name = f"{name} run {run}"
+        grades = row.get("grades")
+        for key, grade in as_map(grades).items():
+            verdict = None
+            if key == outcome:
+                verdict = row.get("passed")
+            score = declared.score(str(key))
             better = "higher" if score is None else score.better
-            yield str(key), _case_of(name, model, as_map(grade), verdict, better)
+            case = _case_of(name, model, as_map(grade), verdict, better)
+            yield str(key), case
 
 
 def _case_of(
     name: str, model: str, grade: Mapping[str, Any], verdict: object, better: str
 ) -> _Case:
     """Build the test case of a grade: result, a short message, and the reasons."""
-    state, rationale = as_text(grade.get("state")), as_text(grade.get("rationale"))
-    fault, reasons = as_map(grade.get("fault")), reason_texts(grade)
-    why = as_text(fault.get("message")) or as_text(fault.get("code")) or rationale
+    state = as_text(grade.get("state"))
+    rationale = as_text(grade.get("rationale"))
+    fault = as_map(grade.get("fault"))
+    reasons = reason_texts(grade)
+    message = fault.get("message")
+    why = as_text(message) or as_text(fault.get("code")) or rationale
     short = why or next(iter(reasons), state)
     if state == "graded":
         score = as_number(grade.get("score"))
-        passed = grade.get("passed") if verdict is None else verdict
+        if verdict is None:
+            passed = grade.get("passed")
+        else:
+            passed = verdict
         if passed is None and score is not None:
             passed = _is_passing(score, better)
         result = "passed" if passed is True else "failure"
-        short = f"score {score}: {short}" if short else f"score {score}"
+        if short:
+            short = f"score {score}: {short}"
+        else:
+            short = f"score {score}"
     else:
         result = "skipped" if state == "skipped" else "error"
     listed = "\n".join(brief(reason, 300) for reason in reasons)
@@ -121,11 +141,14 @@ def _is_passing(score: float, better: str) -> bool:
     """Return whether a score passes where its grader has no verdict of its own."""
     if better == "neither":
         return True
-    return score <= 0 if better == "lower" else score >= 1
+    if better == "lower":
+        return score <= 0
+    return score >= 1
 
 
 def _gate_case(gate: Mapping[str, Any]) -> _Case:
-    result = "passed" if gate.get("passed") is True else "failure"
+    passed = gate.get("passed")
+    result = "passed" if passed is True else "failure"
     text = brief(as_text(gate.get("text")), 300)
     return _Case(result, text, "", gate_verdict(gate), "")
 
@@ -154,7 +177,8 @@ def _figures(report: Report, key: str) -> dict[str, Any]:
     figures: dict[str, Any] = {**as_map(by_metric.get(key))}
     for name, metrics in as_map(report.aggregates.get(key)).items():
         for figure, value in as_map(metrics).items():
-            path, interval = f"{name}.{figure}", as_map(value)
+            path = f"{name}.{figure}"
+            interval = as_map(value)
             has_ends = figure.endswith("_interval") and as_number(interval.get("low")) is not None
             figures[path] = f"{interval['low']} to {interval.get('high')}" if has_ends else value
     return figures
@@ -170,15 +194,21 @@ def _properties(figures: Mapping[str, Any]) -> Iterator[str]:
 
 def _case(key: str, case: _Case) -> str:
     """Write a test case as a JUnit ``testcase`` element."""
-    group = f"{key}.{case.model}" if case.model else key
+    if case.model:
+        group = f"{key}.{case.model}"
+    else:
+        group = key
     head = (
         f'<testcase classname="{xml_text(brief(group, 200))}" '
         f'name="{xml_text(brief(case.name, 800))}" time="0"'
     )
     if case.result == "passed":
         return f"{head}/>\n"
-    kind = f' type="{case.result}"' if case.result != "skipped" else ""
-    message, reasons = xml_text(case.short), xml_text(case.reasons)
+    kind = ""
+    if case.result != "skipped":
+        kind = f' type="{case.result}"'
+    message = xml_text(case.short)
+    reasons = xml_text(case.reasons)
     body = f'<{case.result} message="{message}"{kind}>{reasons}</{case.result}>'
     return f"{head}>{body}</testcase>\n"
 

@@ -39,7 +39,8 @@ def start(name: str, parts: Collection[Any], registry: Registry) -> Iterator[Pat
     Raises:
         ConfigError: Something has that name, it is none of a distribution, or a part is unknown.
     """
-    path, is_file = Path(os.path.normpath(name)), name.endswith(".py")
+    path = Path(os.path.normpath(name))
+    is_file = name.endswith(".py")
     stem = path.name.removesuffix(".py")
     module = stem.replace("-", "_")
     key = module.removeprefix("gradestack_")
@@ -47,11 +48,12 @@ def start(name: str, parts: Collection[Any], registry: Registry) -> Iterator[Pat
     _check_name(name, path, stem)
     _check_key(name, key, ("grader", *parts), registry)
     major, minor = map(int, __version__.split(".")[:2])
+    takes = f">={major}.{minor},<{major}.{minor + 1}"
     words = {
         "distribution": stem,
         "module": module,
         "key": key,
-        "takes": f">={major}.{minor},<{major}.{minor + 1}",
+        "takes": takes,
         "Class": key.title().replace("_", ""),
     }
     if is_file:
@@ -60,12 +62,15 @@ def start(name: str, parts: Collection[Any], registry: Registry) -> Iterator[Pat
     for template, form in _PLACES.items():
         if template not in PARTS or template in parts:
             relative = form.format(module, template.replace("init", "__init__"))
-            yield _write(path / relative, template, words, parts)
+            file = path / relative
+            yield _write(file, template, words, parts)
 
 
 def _check_parts(name: str, parts: Collection[str], known: Collection[str]) -> None:
     for part in sorted(set(parts) - set(known)):
-        choice = f"there are: {', '.join(known)}" if known else "a file has none"
+        choice = "a file has none"
+        if known:
+            choice = f"there are: {', '.join(known)}"
         raise ConfigError(f"{name}: no part to begin with is called {part!r}; {choice}")
 
 
@@ -77,13 +82,15 @@ def _check_name(name: str, path: Path, stem: str) -> None:
     if path.exists():
         raise ConfigError(f"{name}: is there already; {_CHOOSE}")
     module = stem.replace("-", "_")
-    if keyword.iskeyword(module) or find_spec(module):
+    iskeyword = keyword.iskeyword(module)
+    if iskeyword or find_spec(module):
         raise ConfigError(f"{name}: Python has a {module!r} already; {_CHOOSE}")
 
 
 def _check_key(name: str, key: str, kinds: Iterable[Any], registry: Registry) -> None:
     """Check that no component of these kinds has the key."""
-    for component, plugin, *_ in chain(*[registry.offers(kind, key) for kind in kinds]):
+    offers = [registry.offers(kind, key) for kind in kinds]
+    for component, plugin, *_ in chain(*offers):
         owner = f"{plugin.release} has a {component.kind} {key!r} already"
         raise ConfigError(f"{name}: {owner}; {_CHOOSE}")
 
@@ -94,7 +101,8 @@ def _write(file: Path, template: str, words: Mapping[str, str], parts: Collectio
     ``words`` are substituted in it; ``parts`` are the conditions whose lines are written.
     """
     suffix = "" if "." in template else ".py"
-    source = files("gradestack_templates") / "new" / f"{template}{suffix}.txt"
+    new_folder = files("gradestack_templates") / "new"
+    source = new_folder / f"{template}{suffix}.txt"
     text = Template(source.read_text(encoding="utf-8")).substitute(words)
     lines = [_CONDITION.sub("", line) for line in text.splitlines() if _is_part(line, parts)]
     try:

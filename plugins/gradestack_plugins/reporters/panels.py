@@ -14,10 +14,12 @@ from gradestack_plugins.pages import blocks
 @blocks.panel("In the benchmark's words")
 def statements(about: Report) -> Iterable[blocks.Block] | None:
     """The sentences of metrics about their figures; None without any."""
-    metrics = [figures for of_grader in about.aggregates.values() for figures in of_grader.values()]
+    aggregates = about.aggregates.values()
+    metrics = [figures for of_grader in aggregates for figures in of_grader.values()]
     listed = chain.from_iterable([as_list(figures.get("statements")) for figures in metrics])
     texts = [text for text in listed if isinstance(text, str)]
-    return [blocks.Words(text) for text in dict.fromkeys(texts)] or None
+    words = [blocks.Words(text) for text in dict.fromkeys(texts)]
+    return words or None
 
 
 @blocks.panel("As the original program computes it")
@@ -26,15 +28,22 @@ def programs(about: Report) -> Iterable[blocks.Block] | None:
     shown = []
     for entry in map(as_map, as_list(about.summary.get("programs"))):
         title = as_text(entry.get("title"))
-        of = f", {as_text(entry['input'])}" if "input" in entry else ""
+        of = ""
+        if "input" in entry:
+            of = f", {as_text(entry['input'])}"
         rows: dict[str, list[blocks.Cell]] = {}
-        for figure in map(as_map, as_list(entry.get("figures"))):
-            value, ours = figure.get("value"), _figure_of(about, as_text(figure.get("figure")))
-            label, why = as_text(figure.get("label")), as_text(figure.get("why"))
+        figures = entry.get("figures")
+        for figure in map(as_map, as_list(figures)):
+            value = figure.get("value")
+            path = as_text(figure.get("figure"))
+            ours = _figure_of(about, path)
+            label = as_text(figure.get("label"))
+            why = as_text(figure.get("why"))
             rows[label] = [as_number(value), ours, why]
         if rows:
             columns = ["the program", "gradestack", "why they may differ"]
-            shown.append(blocks.Table(columns, rows, title=f"As {title} computes it{of}"))
+            table = blocks.Table(columns, rows, title=f"As {title} computes it{of}")
+            shown.append(table)
     return shown or None
 
 

@@ -70,7 +70,7 @@ class _Line(msgspec.Struct, rename="camel"):
 
 
 class _Entry(msgspec.Struct):
-    """What is kept of a line that may belong to a conversation.
+    """The needed parts of a line that may belong to a conversation.
 
     Attributes:
         message: The message of the user or of the model, or a result; None on other lines.
@@ -142,9 +142,12 @@ class ClaudeCode(RunReader):
         if _listed_lines(record):
             return SURE
         kind = word(record, "type")
-        has_session = not record.keys().isdisjoint(_SESSIONS)
+        keys = record.keys()
+        has_session = not keys.isdisjoint(_SESSIONS)
         if kind in _SESSION_LINES and isinstance(record.get("message"), dict):
-            return SURE if has_session and not record.keys().isdisjoint(_PLACES) else 0.0
+            if has_session and not record.keys().isdisjoint(_PLACES):
+                return SURE
+            return 0.0
         is_end = kind == "result" and "total_cost_usd" in record and has_session
         is_start = word(record, "subtype") == "init" and record.keys() >= _START
         is_summary = kind == "summary" and "leafUuid" in record
@@ -163,7 +166,8 @@ class ClaudeCode(RunReader):
     def index(self, inputs: Inputs) -> Copies:
         """Find the files of one history: the uuid of their first messages is the same."""
         histories: dict[bytes, list[Input]] = {}
-        for file in inputs.data if len(inputs.data) > 1 else ():
+        data_count = len(inputs.data)
+        for file in inputs.data if data_count > 1 else ():
             with reading(file.shown), open_regular(file.path) as opened:
                 first = _UUID.search(opened.read(_HEAD))
             if first is not None:
@@ -197,7 +201,9 @@ class ClaudeCode(RunReader):
 
 def _listed_lines(record: dict[str, Any]) -> list[Any]:
     """Return the lines that a document of a session in the web lists; none of another record."""
-    listed = [dict(as_map(line)) for line in as_list(record.get("loglines"))]
+    loglines = record.get("loglines")
+    lines = as_list(loglines)
+    listed = [dict(as_map(line)) for line in lines]
     are_own = any(isinstance(line.get("message"), dict) for line in listed)
     return listed if are_own else []
 
@@ -226,7 +232,8 @@ def _compare_histories(
     for file in files:
         with reading(file.shown), open_regular(file.path) as opened:
             text = opened.read()
-        uuids[file.shown] = frozenset(_UUID.findall(text))
+        matches = _UUID.findall(text)
+        uuids[file.shown] = frozenset(matches)
         answers[file.shown] = frozenset(_ANSWER.findall(text))
     own_files: list[str] = []
     earlier: frozenset[bytes] = frozenset()
@@ -236,14 +243,16 @@ def _compare_histories(
             contained[name] = holder
             continue
         own_files.append(name)
-        counted[name] = frozenset(identifier.decode() for identifier in answers[name] & earlier)
+        identifiers = answers[name] & earlier
+        counted[name] = frozenset(identifier.decode() for identifier in identifiers)
         earlier |= answers[name]
 
 
 def _holds_only_results(message: dict[str, Any] | None) -> bool:
     """Return whether a message holds results of calls alone."""
     blocks = as_list(as_map(message).get("content"))
-    return {word(block, "type") for block in blocks} == {"tool_result"}
+    words = {word(block, "type") for block in blocks}
+    return words == {"tool_result"}
 
 
 _Part = tuple[str, str]
@@ -301,22 +310,28 @@ class _Sessions:
         if line.subtype == "init":
             self._starts.setdefault(part, value)
         self._entries.setdefault(part, []).append(self._entry_of(line, record.source))
-        if self._entries[part][-1].message is not None:
+        entry = self._entries[part]
+        if entry[-1].message is not None:
             self._firsts.setdefault(part, value)
 
     def _entry_of(self, line: _Line, source: Source) -> _Entry:
-        """Return what is kept of a line."""
+        """Return the needed parts of a line."""
         message = _message_of(line)
         if message is not None and word(message, "id") in self._counted:
             message = {**message, "usage": None}
-        facets = (line.cwd, line.git_branch, line.version, day_of(line.timestamp))
+        day = day_of(line.timestamp)
+        facets = (line.cwd, line.git_branch, line.version, day)
+        parent = line.parent_uuid or line.logical_parent_uuid or ""
+        uuid = line.uuid or ""
+        holds_only_results = _holds_only_results(message)
+        pairs = dict(zip(_FACETS, facets, strict=True))
         return _Entry(
-            uuid=line.uuid or "",
-            parent=line.parent_uuid or line.logical_parent_uuid or "",
+            uuid=uuid,
+            parent=parent,
             source=source,
             message=message,
-            holds_only_results=_holds_only_results(message),
-            facets=self._facets.setdefault(facets, dict(zip(_FACETS, facets, strict=True))),
+            holds_only_results=holds_only_results,
+            facets=self._facets.setdefault(facets, pairs),
         )
 
     def _agent_of(self, line: _Line) -> str:
@@ -347,17 +362,20 @@ class _Sessions:
         """Return the run of a session or of a sub-agent; None where it has no message."""
         session, agent = part
         name = self._names.get(session, session)
-        messages = [entry for entry in _last_branch(entries) if entry.message is not None]
+        last_branch = _last_branch(entries)
+        messages = [entry for entry in last_branch if entry.message is not None]
         if not messages:
             return None
         first = Record(self._firsts[part], messages[0].source)
-        run = session_run(first, agent or name, name, name if agent else "")
+        parent = name if agent else ""
+        run = session_run(first, agent or name, name, parent)
         run.entries = [entry.message for entry in messages]
         add_facets(run, **messages[0].facets)
         if part in self._starts:
             _add_start(run, self._starts[part])
         if not agent:
-            run.children = tuple([f"{name}/{other}" for other in self._agents.get(session, ())])
+            others = self._agents.get(session, ())
+            run.children = tuple([f"{name}/{other}" for other in others])
             if session in self._ends:
                 _add_ends(run, self._ends[session])
         return run
@@ -407,11 +425,13 @@ def _add_ends(run: Run, ends: Sequence[dict[str, Any]]) -> None:
     replies = [entry for entry in run.entries if entry.get("role") == "assistant"]
     requests = {compact(reply.get("id")) for reply in replies}
     cost = as_number(last.get("total_cost_usd"))
-    run.usage = Usage(requests=len(requests), cost_usd=cost, seconds=sum(times) / 1000)
+    seconds = sum(times) / 1000
+    run.usage = Usage(requests=len(requests), cost_usd=cost, seconds=seconds)
     subtype = word(last, "subtype")
     run.ended = "completed"
     if subtype == "error_max_turns":
         run.ended = "limit:turns"
     elif last.get("is_error") is True:
         run.ended = "error"
-        run.error = last.get("result") or subtype
+        result = last.get("result")
+        run.error = result or subtype

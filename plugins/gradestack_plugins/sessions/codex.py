@@ -85,7 +85,8 @@ class Codex(RunReader):
     @override
     def looks_like(cls, record: Any) -> float | None:
         kind = word(record, "type")
-        has_payload = isinstance(as_map(record).get("payload"), dict)
+        payload = as_map(record).get("payload")
+        has_payload = isinstance(payload, dict)
         if kind in _ENVELOPES and has_payload:
             return SURE
         if kind == "thread.started" and word(record, "thread_id"):
@@ -128,28 +129,37 @@ _FOREIGN: Final = "no session of Codex: a line with timestamp, type and payload 
 
 def _is_of_rollout(record: Record) -> bool:
     """Return whether a line is Codex's own: items of the first versions are anybody's."""
-    return not record.value.keys().isdisjoint({"payload", "record_type", "instructions"})
+    keys = record.value.keys()
+    return not keys.isdisjoint({"payload", "record_type", "instructions"})
 
 
 def _run_of_rollout(records: list[Record], stem: str) -> Run:
     """Return the run of a rollout: items of Responses, and the lines beside them."""
     lines = [record.value for record in records]
-    meta, _ = convert_record(next(iter(_payloads(lines, "session_meta")), {}), _Meta)
+    payloads = _payloads(lines, "session_meta")
+    payload = next(iter(payloads), {})
+    meta, _ = convert_record(payload, _Meta)
     events = _payloads(lines, "event_msg")
     contexts = _payloads(lines, "turn_context")
-    questions = {word(event, "message") for event in _of_kind(events, "user_message")}
-    run = session_run(records[0], meta.id, stem, _parent_of(meta.source))
+    kind = _of_kind(events, "user_message")
+    questions = {word(event, "message") for event in kind}
+    parent = _parent_of(meta.source)
+    run = session_run(records[0], meta.id, stem, parent)
     for item in _items_of(_without_undone(lines)):
         entry = _with_exit_code(item)
         run.entries.append(_with_speaker(entry, questions))
     add_facets(run, cwd=meta.cwd, version=meta.cli_version, originator=meta.originator)
     branch = as_map(meta.git).get("branch")
-    add_facets(run, branch=branch, day=day_of(meta.timestamp))
+    day = day_of(meta.timestamp)
+    add_facets(run, branch=branch, day=day)
     if contexts:
-        run.model = word(contexts[-1], "model") or None
+        last_context = contexts[-1]
+        run.model = word(last_context, "model") or None
     counts = _of_kind(events, "token_count")
     if counts:
-        _add_usage(run, as_map(counts[-1].get("info")).get("total_token_usage"))
+        last_count = counts[-1]
+        total_token_usage = as_map(last_count.get("info")).get("total_token_usage")
+        _add_usage(run, total_token_usage)
     ends = _of_kind(events, "task_complete", "turn_aborted")
     if ends and ends[-1]["type"] == "turn_aborted":
         run.ended = "cancelled"
@@ -169,8 +179,12 @@ def _without_undone(lines: Sequence[Line]) -> list[Line]:
     valid: list[Line] = []
     starts: list[int] = []
     for line in lines:
-        event = as_map(line.get("payload")) if word(line, "type") == "event_msg" else {}
-        kind, number = word(event, "type"), count_of(event.get("num_turns"))
+        if word(line, "type") == "event_msg":
+            event = as_map(line.get("payload"))
+        else:
+            event = {}
+        kind = word(event, "type")
+        number = count_of(event.get("num_turns"))
         if kind == "user_message":
             starts.append(_start_of_turn(valid))
         elif kind == "thread_rolled_back" and number and starts:
@@ -191,14 +205,17 @@ def _items_of(lines: Sequence[Line]) -> Iterator[Line]:
     """Yield the items of a rollout; lines of the first versions are items themselves."""
     for line in lines:
         if word(line, "type") == "response_item":
-            yield dict(as_map(line.get("payload")))
+            payload = line.get("payload")
+            yield dict(as_map(payload))
         elif "payload" not in line:
             yield line
 
 
 def _parent_of(source: Any) -> str:
     """Return the thread that began this one as its sub-agent; "" where none did."""
-    spawned = as_map(as_map(as_map(source).get("subagent")).get("thread_spawn"))
+    subagent = as_map(source).get("subagent")
+    thread_spawn = as_map(subagent).get("thread_spawn")
+    spawned = as_map(thread_spawn)
     return word(dict(spawned), "parent_thread_id")
 
 
@@ -211,7 +228,8 @@ def _with_speaker(item: Line, questions: set[str]) -> Line:
     """
     if word(item, "role") != "user":
         return item
-    text = "".join(word(part, "text") for part in as_list(item.get("content")))
+    parts = as_list(item.get("content"))
+    text = "".join(word(part, "text") for part in parts)
     is_context = text.lstrip().startswith(_CONTEXT)
     if is_context or (questions and text not in questions):
         return {**item, "role": "developer"}
@@ -226,13 +244,15 @@ def _with_exit_code(item: Line) -> Line:
     exited = _EXIT.search(output[:_HEAD])
     if exited is None:
         return item
-    return {**item, "output": {"output": output, "metadata": {"exit_code": int(exited[1])}}}
+    metadata = {"exit_code": int(exited[1])}
+    return {**item, "output": {"output": output, "metadata": metadata}}
 
 
 def _add_usage(run: Run, total: Any) -> None:
     tokens = dict(as_map(total))
     counts = {name: count_of(tokens.get(key)) for key, name in _TOKENS.items()}
-    run.usage, run.agent_usage = Usage(**counts), tokens
+    run.usage = Usage(**counts)
+    run.agent_usage = tokens
 
 
 def _run_of_events(thread: str, records: list[Record], stem: str) -> Run:
@@ -255,7 +275,8 @@ def _run_of_events(thread: str, records: list[Record], stem: str) -> Run:
             run.ended, run.error = "completed", None
         elif kind in {"turn.failed", "error"}:
             run.ended = "error"
-            run.error = line.get("error") or line.get("message") or kind
+            error = line.get("error")
+            run.error = error or line.get("message") or kind
     return run
 
 
@@ -274,11 +295,13 @@ def _add_item(run: Run, item: Line) -> None:
 
 
 def _message(item: Line) -> list[Line]:
-    return [{"type": "message", "role": "assistant", "content": item.get("text")}]
+    text = item.get("text")
+    return [{"type": "message", "role": "assistant", "content": text}]
 
 
 def _reasoning(item: Line) -> list[Line]:
-    summary = {"type": "summary_text", "text": item.get("text")}
+    text = item.get("text")
+    summary = {"type": "summary_text", "text": text}
     return [{"type": "reasoning", "summary": [summary]}]
 
 
@@ -293,12 +316,17 @@ def _call(item: Line, name: str, arguments: Line, output: Any) -> list[Line]:
 
 
 def _command(item: Line) -> list[Line]:
-    output = {"output": item.get("aggregated_output"), "exit_code": item.get("exit_code")}
-    return _call(item, "shell", {"command": item.get("command")}, output)
+    aggregated_output = item.get("aggregated_output")
+    exit_code = item.get("exit_code")
+    output = {"output": aggregated_output, "exit_code": exit_code}
+    command = item.get("command")
+    return _call(item, "shell", {"command": command}, output)
 
 
 def _file_change(item: Line) -> list[Line]:
-    return _call(item, "apply_patch", {"changes": item.get("changes")}, word(item, "status"))
+    changes = item.get("changes")
+    output = word(item, "status")
+    return _call(item, "apply_patch", {"changes": changes}, output)
 
 
 def _mcp_call(item: Line) -> list[Line]:
@@ -306,12 +334,14 @@ def _mcp_call(item: Line) -> list[Line]:
     result = call.pop("result", None)
     if result is not None:
         call["output"] = result if isinstance(result, str) else compact(result)
-    name, server = item.get("tool"), item.get("server")
+    name = item.get("tool")
+    server = item.get("server")
     return [{**call, "type": "mcp_call", "name": name, "server_label": server}]
 
 
 def _web_search(item: Line) -> list[Line]:
-    return [{"type": "web_search_call", "status": "completed", "query": item.get("query")}]
+    query = item.get("query")
+    return [{"type": "web_search_call", "status": "completed", "query": query}]
 
 
 def _no_items(_: Line) -> list[Line]:

@@ -63,7 +63,9 @@ class CopilotCli(RunReader):
         is_start = kind == "session.start" and "sessionId" in record["data"]
         if is_start or kind in _MESSAGES:
             return SURE
-        return None if kind.partition(".")[0] in _OTHERS else 0.0
+        if kind.partition(".")[0] in _OTHERS:
+            return None
+        return 0.0
 
     @override
     def runs_of(self, records: Iterator[Record], file: Input, index: Any) -> Iterator[Run]:
@@ -80,15 +82,19 @@ class CopilotCli(RunReader):
             if not own_events:
                 continue
             stem = session or file.name
-            run = session_run(own_events[0], agent or session, stem, stem if agent else "")
+            parent = stem if agent else ""
+            run = session_run(own_events[0], agent or session, stem, parent)
             _add_events(run, own_events)
             if not agent:
                 run.remarks = remarks
                 run.children = tuple([f"{stem}/{other}" for other in events if other])
             about = as_map(start.context)
-            add_facets(run, cwd=about.get("cwd"), branch=about.get("branch"))
+            cwd = about.get("cwd")
+            branch = about.get("branch")
+            add_facets(run, cwd=cwd, branch=branch)
             add_facets(run, version=start.copilot_version)
-            add_facets(run, day=word(own_events[0].value, "timestamp")[:10])
+            day = word(own_events[0].value, "timestamp")[:10]
+            add_facets(run, day=day)
             yield run
 
 
@@ -111,21 +117,25 @@ def _add_events(run: Run, events: list[Record]) -> None:
         elif kind == "session.error":
             run.error = data.message
         elif kind == "session.shutdown":
-            run.usage = added(map(_usage_of, as_map(data.model_metrics).values()))
+            model_metrics = as_map(data.model_metrics)
+            run.usage = added(map(_usage_of, model_metrics.values()))
 
 
 def _usage_of(metric: Any) -> Usage | None:
     """Return the usage of one model in a session."""
     requests = as_map(as_map(metric).get("requests")).get("count")
-    return usage_of({**as_map(as_map(metric).get("usage")), "api_calls": requests})
+    usage = as_map(metric).get("usage")
+    return usage_of({**as_map(usage), "api_calls": requests})
 
 
 def _answer(data: _Data) -> dict[str, Any]:
     """Return the answer that an event is, with its calls."""
     blocks = [text_block(data.content)] if data.content else []
     for call in data.tool_requests:
-        identifier, name = call.get("toolCallId"), call.get("name")
-        blocks.append(call_block(identifier, name, call.get("arguments")))
+        identifier = call.get("toolCallId")
+        name = call.get("name")
+        arguments = call.get("arguments")
+        blocks.append(call_block(identifier, name, arguments))
     answer = {"role": "assistant", "content": blocks, "model": data.model}
     return {**answer, "reasoning_content": data.reasoning_text}
 
@@ -135,5 +145,6 @@ def _result(data: _Data) -> dict[str, Any]:
     if data.success is False:
         error = as_map(data.error).get("message", data.error)
         return result_message(data.tool_call_id, None, error, failed=True)
-    content = as_map(data.result).get("content", data.result)
+    result = as_map(data.result)
+    content = result.get("content", data.result)
     return result_message(data.tool_call_id, None, content)

@@ -37,9 +37,11 @@ class Cursor(RunReader):
     @classmethod
     @override
     def looks_like(cls, record: Any) -> float | None:
-        line, kind = as_map(record), word(record, "type")
+        line = as_map(record)
+        kind = word(record, "type")
         message = as_map(line.get("message"))
-        if line.keys() == _TRANSCRIPT and message.keys() == {"content"}:
+        keys = line.keys()
+        if keys == _TRANSCRIPT and message.keys() == {"content"}:
             return SURE
         is_call = kind == "tool_call" and "call_id" in line
         if is_call and isinstance(line.get("tool_call"), dict):
@@ -64,12 +66,14 @@ class Cursor(RunReader):
 def _add_line(run: Run, line: Line) -> None:
     """Add the message, the call, or the end that a line holds."""
     kind = word(line, "type") or word(line, "role")
-    content = as_map(line.get("message")).get("content")
+    message = line.get("message")
+    content = as_map(message).get("content")
     if kind == "system":
         run.model = word(line, "model") or None
         add_facets(run, cwd=line.get("cwd"))
     elif kind == "user":
-        run.entries.append({"role": "user", "content": _words_of_user(content)})
+        words_of_user = _words_of_user(content)
+        run.entries.append({"role": "user", "content": words_of_user})
     elif kind == "assistant":
         run.entries.append({"role": "assistant", "content": content})
     elif kind == "tool_call":
@@ -91,14 +95,16 @@ def _words_of_user(content: Any) -> Any:
 
 def _call(line: Line) -> Iterator[Line]:
     """Yield the answer that a call is, or the result of one that has ended."""
-    identifier, is_start = line.get("call_id"), word(line, "subtype") == "started"
+    identifier = line.get("call_id")
+    is_start = word(line, "subtype") == "started"
     for key, about in line["tool_call"].items():
         if not isinstance(about, dict):
             continue
         name = word(about, "name") or key.removesuffix("ToolCall")
         if is_start:
             arguments = about.get("args", about.get("arguments"))
-            yield {"role": "assistant", "content": [call_block(identifier, name, arguments)]}
+            block = call_block(identifier, name, arguments)
+            yield {"role": "assistant", "content": [block]}
         elif "result" in about:
             result = as_map(about["result"])
             content = next(iter(result.values()), None)

@@ -76,7 +76,9 @@ class GeminiCli(RunReader):
             return SURE
         is_message = kind in _RECORDED and "timestamp" in record
         is_change = "$set" in record or "$rewindTo" in record
-        return None if is_change or is_message or kind in _PRINTED else 0.0
+        if is_change or is_message or kind in _PRINTED:
+            return None
+        return 0.0
 
     @override
     def runs_of(self, records: Iterator[Record], file: Input, index: Any) -> Iterator[Run]:
@@ -93,7 +95,7 @@ class GeminiCli(RunReader):
 
 
 def _run_of_session(records: list[Record], stem: str) -> Run:
-    """Return the run of a session, whose messages may be changed and rewound by later lines."""
+    """Read the run of a session; later lines may change or take back earlier messages."""
     about: Line = {}
     messages: dict[str, Line] = {}
     for line in (record.value for record in records):
@@ -105,8 +107,10 @@ def _run_of_session(records: list[Record], stem: str) -> Run:
             messages[line["id"]] = line
         else:
             about |= line
-    run = session_run(records[0], word(about, "sessionId"), stem)
-    add_facets(run, day=day_of(about.get("startTime")))
+    session = word(about, "sessionId")
+    run = session_run(records[0], session, stem)
+    start_time = about.get("startTime")
+    add_facets(run, day=day_of(start_time))
     listed = [message for message in as_list(about.get("messages")) if isinstance(message, dict)]
     for recorded in listed or messages.values():
         message, remarks = convert_record(recorded, _Message)
@@ -118,13 +122,15 @@ def _run_of_session(records: list[Record], stem: str) -> Run:
 def _rewind(messages: dict[str, Line], target: str) -> None:
     """Remove a message and those behind it; all of them where it is not known."""
     names = list(messages)
-    start = names.index(target) if target in messages else 0
+    start = 0
+    if target in messages:
+        start = names.index(target)
     for name in names[start:]:
         del messages[name]
 
 
 def _entries_of(message: _Message) -> Iterator[Line]:
-    """Yield a question, or an answer with the results of its calls."""
+    """Yield the chat messages of a message: a question, or an answer with its tool results."""
     content = _texts(message.content)
     if message.type == "user":
         yield {"role": "user", "content": content}
@@ -134,18 +140,21 @@ def _entries_of(message: _Message) -> Iterator[Line]:
     thoughts = [word(thought, "description") for thought in message.thoughts or ()]
     tokens = message.tokens or {}
     usage = {name: tokens[key] for key, name in _TOKENS.items() if key in tokens}
+    tool_calls = [_call(call.id, call.name, call.args) for call in calls]
+    reasoning_content = "\n".join(thoughts) or None
     yield {
         "role": "assistant",
         "content": content or None,
-        "tool_calls": [_call(call.id, call.name, call.args) for call in calls],
-        "reasoning_content": "\n".join(thoughts) or None,
+        "tool_calls": tool_calls,
+        "reasoning_content": reasoning_content,
         "model": message.model,
         "usage": usage or None,
     }
     for call in calls:
         has_failed = call.status in {"error", "cancelled"}
         if has_failed or call.result is not None:
-            yield result_message(call.id, call.name, _response(call), failed=has_failed)
+            response = _response(call)
+            yield result_message(call.id, call.name, response, failed=has_failed)
 
 
 def _call(identifier: Any, name: Any, arguments: Any) -> Line:
@@ -163,7 +172,8 @@ def _texts(content: Any) -> Any:
 def _response(call: _Call) -> Any:
     """Return the result of a call: the response in its parts, or the text on the screen."""
     for part in as_list(call.result):
-        response = as_map(as_map(part).get("functionResponse")).get("response")
+        function_response = as_map(as_map(part).get("functionResponse"))
+        response = function_response.get("response")
         if response is not None:
             return as_map(response).get("output", response)
     return call.resultDisplay if call.result is None else call.result
@@ -172,7 +182,8 @@ def _response(call: _Call) -> Any:
 def _run_of_events(records: list[Record], stem: str) -> Run:
     """Return the run of the events that stream-json prints."""
     start = records[0].value
-    run = session_run(records[0], word(start, "session_id"), stem)
+    session = word(start, "session_id")
+    run = session_run(records[0], session, stem)
     run.model = word(start, "model") or None
     run.usage = Usage()
     for line in (record.value for record in records):
@@ -187,14 +198,16 @@ def _run_of_events(records: list[Record], stem: str) -> Run:
             identifier = line.get("tool_id")
             run.entries.append(result_message(identifier, None, output, failed=has_failed))
         elif kind == "result":
-            run.usage, run.error = _usage_of(line), line.get("error")
+            run.usage = _usage_of(line)
+            run.error = line.get("error")
             run.ended = _ENDED.get(word(line, "status"))
     return run
 
 
 def _add_message(entries: list[Line], line: Line) -> None:
-    """Add a message; a piece of a text continues the message of its speaker before it."""
-    role, content = line.get("role"), line.get("content")
+    """Add a message; append a streamed piece of text to the message before it."""
+    role = line.get("role")
+    content = line.get("content")
     last = entries[-1] if entries else {}
     continues = last.get("role") == role and not last.get("tool_calls")
     texts = (last.get("content"), content)
@@ -207,18 +220,23 @@ def _add_message(entries: list[Line], line: Line) -> None:
 
 def _add_call(entries: list[Line], line: Line) -> None:
     """Add a call to the answer before it, or as an answer of its own."""
-    call = _call(line.get("tool_id"), line.get("tool_name"), line.get("parameters"))
+    tool_id = line.get("tool_id")
+    tool_name = line.get("tool_name")
+    parameters = line.get("parameters")
+    call = _call(tool_id, tool_name, parameters)
     if not entries or entries[-1]["role"] != "assistant":
         entries.append({"role": "assistant", "content": None})
-    entries[-1].setdefault("tool_calls", []).append(call)
+    last_entry = entries[-1]
+    last_entry.setdefault("tool_calls", []).append(call)
 
 
 def _usage_of(end: Line) -> Usage:
     """Return tokens and time of the last line of a session of Gemini CLI."""
     stats = as_map(end.get("stats"))
     milliseconds = as_number(stats.get("duration_ms"))
+    input_tokens = stats.get("input_tokens")
     return Usage(
-        input_tokens=count_of(stats.get("input_tokens")),
+        input_tokens=count_of(input_tokens),
         output_tokens=count_of(stats.get("output_tokens")),
         cached_input_tokens=count_of(stats.get("cached")),
         seconds=None if milliseconds is None else milliseconds / 1000,

@@ -39,15 +39,19 @@ class Goose(RunReader):
     def looks_like(cls, record: Any) -> float | None:
         if not isinstance(record, dict):
             return 0.0
-        if record.keys() >= _HEADER or record.keys() >= _DOCUMENT:
+        keys = record.keys()
+        if keys >= _HEADER or record.keys() >= _DOCUMENT:
             return SURE
         message = as_map(record.get("message", record))
         content = message.get("content")
-        kinds = {word(part, "type") for part in as_list(content)}
+        parts = as_list(content)
+        kinds = {word(part, "type") for part in parts}
         if not kinds.isdisjoint(_CALLS):
             return SURE
         is_message = {"role", "created"} <= message.keys() and isinstance(content, list)
-        return None if is_message or word(record, "type") in _PRINTED else 0.0
+        if is_message or word(record, "type") in _PRINTED:
+            return None
+        return 0.0
 
     @override
     def runs_of(self, records: Iterator[Record], file: Input, index: Any) -> Iterator[Run]:
@@ -59,22 +63,31 @@ class Goose(RunReader):
             if word(record.value, "type") == "complete":
                 sessions.append([])
         for number, session in enumerate(filter(None, sessions)):
-            yield _run_of_session(session, f"{file.name}:{number}" if number else file.name)
+            if number:
+                stem = f"{file.name}:{number}"
+            else:
+                stem = file.name
+            yield _run_of_session(session, stem)
 
 
 def _identity_of(line: Any) -> str:
-    return word(line.get("message", line), "id") if "working_dir" not in line else ""
+    if "working_dir" not in line:
+        return word(line.get("message", line), "id")
+    return ""
 
 
 def _run_of_session(records: list[Record], stem: str) -> Run:
     """Build the run of a Goose session: its header's model and usage, and its messages."""
     remarks: dict[str, int] = {}
-    lines = [record.value for record in drop_repeated_lines(records, _identity_of, remarks)]
+    repeated_lines = drop_repeated_lines(records, _identity_of, remarks)
+    lines = [record.value for record in repeated_lines]
     header: Line = next((line for line in lines if "working_dir" in line), {})
-    run = session_run(records[0], word(header, "id"), stem)
+    session = word(header, "id")
+    run = session_run(records[0], session, stem)
     run.remarks = remarks
     add_facets(run, cwd=header.get("working_dir"))
-    run.model = word(header.get("model_config"), "model_name") or None
+    model_config = header.get("model_config")
+    run.model = word(model_config, "model_name") or None
     run.usage = _usage_of(header)
     run.entries += as_list(header.get("conversation"))
     for line in lines:
@@ -88,13 +101,17 @@ def _run_of_session(records: list[Record], stem: str) -> Run:
 
 def _usage_of(header: Line) -> Usage | None:
     """Return the tokens of the whole session, else those of its last request."""
+    input_tokens = _count_of(header, "input_tokens")
+    output_tokens = _count_of(header, "output_tokens")
     usage = Usage(
-        input_tokens=_count_of(header, "input_tokens"),
-        output_tokens=_count_of(header, "output_tokens"),
+        input_tokens=input_tokens,
+        output_tokens=output_tokens,
     )
     return None if usage == Usage() else usage
 
 
 def _count_of(header: Line, name: str) -> int | None:
     total = count_of(header.get(f"accumulated_{name}"))
-    return count_of(header.get(name)) if total is None else total
+    if total is None:
+        return count_of(header.get(name))
+    return total

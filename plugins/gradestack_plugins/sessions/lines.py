@@ -58,7 +58,8 @@ def drop_repeated_lines(
     for record in records:
         identity = identity_of(record.value)
         if identity and identity in identities:
-            remarks["repeated_line"] = remarks.get("repeated_line", 0) + 1
+            repeated_line = remarks.get("repeated_line", 0)
+            remarks["repeated_line"] = repeated_line + 1
             continue
         identities.add(identity)
         yield record

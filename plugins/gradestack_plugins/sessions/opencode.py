@@ -67,7 +67,9 @@ class OpenCode(RunReader):
             return 0.0
         messages = record.get("messages")
         if isinstance(record.get("info"), dict) and isinstance(messages, list):
-            return SURE if all("parts" in as_map(message) for message in messages) else 0.0
+            if all("parts" in as_map(message) for message in messages):
+                return SURE
+            return 0.0
         is_event = word(record, "type") in _PRINTED and "sessionID" in record
         return SURE if is_event else 0.0
 
@@ -96,7 +98,9 @@ def run_of_export(record: Record, stem: str) -> Run:
     """Return the run of an exported session."""
     document = record.value
     about = dict(as_map(document.get("info")))
-    run = session_run(record, word(about, "id"), stem, word(about, "parentID"))
+    session = word(about, "id")
+    parent = word(about, "parentID")
+    run = session_run(record, session, stem, parent)
     add_facets(run, cwd=about.get("directory"))
     for message in as_list(document.get("messages")):
         about_message = dict(as_map(as_map(message).get("info")))
@@ -107,7 +111,8 @@ def run_of_export(record: Record, stem: str) -> Run:
         else:
             run.entries += _answers(parts, about_message)
             run.error = about_message.get("error") or None
-    run.error = as_map(run.error).get("data", run.error)
+    error = as_map(run.error)
+    run.error = error.get("data", run.error)
     return run
 
 
@@ -145,17 +150,19 @@ def _answers(parts: Iterable[Line], about_message: Line) -> Iterator[Line]:
             has_steps = has_steps or "tokens" in recorded
             tokens = recorded if has_steps else about_message
             if blocks:
+                model_id = about_message.get("modelID")
                 reply = {
                     "role": "assistant",
                     "content": blocks,
-                    "model": about_message.get("modelID"),
+                    "model": model_id,
                 }
                 yield {**reply, "usage": _usage_of(tokens)}
             yield from results
             blocks, results = [], []
         elif part.type == "tool":
             arguments = as_map(part.state).get("input")
-            blocks.append(call_block(part.call, part.tool, arguments))
+            block = call_block(part.call, part.tool, arguments)
+            blocks.append(block)
             results += _results(part)
         elif part.type == "reasoning":
             blocks.append(thought_block(part.text))
@@ -168,11 +175,14 @@ def _answers(parts: Iterable[Line], about_message: Line) -> Iterator[Line]:
 def _results(part: _Part) -> Iterator[Line]:
     """Yield the result of a tool's part; nothing where there is none yet."""
     state = part.state or {}
-    status, output = state.get("status"), state.get("output")
+    status = state.get("status")
+    output = state.get("output")
     if status == "error":
-        yield result_message(part.call, part.tool, state.get("error"), failed=True)
+        error = state.get("error")
+        yield result_message(part.call, part.tool, error, failed=True)
     elif status == "completed":
-        code = as_map(state.get("metadata")).get("exit")
+        metadata = state.get("metadata")
+        code = as_map(metadata).get("exit")
         if isinstance(code, int):
             output = {"output": output, "exit_code": code}
         yield result_message(part.call, part.tool, output)
@@ -182,14 +192,20 @@ def _usage_of(counted: Line) -> Line:
     """Return the tokens and the cost of a step under names that tell caches from input."""
     tokens = as_map(counted.get("tokens"))
     cache = as_map(tokens.get("cache"))
-    outputs = (tokens.get("output"), tokens.get("reasoning"))
+    output = tokens.get("output")
+    outputs = (output, tokens.get("reasoning"))
     numbers = [count for count in outputs if isinstance(count, int)]
+    input_tokens = tokens.get("input")
+    reasoning = tokens.get("reasoning")
+    cache_read_input_tokens = cache.get("read")
+    cost = counted.get("cost")
+    output_tokens = sum(numbers) if numbers else None
     usage = {
-        "input_tokens": tokens.get("input"),
-        "output_tokens": sum(numbers) if numbers else None,
-        "reasoning_tokens": tokens.get("reasoning"),
-        "cache_read_input_tokens": cache.get("read"),
+        "input_tokens": input_tokens,
+        "output_tokens": output_tokens,
+        "reasoning_tokens": reasoning,
+        "cache_read_input_tokens": cache_read_input_tokens,
         "cache_creation_input_tokens": cache.get("write"),
-        "cost_usd": counted.get("cost"),
+        "cost_usd": cost,
     }
     return {name: value for name, value in usage.items() if value is not None}

@@ -36,12 +36,16 @@ class OpenCodeStorage(RunReader):
     @classmethod
     @override
     def sniff(cls, path: Path, head: bytes) -> float:
-        return SURE if path.is_dir() and _storage_in(path) is not None else 0.0
+        if path.is_dir() and _storage_in(path) is not None:
+            return SURE
+        return 0.0
 
     @classmethod
     @override
     def looks_like(cls, record: Any) -> float | None:
-        return None if isinstance(record, dict) and "id" in record else 0.0
+        if isinstance(record, dict) and "id" in record:
+            return None
+        return 0.0
 
     @override
     def files(self, inputs: Inputs, index: Any) -> Iterator[RecordFile]:
@@ -68,10 +72,14 @@ class OpenCodeStorage(RunReader):
         for value, source in records:
             remarks = Counter[str]()
             messages: list[Any] = []
-            for name, about in _documents(storage / "message" / file.path.stem, remarks):
-                parts = [part for _, part in _documents(storage / "part" / name, remarks)]
+            message_folder = storage / "message"
+            for name, about in _documents(message_folder / file.path.stem, remarks):
+                folder = storage / "part" / name
+                documents = _documents(folder, remarks)
+                parts = [part for _, part in documents]
                 messages.append({"info": about, "parts": parts})
-            run = run_of_export(Record({"info": value, "messages": messages}, source), file.name)
+            record = Record({"info": value, "messages": messages}, source)
+            run = run_of_export(record, file.name)
             run.remarks = dict(remarks)
             yield run
 
@@ -88,6 +96,7 @@ def _documents(folder: Path, remarks: Counter[str]) -> Iterator[tuple[str, Any]]
     """Yield the documents of a folder in order, each with its id; those that are none count."""
     for path in sorted(folder.glob("*.json")):
         try:
-            yield path.stem, loads(read_regular(path))
+            document = loads(read_regular(path))
+            yield path.stem, document
         except (OSError, ValueError):
             remarks["unreadable_file"] += 1

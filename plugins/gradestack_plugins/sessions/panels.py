@@ -27,14 +27,17 @@ def sessions(about: Report) -> Iterable[blocks.Block] | None:
     if not about.has_rows:
         return None
     for row in islice(about.rows(), 1):
-        if "day" in as_map(row.get("facets")):
-            return [*_tables_of_tools(about), *_tables_by_facet(about)]
+        facets = row.get("facets")
+        if "day" in as_map(facets):
+            tables_of_tools = _tables_of_tools(about)
+            return [*tables_of_tools, *_tables_by_facet(about)]
     return None
 
 
 def _tables_of_tools(about: Report) -> Iterator[blocks.Block]:
     for metrics in about.aggregates.values():
-        tools = as_map(as_map(metrics.get("tool_outcomes")).get("tools"))
+        tool_outcomes = metrics.get("tool_outcomes")
+        tools = as_map(as_map(tool_outcomes).get("tools"))
         if tools:
             rows = {name: _cells_of_tool(counts) for name, counts in tools.items()}
             yield blocks.Table(_OF_TOOLS, rows, "By tool", "tool")
@@ -43,7 +46,8 @@ def _tables_of_tools(about: Report) -> Iterator[blocks.Block]:
 
 def _cells_of_tool(counts: Any) -> list[blocks.Cell]:
     numbers = [counts.get(name) for name in ("calls", "error", "recovered")]
-    return [*numbers, blocks.figure_of("", counts, "success_rate")]
+    figure = blocks.figure_of("", counts, "success_rate")
+    return [*numbers, figure]
 
 
 def _tables_by_facet(about: Report) -> Iterator[blocks.Block]:
@@ -67,9 +71,11 @@ def _tables_by_facet(about: Report) -> Iterator[blocks.Block]:
 
 def _amounts_of(row: Mapping[str, Any]) -> list[Amount]:
     """Return the amounts of a row for each column: sessions, calls, failed calls, tokens, cost."""
-    calls = as_list(as_map(row.get("predicted")).get("calls"))
+    predicted = row.get("predicted")
+    calls = as_list(as_map(predicted).get("calls"))
     failed = sum(as_map(call).get("status") == "error" for call in calls)
-    is_session = "subagent_of" not in as_map(row.get("facets"))
+    facets = row.get("facets")
+    is_session = "subagent_of" not in as_map(facets)
     usage = as_map(row.get("usage"))
     amounts = [_amount_of(usage.get(name)) for name in _AMOUNTS]
     return [int(is_session), len(calls), failed, *amounts]
@@ -77,7 +83,9 @@ def _amounts_of(row: Mapping[str, Any]) -> list[Amount]:
 
 def _amount_of(value: Any) -> Amount:
     """Return a recorded amount, a count as the whole number it is."""
-    return value if type(value) is int else as_number(value)
+    if type(value) is int:
+        return value
+    return as_number(value)
 
 
 def _add_amounts(total: Amount, amount: Amount) -> Amount:

@@ -34,10 +34,11 @@ def stack() -> dict[str, Any]:
         "Flip rate": "mean_flip_rate",
         "Coverage": "coverage",
     }
+    headline = {
+        "figures": {label: f"label.stability.{name}" for label, name in figures.items()},
+    }
     return {
         "graders": {"label": {"kind": "stability_label"}},
         "outcome": "label",
-        "headline": {
-            "figures": {label: f"label.stability.{name}" for label, name in figures.items()},
-        },
+        "headline": headline,
     }

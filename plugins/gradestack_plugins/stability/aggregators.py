@@ -62,7 +62,8 @@ class StabilityLabel(Grader):
         native = native_of(sample, StabilityRun)
         if native is None:
             return _compare(sample, sample.label)
-        label, gold = sample.label, sample.expected.label
+        label = sample.label
+        gold = sample.expected.label
         if label not in (None, *LABELS):
             label = INVALID
         grade = _compare(sample, label)
@@ -72,7 +73,8 @@ class StabilityLabel(Grader):
             grade = replace(failed(fault), label=label, gold=gold)
         metadata: dict[str, JSON] = {}
         if native.first:
-            metadata = {"label_set": {"labels": list(LABELS)}, "n_runs": native.n_runs}
+            label_set = {"labels": list(LABELS)}
+            metadata = {"label_set": label_set, "n_runs": native.n_runs}
         return replace(grade, metadata=metadata, counts=native.counts, parts=native.parts)
 
 
@@ -163,7 +165,9 @@ class Task(msgspec.Struct):
     @property
     def k(self) -> int:
         """The runs asked for, at least those recorded or lost."""
-        return max(self.n_asked, len(self.runs) + self.valueless.total())
+        run_count = len(self.runs)
+        total = self.valueless.total()
+        return max(self.n_asked, run_count + total)
 
     def measure(self, labels: Sequence[str]) -> None:
         """Measure a task within a label set; values outside it are all alike."""
@@ -171,20 +175,28 @@ class Task(msgspec.Struct):
             return
         # None, not INVALID: a class may have that name
         values = [value if value in labels else None for value in self.runs]
-        mode, count = Counter(values).most_common(1)[0]
-        item = item_measures(values, len(labels) + (None in values))
+        counts = Counter(values)
+        mode, count = counts.most_common(1)[0]
+        n_labels = len(labels) + (None in values)
+        item = item_measures(values, n_labels)
         is_stable = count == self.k
         is_right = mode == self.gold
+        stable_and_correct_rate = is_stable and is_right
+        stable_but_wrong_rate = is_stable and not is_right
+        mean_consistency_at_k = count / self.k
+        mean_entropy = item["H_i"]
+        mean_normalized_entropy = item["H_i^norm"]
+        mean_flip_rate = item["FlipRate_i"]
         self.measures = {
             "stability_at_k": is_stable,
-            "mean_consistency_at_k": count / self.k,
-            "stable_and_correct_rate": is_stable and is_right,
-            "stable_but_wrong_rate": is_stable and not is_right,
+            "mean_consistency_at_k": mean_consistency_at_k,
+            "stable_and_correct_rate": stable_and_correct_rate,
+            "stable_but_wrong_rate": stable_but_wrong_rate,
             "mode_correct_rate": is_right,
             "mean_accuracy_across_runs": values.count(self.gold) / self.k,
-            "mean_entropy": item["H_i"],
-            "mean_normalized_entropy": item["H_i^norm"],
-            "mean_flip_rate": item["FlipRate_i"],
+            "mean_entropy": mean_entropy,
+            "mean_normalized_entropy": mean_normalized_entropy,
+            "mean_flip_rate": mean_flip_rate,
         }
 
 
@@ -285,7 +297,8 @@ class Stability(IntervalAggregator):
 
     def _add_run(self, task: Task, grade: Grade) -> bool:
         """Add a run to its task; return whether its value is a pass or fail."""
-        task.n_asked = max(task.n_asked, as_count(grade.metadata.get("n_runs")))
+        n_runs = as_count(grade.metadata.get("n_runs"))
+        task.n_asked = max(task.n_asked, n_runs)
         task.rows = grade.counts.get("dataset_rows", task.rows)
         value, gold = grade.label, grade.gold
         if grade.outcome is Outcome.MISSING:
@@ -332,11 +345,13 @@ class Stability(IntervalAggregator):
         total = sum(task.rows for task in inside)
         most_runs = max((len(task.runs) for task in processed), default=1)
         most_bits = math.log2(min(n_labels + 1, most_runs))
+        coverage = ratio(len(processed), total)
+        means = self._means(processed, MEANS, "", most_bits)
         figures: dict[str, JSON] = {
             "n_items_total": total,
             "n_items_processed": len(processed),
-            "coverage": ratio(len(processed), total),
-            **self._means(processed, MEANS, "", most_bits),
+            "coverage": coverage,
+            **means,
         }
         if total:
             figures["coverage_interval"] = {"reason": "counted"}
@@ -379,10 +394,13 @@ class Stability(IntervalAggregator):
 def _count_unusable(tasks: Sequence[Task], labels: Sequence[str]) -> dict[str, JSON]:
     with_runs = [task for task in tasks if task.runs]
     golds = [task.gold for task in with_runs if task.gold is not None]
+    n_items_unknown_gold = sum(gold not in labels for gold in golds)
+    n_items_without_runs = len(tasks) - len(with_runs)
+    n_items_without_gold = len(with_runs) - len(golds)
     return {
-        "n_items_without_runs": len(tasks) - len(with_runs),
-        "n_items_without_gold": len(with_runs) - len(golds),
-        "n_items_unknown_gold": sum(gold not in labels for gold in golds),
+        "n_items_without_runs": n_items_without_runs,
+        "n_items_without_gold": n_items_without_gold,
+        "n_items_unknown_gold": n_items_unknown_gold,
     }
 
 
@@ -392,13 +410,17 @@ def _count_runs(with_runs: Sequence[Task]) -> dict[str, JSON]:
     tasks_by_k = Counter(ks)
     valueless = sum((task.valueless for task in with_runs), Counter[str]())
     recorded = sum(len(task.runs) for task in with_runs)
+    n_tasks_by_k = {str(k): n_tasks for k, n_tasks in tasks_by_k.items()}
+    n_runs_failed = valueless[Outcome.FAILED]
+    n_runs_skipped = valueless[Outcome.SKIPPED]
+    n_runs_missing = sum(ks) - recorded
     counts: dict[str, JSON] = {
-        "tasks_by_k": {str(k): n_tasks for k, n_tasks in tasks_by_k.items()},
+        "tasks_by_k": n_tasks_by_k,
         "n_runs_expected": sum(ks),
         "n_runs_recorded": recorded,
-        "n_runs_missing": sum(ks) - recorded,
-        "n_runs_failed": valueless[Outcome.FAILED],
-        "n_runs_skipped": valueless[Outcome.SKIPPED],
+        "n_runs_missing": n_runs_missing,
+        "n_runs_failed": n_runs_failed,
+        "n_runs_skipped": n_runs_skipped,
     }
     if len(tasks_by_k) == 1:
         counts["k"] = ks[0]

@@ -37,13 +37,17 @@ class StabilityExporter(Exporter):
 
     @override
     def finish(self, summary: ExportSummary) -> Mapping[str, str]:
-        figures = summary.graders["stability_label"].aggregates.get("stability")
+        stability_label = summary.graders["stability_label"]
+        figures = stability_label.aggregates.get("stability")
         if figures is None:
             return {}
-        values = (element.value for element in read_records(summary.input))
+        records = read_records(summary.input)
+        values = (element.value for element in records)
         first: Mapping[str, Any] = next((value for value in values if uuid_of(value)), {})
         document = head_document(first, summary.input.path.stem)
-        document["n_runs"] = max(map(int, figures["tasks_by_k"]), default=document["n_runs"])
+        tasks_by_k = figures["tasks_by_k"]
+        n_runs = document["n_runs"]
+        document["n_runs"] = max(map(int, tasks_by_k), default=n_runs)
         names = [*_SUITE_COUNTS, *MEANS]
         for label in figures["gold_labels"]:
             names += [f"{name}_gold_{label}" for name in METRICS_PER_GOLD]

@@ -20,7 +20,8 @@ def item_measures(labels: Sequence[Hashable], n_labels: int) -> dict[str, float 
         for one label; ``FlipRate_i``, changes from run to run over k - 1, None for one run.
     """
     n = len(labels)
-    shares = [count / n for count in Counter(labels).values()]
+    counts = Counter(labels).values()
+    shares = [count / n for count in counts]
     entropy = abs(math.fsum(-share * math.log2(share) for share in shares))
     flips = sum(before != label for before, label in pairwise(labels))
     normalized = None

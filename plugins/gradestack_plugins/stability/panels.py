@@ -45,7 +45,8 @@ class _Question(msgspec.Struct):
         if not counts:
             return "none", 0
         top = [label for label, count in counts if count == counts[0][1]]
-        return (top[0] if len(top) == 1 else f"tie: {', '.join(top)}"), counts[0][1]
+        first_count = counts[0]
+        return (top[0] if len(top) == 1 else f"tie: {', '.join(top)}"), first_count[1]
 
 
 @blocks.panel("Questions, least stable first", place="lead", replaces=["causes", "outcome"])
@@ -55,12 +56,14 @@ def stability(about: Report) -> Iterable[blocks.Block] | None:
     if not metrics:
         return None
     k = as_count(metrics.get("k"))
-    return [*_questions_blocks(about, k), *_by_class(metrics)]
+    questions_blocks = _questions_blocks(about, k)
+    return [*questions_blocks, *_by_class(metrics)]
 
 
 def _questions_blocks(about: Report, k: int) -> Iterable[blocks.Block]:
     """Yield the share of questions with the same answer every time, and the least stable ones."""
-    total = as_count(as_map(about.summary.get("metrics")).get("total"))
+    metrics = as_map(about.summary.get("metrics"))
+    total = as_count(metrics.get("total"))
     if not about.has_rows or total > _MOST_READ:
         return
     questions = _read_questions(about)
@@ -75,16 +78,18 @@ def _questions_blocks(about: Report, k: int) -> Iterable[blocks.Block]:
     yield blocks.Head(sentence)
     ranked = sorted(recorded_questions.items(), key=lambda item: (-item[1].flips, item[0]))
     shown = [_strip(name, question, k) for name, question in ranked[:_MOST_SHOWN]]
+    left_out = len(ranked) - len(shown)
     yield blocks.RunStrips(
         shown,
         ["most frequent", "changes"],
-        left_out=len(ranked) - len(shown),
+        left_out=left_out,
     )
 
 
 def _is_same(question: _Question, k: int) -> bool:
     """Return whether all k runs are recorded and have one label."""
-    return len(question.labels) == k and None not in question.labels and not question.flips
+    label_count = len(question.labels)
+    return label_count == k and None not in question.labels and not question.flips
 
 
 def _read_questions(about: Report) -> dict[str, _Question]:
@@ -92,8 +97,10 @@ def _read_questions(about: Report) -> dict[str, _Question]:
     questions: dict[str, _Question] = {}
     for position, row in enumerate(about.rows()):
         grade = as_map(row.get("grade"))
-        name = as_text(as_map(row.get("sample")).get("id"))
-        expected = as_text(as_map(row.get("expected")).get("label"))
+        sample = row.get("sample")
+        name = as_text(as_map(sample).get("id"))
+        label = as_map(row.get("expected")).get("label")
+        expected = as_text(label)
         question = questions.setdefault(name, _Question(expected))
         question.labels.append(as_text(grade.get("label")) or None)
         question.positions.append(position)
@@ -111,15 +118,20 @@ def _strip(name: str, question: _Question, k: int) -> blocks.RunStrip:
         text = label or "no run"
         marks.append(blocks.RunMark(text, text, right, blocks.Link(text, position=position)))
     missing = min(k, _MOST_MARKS) - len(marks)
-    marks += [blocks.RunMark("no run", "no run")] * missing
+    run_mark = blocks.RunMark("no run", "no run")
+    marks += [run_mark] * missing
     mode, times = question.mode
-    recorded = len(question.labels) - question.labels.count(None)
+    label_count = len(question.labels)
+    recorded = label_count - question.labels.count(None)
     verdict, tone = _verdict(question, k - recorded)
+    first_position = question.positions[0]
+    link = blocks.Link(name, position=first_position)
+    cells = [f"{mode} ({times} of {recorded})", f"{question.flips} of {max(0, recorded - 1)}"]
     return blocks.RunStrip(
-        task=blocks.Link(name, position=question.positions[0]),
+        task=link,
         expected=question.expected,
         marks=marks,
-        cells=[f"{mode} ({times} of {recorded})", f"{question.flips} of {max(0, recorded - 1)}"],
+        cells=cells,
         verdict=verdict,
         tone=tone,
     )

@@ -92,7 +92,8 @@ def compute_fields(
 
     ``invalid`` and null are labels like any other.
     """
-    gold, n_recorded = record["gold_label"], len(run_labels)
+    gold = record["gold_label"]
+    n_recorded = len(run_labels)
     k = n_runs if n_runs > 0 else n_recorded
     counts = Counter(run_labels)
     mode_label, mode_count = counts.most_common(1)[0]
@@ -110,11 +111,13 @@ def compute_fields(
     flip_rate = 0.0
     if n_recorded > 1:
         flip_rate = n_flips / float(n_recorded - 1)
+    is_stable_and_correct = is_stable and is_mode_correct
+    is_stable_but_wrong = is_stable and not is_mode_correct
     computed = {
         "is_stable": is_stable,
         "is_mode_correct": is_mode_correct,
-        "is_stable_and_correct": is_stable and is_mode_correct,
-        "is_stable_but_wrong": is_stable and not is_mode_correct,
+        "is_stable_and_correct": is_stable_and_correct,
+        "is_stable_but_wrong": is_stable_but_wrong,
         "mean_accuracy_across_runs": counts[gold] / float(n_recorded),
         "entropy": entropy,
         "normalized_entropy": normalized_entropy,
@@ -150,10 +153,12 @@ def aggregate_metrics(records: list[tuple[Any, dict[str, Any]]], n_items: int) -
     if not n_items:
         return {}
     known = [derived for gold, derived in records if gold in LABELS]
+    coverage = len(records) / float(n_items)
+    n_items_processed = float(len(records))
     metrics = {
         "n_items_total": float(n_items),
-        "n_items_processed": float(len(records)),
-        "coverage": len(records) / float(n_items),
+        "n_items_processed": n_items_processed,
+        "coverage": coverage,
         **mean_fields(known, METRICS, n_items),
     }
     for label in LABELS:
@@ -165,7 +170,8 @@ def aggregate_metrics(records: list[tuple[Any, dict[str, Any]]], n_items: int) -
 
 def kind_of(record: Mapping[str, Any]) -> str:
     """Return the evaluation method: as the record says, else by the fields it has."""
-    name = str(record.get("eval_type") or record.get("ckpt_name") or "").lower()
+    eval_type = record.get("eval_type")
+    name = str(eval_type or record.get("ckpt_name") or "").lower()
     if "judge" in name or (not name and "run_judge_raw_outputs" in record):
         return "llm_judge"
     return "mcq_logprob" if "logprob" in name else "mcq"
@@ -175,7 +181,8 @@ def name_sweep(record: Mapping[str, Any], stem: str) -> str:
     """Return the name of the sweep a record belongs to; the file's where it does not say."""
     if name := as_text(record.get("ckpt_name")):
         return name
-    k, temperature = record.get("n_runs"), record.get("temperature")
+    k = record.get("n_runs")
+    temperature = record.get("temperature")
     if k is None or temperature is None:
         return stem
     kind = kind_of(record)
@@ -185,8 +192,11 @@ def name_sweep(record: Mapping[str, Any], stem: str) -> str:
 
 def head_document(record: Mapping[str, Any], stem: str) -> dict[str, Any]:
     """Return the head of a sweep's file: its name, number of runs, and temperatures."""
-    kind, temperature = kind_of(record), record.get("temperature")
-    head: dict[str, Any] = {"exp_name": name_sweep(record, stem), "n_runs": record.get("n_runs")}
+    kind = kind_of(record)
+    temperature = record.get("temperature")
+    exp_name = name_sweep(record, stem)
+    n_runs = record.get("n_runs")
+    head: dict[str, Any] = {"exp_name": exp_name, "n_runs": n_runs}
     if kind == "llm_judge":
         head["target_temperature"] = temperature
         head["judge_temperature"] = record.get("judge_temperature", 0.0)
@@ -201,7 +211,8 @@ def is_item(row: Any) -> bool:
     """Return whether a row of the dataset can be loaded; the program ends at one that cannot."""
     if not isinstance(row, dict) or isinstance(row.get("uuid", []), list | dict):
         return False
-    return row.get("correct_answer") in (None, *LABELS)
+    correct_answer = row.get("correct_answer")
+    return correct_answer in (None, *LABELS)
 
 
 def stability_document(
@@ -265,10 +276,12 @@ class StabilityProgram(Program):
             rows = None
         else:
             rows = read_values(program_input.dataset)
+        records = read_values(program_input.input)
+        stem = program_input.input.path.stem
         document = stability_document(
-            read_values(program_input.input),
+            records,
             rows,
-            program_input.input.path.stem,
+            stem,
             program_input.max_samples,
         )
         graders = program_input.graders.items()

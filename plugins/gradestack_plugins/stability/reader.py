@@ -108,9 +108,12 @@ class StabilityReader(JoinedReader):
     @override
     def load(self, file: Input, *, is_only: bool) -> SweepFile:
         last = last_records(read_records(file), lambda record: read_sweep_record(record).uuid)
-        records = [element.value for element in last.by_uuid.values()]
-        model = _only({as_text(record.get("target_model")) for record in records})
-        experiment = _only({as_text(record.get("ckpt_name")) for record in records})
+        by_uuid = last.by_uuid.values()
+        records = [element.value for element in by_uuid]
+        names = {as_text(record.get("target_model")) for record in records}
+        model = _only(names)
+        ckpt_names = {as_text(record.get("ckpt_name")) for record in records}
+        experiment = _only(ckpt_names)
         return SweepFile(
             by_uuid=last.by_uuid,
             unusable=last.unusable,
@@ -140,17 +143,21 @@ class StabilityReader(JoinedReader):
         counts, parts = _measure_runs(labels)
         counts_of_first = counts if n_rows is None else {"dataset_rows": n_rows, **counts}
         for run, label in enumerate(labels):
+            n_runs = int(sweep.n_runs or 0)
             native = StabilityRun(
                 first=run == 0,
-                n_runs=int(sweep.n_runs or 0),
+                n_runs=n_runs,
                 counts=counts if run else counts_of_first,
                 parts=parts,
             )
+            model = sweep.target_model or file.model or None
+            question = row.get("question")
+            text = _read_text(question)
             yield Sample(
                 id=sweep.uuid,
-                model=sweep.target_model or file.model or None,
+                model=model,
                 run=run if sweep.run_labels else None,
-                input=_read_text(row.get("question")),
+                input=text,
                 label=label,
                 text=_read_text(texts.get(run)),
                 expected=Expectation(label=gold),
@@ -175,8 +182,10 @@ def _measure_runs(labels: Iterable[str | None]) -> tuple[dict[str, int], dict[st
     values = [label if label in LABELS else INVALID for label in labels if label is not None]
     if not values:
         return {}, {}
-    measures = item_measures(values, len(LABELS) + (INVALID in values))
-    return {"m_i": max(Counter(values).values())}, measures
+    n_labels = len(LABELS) + (INVALID in values)
+    measures = item_measures(values, n_labels)
+    m_i = max(Counter(values).values())
+    return {"m_i": m_i}, measures
 
 
 def _only(names: set[str]) -> str:

@@ -144,26 +144,30 @@ class Agreement(IntervalAggregator):
             raise ValueError(f"again names graders that are not in raters: {', '.join(unknown)}")
         if self.labels is not None:
             try:
-                object.__setattr__(self, "people", read_labels(self.labels))
+                labels = read_labels(self.labels)
+                object.__setattr__(self, "people", labels)
             except ConfigError as error:
                 raise ValueError(str(error)) from error
 
     @override
     def compute(self, grades: Grades) -> Mapping[str, JSON]:
         ratings = self._collect(grades)
-        raters, tables = ratings.raters, dict[Pair, Counter[Pair]]()
+        raters = ratings.raters
+        tables = dict[Pair, Counter[Pair]]()
         figures: dict[str, dict[str, JSON]] = {}
         for pair in sorted(ratings.pairs):
             tasks = ratings.pairs[pair]
             tables[pair] = sum(tasks.values(), Counter[Pair]())
-            figures[", ".join(pair)] = self._pair(tables[pair], tasks)
+            table = tables[pair]
+            figures[", ".join(pair)] = self._pair(table, tasks)
         metrics: dict[str, JSON] = {"raters": dict(sorted(raters.items()))}
         metrics |= next(iter(figures.values())) if len(figures) == 1 else {"pairs": {**figures}}
         metrics |= self._estimated("alpha_nominal", ratings.labels, _NOMINAL)
         metrics |= self._estimated("alpha_ordinal", ratings.scores, _ORDINAL)
         metrics |= self._estimated("alpha_interval", ratings.scores, _INTERVAL)
         if self.again:
-            metrics |= self._noise(ratings.is_same.values())
+            is_same = ratings.is_same.values()
+            metrics |= self._noise(is_same)
         warning = self._warning(tables, raters) if raters else None
         return metrics if warning is None else {**metrics, "warnings": [warning]}
 
@@ -183,7 +187,8 @@ class Agreement(IntervalAggregator):
             labels, scores = self._rate(key, zip(names, [grade for _, grade in row], strict=True))
             repeated = {labels.pop(name) for name in self.again if name in labels}
             if repeated and grades.key in labels:
-                ratings.is_same[task].append(repeated == {labels[grades.key]})
+                label = labels[grades.key]
+                ratings.is_same[task].append(repeated == {label})
             ratings.add(task, labels, scores)
         return ratings
 
@@ -217,14 +222,16 @@ class Agreement(IntervalAggregator):
         """Return that the labels of people can agree with nothing, where they cannot."""
         if self.labels is None:
             return None
-        name, first_id = self.labels.name, next(iter(self.people))
+        name = self.labels.name
+        first_id = next(iter(self.people))
         if PEOPLE not in raters:
             problem = f"none of its {len(self.people)} ids is that of a sample"
             return f"{name}: {problem}, the first: {first_id[:80]!r}"
         ours = {
             label for (rater, _), table in tables.items() if rater == PEOPLE for _, label in table
         }
-        theirs, verdicts = set(self.people.values()), {_PASS, _FAIL}
+        theirs = set(self.people.values())
+        verdicts = {_PASS, _FAIL}
         if ours & verdicts:
             possible = ours | verdicts
         else:
@@ -239,7 +246,9 @@ class Agreement(IntervalAggregator):
         interval_of: JSON = {"reason": "nothing judged again"}
         if tasks:
             interval_of = {**ratio_interval(cells, confidence=self.confidence)}
-        floor = ratio(sum(map(sum, tasks)), sum(map(len, tasks)))
+        total_sums = sum(map(sum, tasks))
+        total_tasks = sum(map(len, tasks))
+        floor = ratio(total_sums, total_tasks)
         return {"noise_floor": floor, "noise_floor_interval": interval_of}
 
     def _estimated(
@@ -284,8 +293,9 @@ class Agreement(IntervalAggregator):
     def _pair(self, table: Mapping[Pair, int], tasks: Tasks) -> dict[str, JSON]:
         """Return the figures of two raters."""
         equal = [cell for cell in table if cell[0] == cell[1]]
+        total_table = sum(table.values())
         figures: dict[str, JSON] = {
-            "n": sum(table.values()),
+            "n": total_table,
             "percent_agreement": percent_agreement(table),
             "percent_agreement_interval": self._share_interval(tasks, equal, table),
         }
@@ -305,9 +315,11 @@ class Agreement(IntervalAggregator):
     ) -> dict[str, JSON]:
         """Return the share of a verdict of the second rater where the first gives another."""
         below = [cell for cell in table if cell[0] == truth]
-        rate = ratio(table.get((truth, verdict), 0), sum(table[cell] for cell in below))
+        total = sum(table[cell] for cell in below)
+        rate = ratio(table.get((truth, verdict), 0), total)
         if not below:
-            return {name: rate, **no_intervals({name: f"no {truth}"})}
+            reasons = {name: f"no {truth}"}
+            return {name: rate, **no_intervals(reasons)}
         of_rate = self._share_interval(tasks, [(truth, verdict)], below)
         return {name: rate, f"{name}_interval": of_rate}
 

@@ -49,7 +49,8 @@ def agreements_of(report: Report) -> list[Agreement]:
     if not report.has_rows or len(declared_presets(report.header)) > 1:
         return []
     index = index_of(report)
-    outcome = as_text(as_map(report.summary.get("outcome")).get("grader"))
+    grader = as_map(report.summary.get("outcome")).get("grader")
+    outcome = as_text(grader)
     keys = list(index.verdicts.by_grader)
     if outcome not in keys or len(keys) < 2 or not index.entries:
         return []
@@ -72,7 +73,8 @@ def _compare(
 
     ``verdicts`` has a text for each rater, one letter a sample: P, F, or a space without verdict.
     """
-    times = Counter(zip(verdicts[a], verdicts[b], strict=True))
+    verdict = verdicts[a]
+    times = Counter(zip(verdict, verdicts[b], strict=True))
     table = {pair: count for pair, count in times.items() if " " not in pair}
     both = sum(table.values())
     if not both:
@@ -99,7 +101,8 @@ def _compare(
 
 def _interval_of(a: str, b: str, tasks: Sequence[int]) -> tuple[float, float] | None:
     """Return the interval of the share of equal verdicts, clustered by task."""
-    judged, equal = Counter[int](), Counter[int]()
+    judged = Counter[int]()
+    equal = Counter[int]()
     for task, verdict_of_a, verdict_of_b in zip(tasks, a, b, strict=True):
         is_judged = " " not in (verdict_of_a, verdict_of_b)
         judged[task] += is_judged
@@ -107,7 +110,8 @@ def _interval_of(a: str, b: str, tasks: Sequence[int]) -> tuple[float, float] | 
     equal_of_judged: Counter[tuple[float, ...]] = Counter()
     equal_of_judged.update((count, equal[task]) for task, count in judged.items())
     interval = ratio_interval(equal_of_judged)
-    low, high = interval.get("low"), interval.get("high")
+    low = interval.get("low")
+    high = interval.get("high")
     if low is None or high is None:
         return None
     return (low, high)

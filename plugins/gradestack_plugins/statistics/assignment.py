@@ -20,12 +20,14 @@ def assign_rows(costs: Sequence[Sequence[float]]) -> list[int]:
     owners = [no_row] * (size + 1)
     for row in range(size):
         owners[start], column = row, start
-        free, path = list(range(size)), [start]
+        free = list(range(size))
+        path = [start]
         gaps: list[Any] = [math.inf] * size
         before = [start] * size
         while owners[column] != no_row:
             owner = owners[column]
-            line, potential = costs[owner], row_potentials[owner]
+            line = costs[owner]
+            potential = row_potentials[owner]
             least, nearest = math.inf, start
             for other in free:
                 gap = line[other] - potential - column_potentials[other]

@@ -25,7 +25,8 @@ def kappa(table: Table) -> float | None:
 
     ``p_e`` is the sum over classes of the product of both raters' shares.
     """
-    n, observed = sum(table.values()), percent_agreement(table)
+    n = sum(table.values())
+    observed = percent_agreement(table)
     left, right = _margins(table)
     if observed is None:
         return None
@@ -40,9 +41,11 @@ def ac1(table: Table) -> float | None:
 
     ``p_e`` is the sum of pi (1 - pi) over q - 1, pi the mean share of each of q classes.
     """
-    n, observed = sum(table.values()), percent_agreement(table)
+    n = sum(table.values())
+    observed = percent_agreement(table)
     left, right = _margins(table)
-    labels = left.keys() | right.keys()
+    keys = left.keys()
+    labels = keys | right.keys()
     if observed is None or len(labels) == 1:
         return None if observed is None else 1.0
     shares = [(left[label] + right[label]) / (2 * n) for label in labels]
@@ -52,7 +55,8 @@ def ac1(table: Table) -> float | None:
 
 
 def _margins(table: Table) -> tuple[Counter[str], Counter[str]]:
-    left, right = Counter[str](), Counter[str]()
+    left = Counter[str]()
+    right = Counter[str]()
     for (a, b), times in table.items():
         left[a] += times
         right[b] += times
@@ -95,7 +99,8 @@ def alpha(units: Mapping[Any, int], level: Level) -> float | None:
 
 
 def _mean_ranks(totals: Counter[Any]) -> dict[Any, float]:
-    ranks, end = dict[Any, float](), 0
+    ranks = dict[Any, float]()
+    end = 0
     for value in sorted(totals):
         end += totals[value]
         ranks[value] = end - totals[value] / 2

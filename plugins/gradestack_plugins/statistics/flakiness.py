@@ -85,31 +85,39 @@ class Flakiness(IntervalAggregator):
         if runs < 2:
             return None
         within = passes * (runs - passes) / runs
+        flaky = int(0 < passes < runs)
+        between = passes * passes / runs
+        variance = within / (runs - 1)
+        squared = runs * runs
         return {
             "runs": runs,
             "several": 1,
-            "flaky": int(0 < passes < runs),
-            "squared": runs * runs,
+            "flaky": flaky,
+            "squared": squared,
             "passes": passes,
-            "between": passes * passes / runs,
+            "between": between,
             "within": within,
-            "variance": within / (runs - 1),
+            "variance": variance,
         }
 
     @override
     def figures_of(self, totals: Mapping[str, float]) -> Mapping[str, float | None]:
-        runs, several = totals["runs"], totals["several"]
+        runs = totals["runs"]
+        several = totals["several"]
         icc = _correlation(totals) if several > 1 else None
         if icc is None:
             effect = None
         else:
             effect = 1 + (runs / several - 1) * icc
+        flaky_share = ratio(totals["flaky"], several)
+        within_variance = ratio(totals["variance"], several)
+        worth = runs / effect if effect else None
         return {
-            "flaky_share": ratio(totals["flaky"], several),
-            "within_variance": ratio(totals["variance"], several),
+            "flaky_share": flaky_share,
+            "within_variance": within_variance,
             "icc": icc,
             "design_effect": effect,
-            "worth": runs / effect if effect else None,
+            "worth": worth,
         }
 
     @override
@@ -127,7 +135,9 @@ class Flakiness(IntervalAggregator):
         figures = {model: _counts(tasks) for model, tasks in models.items() if tasks}
         if len(figures) > 1:
             return {"saturated": saturated, "models": {**figures}}
-        return {"saturated": saturated, **next(iter(figures.values()), _counts({}))}
+        counts = _counts({})
+        figure = next(iter(figures.values()), counts)
+        return {"saturated": saturated, **figure}
 
 
 def _correlation(totals: Mapping[str, float]) -> float | None:
@@ -147,12 +157,15 @@ def _correlation(totals: Mapping[str, float]) -> float | None:
 
 def _counts(tasks: Tasks) -> dict[str, JSON]:
     """Return the numbers of tasks and runs of a model."""
-    several = Counter({task: times for task, times in tasks.items() if task[0] > 1})
+    times_by_task = {task: times for task, times in tasks.items() if task[0] > 1}
+    several = Counter(times_by_task)
     always = Counter({task: times for task, times in several.items() if task[0] == task[1]})
     never = Counter({task: times for task, times in several.items() if not task[1]})
+    total_tasks = sum(tasks.values())
+    total = several.total()
     return {
-        "tasks": sum(tasks.values()),
-        "tasks_with_several_runs": several.total(),
+        "tasks": total_tasks,
+        "tasks_with_several_runs": total,
         "always": always.total(),
         "never": never.total(),
         "flaky": (several - always - never).total(),
@@ -162,4 +175,5 @@ def _counts(tasks: Tasks) -> dict[str, JSON]:
 
 
 def _runs_and_passes(numbers: Mapping[str, float]) -> tuple[int, int]:
-    return int(numbers["runs"]), int(numbers.get("passes", 0))
+    number = int(numbers.get("passes", 0))
+    return int(numbers["runs"]), number

@@ -26,7 +26,8 @@ def label_rows(path: Path, *more: str) -> Iterator[tuple[str, tuple[Any, ...], s
     """
     keys = set[tuple[Any, ...]]()
     try:
-        for at, row in _rows(Input(path=path, name=path.stem, shown=path.name)):
+        file = Input(path=path, name=path.stem, shown=path.name)
+        for at, row in _rows(file):
             identifier = _text(at, row, "id")
             label = _text(at, row, "label")
             fields = [None if row.get(name) in (None, "") else str(row[name]) for name in more]

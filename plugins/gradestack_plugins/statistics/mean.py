@@ -79,7 +79,8 @@ class Mean(IntervalAggregator):
 
     @override
     def compute(self, grades: Grades) -> Mapping[str, JSON]:
-        (every, models), unit = grades.sums("", "scores", whole=True), grades.unit("scores")
+        sums = grades.sums("", "scores", whole=True)
+        (every, models), unit = sums, grades.unit("scores")
         scores = [grade.score for grade, _ in grades.counted if grade.score is not None]
         share = self.share and all(0.0 <= score <= 1.0 for score in scores)
         figures: dict[str, JSON] = {"total": len(grades), **self._figures(every, unit, share=share)}
@@ -93,7 +94,8 @@ class Mean(IntervalAggregator):
         self, cells: Mapping[tuple[Any, ...], int], unit: int, *, share: bool
     ) -> dict[str, JSON]:
         """Compute the mean with standard error and interval; scores are integers over ``unit``."""
-        (n, mean, stderr), clusters = _exact_mean(cells, unit), sum(cells.values())
+        exact_mean = _exact_mean(cells, unit)
+        (n, mean, stderr), clusters = exact_mean, sum(cells.values())
         rounded = Counter[tuple[float, ...]]()
         for (samples, score), times in cells.items():
             rounded[samples, score / unit] += times
@@ -136,7 +138,9 @@ def _exact_mean(
         products += times * size * value
         sizes += times * size * size
     clusters = sum(cells.values())
-    mean = total / (n * unit) if n else None
+    mean = None
+    if n:
+        mean = total / (n * unit)
     if mean is None or clusters < 2:
         return n, mean, None
     # (n * unit)^2 times the sum of the formula

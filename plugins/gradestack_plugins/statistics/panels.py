@@ -21,15 +21,20 @@ def classes(about: Report) -> Iterable[blocks.Block] | None:
     matrix = as_map(metrics.get("confusion_matrix"))
     if not matrix:
         return None
-    rows = [str(name) for name in metrics.get("labels") or matrix if name in matrix]
-    return [*_confusion(rows, matrix), *_by_class(rows, as_map(metrics["per_class"]))]
+    names = metrics.get("labels") or matrix
+    rows = [str(name) for name in names if name in matrix]
+    confusion = _confusion(rows, matrix)
+    per_class = as_map(metrics["per_class"])
+    by_class = _by_class(rows, per_class)
+    return [*confusion, *by_class]
 
 
 def _confusion(names: Sequence[str], matrix: Mapping[str, Any]) -> Iterable[blocks.Block]:
     """Yield the share of right labels and the confusion matrix of the labels that occur."""
     counts = {name: as_map(matrix[name]) for name in names}
     shown = [name for name in names if any(counts[name].values())]
-    all_labels = [*names, *(str(name) for row in counts.values() for name in row)]
+    rows = counts.values()
+    all_labels = [*names, *(str(name) for row in rows for name in row)]
     columns = [
         name
         for name in dict.fromkeys(all_labels)
@@ -42,10 +47,12 @@ def _confusion(names: Sequence[str], matrix: Mapping[str, Any]) -> Iterable[bloc
         if row != column
     }
     right = sum(counts[name].get(name) or 0 for name in shown)
-    total = right + sum(wrong.values())
+    total_wrong = sum(wrong.values())
+    total = right + total_wrong
     if not total:
         return
-    sentence: list[str | blocks.Part] = ["Right label in ", _share(right, total)]
+    share = _share(right, total)
+    sentence: list[str | blocks.Part] = ["Right label in ", share]
     most = max(wrong.values(), default=0)
     most_frequent = [pair for pair, number in wrong.items() if number == most]
     if most and len(most_frequent) == 1:
@@ -53,6 +60,7 @@ def _confusion(names: Sequence[str], matrix: Mapping[str, Any]) -> Iterable[bloc
         sentence += ["; most often wrong: ", blocks.Part(f"{chosen} instead of {expected}", "bad")]
         sentence.append(f" ({most:,} runs)" if most > 1 else " (1 run)")
     yield blocks.Head(sentence)
+    totals = [f"{sum(filter(None, counts[row].values())):,}" for row in shown]
     yield blocks.Matrix(
         shown,
         columns,
@@ -60,7 +68,7 @@ def _confusion(names: Sequence[str], matrix: Mapping[str, Any]) -> Iterable[bloc
         corner="expected ↓ chosen →",
         search=_SEARCH,
         is_confusion=True,
-        totals=[f"{sum(filter(None, counts[row].values())):,}" for row in shown],
+        totals=totals,
     )
 
 
@@ -83,7 +91,8 @@ def _by_class(names: Iterable[str], by_class: Mapping[str, Any]) -> Iterable[blo
 @blocks.panel("With more trials", place="first")
 def reliability(about: Report) -> Iterable[blocks.Block] | None:
     """Pass^k and pass@k over k by the outcome grader; None without trials."""
-    grader = as_text(as_map(about.summary.get("outcome")).get("grader"))
+    outcome = as_map(about.summary.get("outcome"))
+    grader = as_text(outcome.get("grader"))
     figures_of_grader = as_map(about.aggregates.get(grader))
     hat = as_map(figures_of_grader.get("pass_hat_k"))
     at = as_map(figures_of_grader.get("pass_at_k"))
@@ -97,15 +106,18 @@ def reliability(about: Report) -> Iterable[blocks.Block] | None:
         )
         curve = _curve(hat_of_model, at_of_model)
         if curve:
-            parts.append(blocks.Section(model or "(no name)", curve))
+            section = blocks.Section(model or "(no name)", curve)
+            parts.append(section)
     return parts or None
 
 
 def _curve(hat: Mapping[str, Any], at: Mapping[str, Any]) -> list[blocks.Block]:
     """Draw pass^k and pass@k over the number of trials, if a curve has more than two points."""
+    every_time = _points(hat, "pass_hat_k")
+    at_least_once = _points(at, "pass_at_k")
     lines = {
-        "every time": _points(hat, "pass_hat_k"),
-        "at least once": _points(at, "pass_at_k"),
+        "every time": every_time,
+        "at least once": at_least_once,
     }
     known = {name: points for name, points in lines.items() if len(points) > 2}
     if not known:
@@ -119,7 +131,8 @@ def _points(metrics: Mapping[str, Any], key: str) -> dict[float, blocks.Figure]:
     points: dict[float, blocks.Figure] = {}
     for k, value in values.items():
         if k.isdecimal():
-            point_metrics = {"value": value, "value_interval": intervals.get(k)}
+            value_interval = intervals.get(k)
+            point_metrics = {"value": value, "value_interval": value_interval}
             points[int(k)] = blocks.figure_of(k, point_metrics, "value", unit="share")
     return points
 
@@ -146,5 +159,6 @@ def agreement(about: Report) -> Iterable[blocks.Block] | None:
         cells += [pair.kappa, pair.ac1, pair.alpha]
         rows[f"{pair.a} and {pair.b}"] = cells
     table = blocks.Table([*columns, "kappa", "AC1", "alpha"], rows, corner="Graders")
-    note = blocks.Section("How to read this table", [blocks.Words(_HOW_TO_READ)], folded=True)
+    words = blocks.Words(_HOW_TO_READ)
+    note = blocks.Section("How to read this table", [words], folded=True)
     return [table, note]

@@ -52,11 +52,12 @@ class Task(msgspec.Struct, frozen=True):
 
 def _figure(name: str, label: str, about: str, course: Literal["falls", "rises"]) -> Figure:
     """Declare a figure for each number of trials ``k``, which falls or rises with it."""
+    divisor = f"{name} tasks {{k}}"
     return Figure(
         f"{name}.{{k}}",
         label,
         about=about,
-        divisor=f"{name} tasks {{k}}",
+        divisor=divisor,
         samples="records",
         course=course,
     )
@@ -143,7 +144,8 @@ class Trials(IntervalAggregator):
     @override
     def model_totals(self, grades: Grades) -> Numbers:
         """Return the number of graded trials of a model: without any, there is no figure."""
-        return {"graded_of_model": int(grades.totals.get("graded", 0))}
+        graded = grades.totals.get("graded", 0)
+        return {"graded_of_model": int(graded)}
 
     @override
     def task_contribution(self, sums: Mapping[str, float]) -> Mapping[str, float | Fraction] | None:
@@ -171,23 +173,28 @@ class Trials(IntervalAggregator):
     @override
     def figures_of(self, totals: Mapping[str, float]) -> Mapping[str, Any]:
         """Return the mean share for k = 1, 2, …, up to where a task has no share any more."""
-        name, means = self._name, dict[str, float]()
+        name = self._name
+        means = dict[str, float]()
         k = 1
         n_tasks = totals.get(f"{self._name} tasks 1", 0)
         while n_tasks and totals.get(f"{name} tasks {k}") == n_tasks:
-            means[str(k)] = float(Fraction(totals[f"{name} {k}"]) / n_tasks)
+            total = totals[f"{name} {k}"]
+            fraction = Fraction(total)
+            means[str(k)] = float(fraction / n_tasks)
             k += 1
         return {name: means} if means else {}
 
     @override
     def compute(self, grades: Grades) -> dict[str, Any]:
-        models = {model: self._tasks(cells) for model, cells in grades.sums(*_SUMS)[1].items()}
+        sums = grades.sums(*_SUMS)
+        models = {model: self._tasks(cells) for model, cells in sums[1].items()}
         figures = self._overview([task for tasks in models.values() for task in tasks])
         if figures["trials"] and not grades.totals.get("graded"):
             figures |= {self._name: None, f"{self._name}_reason": "no trial was graded"}
         if len(models) > 1:
             figures["models"] = {model: self._overview(tasks) for model, tasks in models.items()}
-        more, least = figures["tasks_with_more_trials"], figures["trials"]
+        more = figures["tasks_with_more_trials"]
+        least = figures["trials"]
         if more:
             n_tasks = figures["tasks"] - figures["tasks_without_trials"]
             warning = f"{more} of {n_tasks} tasks have more trials; k ends at {least}"
@@ -195,7 +202,8 @@ class Trials(IntervalAggregator):
         return figures
 
     def _tasks(self, cells: Counter[tuple[float, ...]]) -> list[Task]:
-        tasks = [self._task(*cell) for cell in cells.elements()]
+        elements = cells.elements()
+        tasks = [self._task(*cell) for cell in elements]
         return [task for task in tasks if not task.is_left_out]
 
     def _overview(self, tasks: Sequence[Task]) -> dict[str, Any]:
@@ -251,4 +259,5 @@ class PassAtK(Trials):
 
     @override
     def _share(self, task: Task, k: int) -> Fraction:
-        return 1 - Fraction(comb(task.trials - task.passed, k), comb(task.trials, k))
+        fraction = Fraction(comb(task.trials - task.passed, k), comb(task.trials, k))
+        return 1 - fraction

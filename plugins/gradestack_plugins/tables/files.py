@@ -79,8 +79,10 @@ class _ParquetFile:
         self._arrow = library("pyarrow", extra="tables")
         writer = library("pyarrow.parquet", extra="tables").ParquetWriter
         options: Any = {"compression": "zstd", "version": "2.6", "data_page_version": "2.0"}
-        self._rows = Table.of(types, ()).to_arrow()
-        self._writer = opened.enter_context(writer(path, self._rows.schema, **options))
+        table = Table.of(types, ())
+        self._rows = table.to_arrow()
+        schema = self._rows.schema
+        self._writer = opened.enter_context(writer(path, schema, **options))
 
     def add(self, table: Table) -> None:
         self._rows = self._arrow.concat_tables([self._rows, table.to_arrow()])
@@ -104,7 +106,8 @@ class _CsvFile:
         self._write(csv_line(*types))
 
     def add(self, table: Table) -> None:
-        lines = zip(*table.columns.values(), strict=True)
+        columns = table.columns.values()
+        lines = zip(*columns, strict=True)
         self._write("".join(csv_line(*map(csv_cell, line)) for line in lines))
 
     def end(self) -> None:
@@ -147,12 +150,14 @@ def _counted_tables(report: Report, *names: str) -> Iterator[tuple[str, Table]]:
         return
     index = index_of(report)
     counted = zip(index.reasons.kinds, index.reasons.samples, strict=True)
+    tasks = task_lines(index.entries)
     lines: dict[str, Iterable[Line]] = {
-        "tasks": task_lines(index.entries),
+        "tasks": tasks,
         "failures": ((*(part or None for part in kind), times) for kind, times in counted),
     }
     for name in names:
-        yield name, Table.of(COLUMNS[name], lines[name])
+        table = Table.of(COLUMNS[name], lines[name])
+        yield name, table
 
 
 def run_tables(report: Report) -> dict[str, str]:
@@ -197,4 +202,5 @@ def _open_file(path: Path, types: Types, ending: str, opened: ExitStack) -> Any:
     if ending == "parquet":
         return _ParquetFile(path, types, opened)
     file = path.open("w", encoding="utf-8", errors="replace", newline="\n")
-    return _TEXT_FILES[ending](opened.enter_context(file), types)
+    enter_context = opened.enter_context(file)
+    return _TEXT_FILES[ending](enter_context, types)

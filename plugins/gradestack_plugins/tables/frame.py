@@ -66,10 +66,12 @@ class Table:
     def of(cls, types: Types, lines: Iterable[Line]) -> Self:
         """Return the table of lines."""
         columns = [list(column) for column in zip(*lines, strict=True)] or [[] for _ in types]
-        return cls(dict(zip(types, columns, strict=True)), types)
+        pairs = dict(zip(types, columns, strict=True))
+        return cls(pairs, types)
 
     def __len__(self) -> int:
-        return len(next(iter(self.columns.values())))
+        columns = self.columns.values()
+        return len(next(iter(columns)))
 
     def __getitem__(self, column: str) -> list[Any]:
         return self.columns[column]
@@ -79,7 +81,8 @@ class Table:
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """Yield the rows, column as a mapping of columns to values."""
-        for values in zip(*self.columns.values(), strict=True):
+        columns = self.columns.values()
+        for values in zip(*columns, strict=True):
             yield dict(zip(self.columns, values, strict=True))
 
     def failed(self) -> Table:
@@ -98,10 +101,12 @@ class Table:
     def to_pandas(self) -> Any:
         """Return it as a pandas DataFrame; where there is no value it has NaN, NA or None."""
         frame = library("pandas").DataFrame(dict(self.columns))
-        kinds = {name: _PANDAS[kind] for name, kind in self.types.items() if kind in _PANDAS}
+        types = self.types.items()
+        kinds = {name: _PANDAS[kind] for name, kind in types if kind in _PANDAS}
         # a gate's conditions are JSON
         numbers = [name for name in kinds if str not in map(type, self.columns[name])]
-        return frame.astype({name: kinds[name] for name in numbers})
+        kinds_by_name = {name: kinds[name] for name in numbers}
+        return frame.astype(kinds_by_name)
 
     def to_polars(self) -> Any:
         """Return it as a polars DataFrame; mappings are lists of key and value."""
@@ -110,8 +115,9 @@ class Table:
     def to_arrow(self) -> Any:
         """Return it as a pyarrow Table, whose columns have the same types whatever their values."""
         arrow = library("pyarrow", extra="tables")
+        text = arrow.string()
         types = {
-            "text": arrow.string(),
+            "text": text,
             "int": arrow.int64(),
             "float": arrow.float64(),
             "bool": arrow.bool_(),
@@ -122,10 +128,13 @@ class Table:
         arrays = []
         for name, kind in self.types.items():
             if kind in ("floats", "texts"):
-                arrays.append(_map_array(self.columns[name], kind.removesuffix("s"), arrow, types))
+                column = self.columns[name]
+                map_array = _map_array(column, kind.removesuffix("s"), arrow, types)
+                arrays.append(map_array)
             else:
                 arrays.append(_array(self.columns[name], kind, arrow, types))
-        return arrow.Table.from_arrays(arrays, schema=arrow.schema(fields))
+        schema = arrow.schema(fields)
+        return arrow.Table.from_arrays(arrays, schema=schema)
 
 
 _PANDAS = {"int": "Int64", "float": "float64", "bool": "boolean"}

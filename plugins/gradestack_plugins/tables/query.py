@@ -77,7 +77,8 @@ def query(run: str, sql: str, *, form: Format | None, output: str | None) -> Non
         click.echo(text, nl=False)
     else:
         try:
-            Path(output).write_text(text, encoding="utf-8", newline="\n")
+            output_path = Path(output)
+            output_path.write_text(text, encoding="utf-8", newline="\n")
         except OSError as error:
             raise ConfigError(f"{output}: cannot be written: {error.strerror or error}") from error
 
@@ -88,7 +89,8 @@ def _tables(report: Report) -> Iterator[dict[str, Path]]:
 
     Where it has none, they are made for as long as the query takes.
     """
-    tables = _table_files(Path(str(report.path)))
+    path = str(report.path)
+    tables = _table_files(Path(path))
     if tables:
         yield tables
         return
@@ -114,7 +116,8 @@ def _run_query(
     one that is being imported or that reads a table.
     """
     with ExitStack() as opened, ThreadPoolExecutor(1) as threads:
-        database = threads.submit(_connect, report, tables, opened).result()
+        submit = threads.submit(_connect, report, tables, opened)
+        database = submit.result()
         selected = threads.submit(_select, database, sql, tables)
         try:
             return selected.result()
@@ -125,7 +128,8 @@ def _run_query(
             raise
         except library("duckdb", extra="query").Error as error:
             if _DAMAGED in str(error):
-                raise _unreadable(report, str(report.path), "a table is damaged") from error
+                path = str(report.path)
+                raise _unreadable(report, path, "a table is damaged") from error
             raise ConfigError(_refusal(error, report, tables)) from error
 
 
@@ -143,7 +147,8 @@ def _select(
     database: Any, sql: str, tables: Iterable[str]
 ) -> tuple[list[str], list[tuple[Any, ...]]]:
     """Run a query that is one SELECT; return the names of its columns, and its rows."""
-    kinds = [statement.type for statement in database.extract_statements(sql)]
+    statements = database.extract_statements(sql)
+    kinds = [statement.type for statement in statements]
     if [kind.name for kind in kinds] != ["SELECT"]:  # COPY could write over a table
         names = ", ".join(kind.name for kind in kinds) or "nothing"
         raise ConfigError(f"a query is one SELECT, got {names}; the tables are {', '.join(tables)}")
@@ -163,7 +168,8 @@ def _open_table(report: Report, path: Path, opened: ExitStack) -> Any:
         file = opened.enter_context(open_regular(path))
         # several scans of one table read at the same time, and a file has one position
         content = mmap(file.fileno(), 0, access=ACCESS_READ)
-        fragment = form.make_fragment(arrow.BufferReader(arrow.py_buffer(content)))
+        buffer_reader = arrow.BufferReader(arrow.py_buffer(content))
+        fragment = form.make_fragment(buffer_reader)
         return dataset.FileSystemDataset([fragment], fragment.physical_schema, form)
     except (OSError, ValueError, arrow.ArrowException) as error:
         reason = getattr(error, "strerror", None) or "it is no Parquet file"
@@ -195,7 +201,9 @@ def _written(names: list[str], rows: list[tuple[Any, ...]], form: Format) -> Ite
             yield csv_line(*(csv_cell(_plain(value)) for value in row))
     elif form == "json":
         for row in rows:
-            yield dumps(dict(zip(names, map(_plain, row), strict=True))) + "\n"
+            pairs = dict(zip(names, map(_plain, row), strict=True))
+            text = dumps(pairs)
+            yield text + "\n"
     else:
         cells = [names, *(list(map(_cell, row)) for row in rows)]
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]

@@ -73,7 +73,11 @@ def _conform(value: Any, form: Any) -> Any:
     entries = as_map(value)
     if "*" in form:
         return {name: _conform(entry, form["*"]) or {} for name, entry in entries.items()}
-    return {name: _conform(entries[name], inner) for name, inner in form.items() if name in entries}
+    conforms_by_name = {}
+    for name, inner in form.items():
+        if name in entries:
+            conforms_by_name[name] = _conform(entries[name], inner)
+    return conforms_by_name
 
 
 _Row: Any = _type(_ROW)
@@ -87,12 +91,15 @@ def rows_of(report: Report) -> Iterator[Any]:
             check_utf8(line)  # other keys are not decoded
             yield _decode(line)
         except (ValueError, RecursionError):  # msgspec's own errors are ValueErrors
-            yield msgspec.convert(_conform(report.row(number, line), _ROW), _Row)
+            row = report.row(number, line)
+            conform = _conform(row, _ROW)
+            yield msgspec.convert(conform, _Row)
 
 
 def row_table(report: Report, name: str) -> Table:
     """Return one table of the rows of a run."""
-    blocks = [table for _, table in blocks_of((name,), rows_of(report))]
+    rows = rows_of(report)
+    blocks = [table for _, table in blocks_of((name,), rows)]
     columns = {
         column: list(chain.from_iterable(block[column] for block in blocks))
         for column in COLUMNS[name]
@@ -103,7 +110,8 @@ def row_table(report: Report, name: str) -> Table:
 def blocks_of(names: Sequence[str], rows: Iterable[Any]) -> Iterator[tuple[str, Table]]:
     """Yield tables of blocks of rows in one pass, each with its name, an empty one first."""
     for name in names:
-        yield name, Table.of(COLUMNS[name], ())
+        table = Table.of(COLUMNS[name], ())
+        yield name, table
     numbered = enumerate(rows)
     while first := list(islice(numbered, _BLOCK)):
         block = _Block(first)
@@ -114,7 +122,8 @@ def blocks_of(names: Sequence[str], rows: Iterable[Any]) -> Iterator[tuple[str, 
 def _table_of(name: str, block: _Block) -> Table:
     types = COLUMNS[name]
     columns = zip(types, _COLUMNS[name](block), strict=True)
-    return Table({column: _typed(values, types[column]) for column, values in columns}, types)
+    typeds_by_column = {column: _typed(values, types[column]) for column, values in columns}
+    return Table(typeds_by_column, types)
 
 
 _TYPES = {"text": str, "int": int, "float": float, "bool": bool}
@@ -203,7 +212,8 @@ def _graded(state: Any, score: Any) -> Line:
 def _samples(block: _Block) -> _Columns:
     """Yield the columns of the table of samples, one list for each column, in its order."""
     rows = [row for _, row in block.rows]
-    yield from _columns(4, [key for key, _ in block.rows])
+    lines = [key for key, _ in block.rows]
+    yield from _columns(4, lines)
     yield [_name(row.cluster) or key[1] for key, row in block.rows]
     for name in ("facets", "status", "ended"):
         yield [getattr(row, name) for row in rows]
@@ -218,7 +228,8 @@ def _samples(block: _Block) -> _Columns:
 
 
 def _grades(block: _Block) -> _Columns:
-    yield from _columns(5, [key for key, _ in block.grades])
+    lines = [key for key, _ in block.grades]
+    yield from _columns(5, lines)
     yield from _columns(2, [_graded(grade.state, grade.score) for _, grade in block.grades])
     for name in ("passed", "label", "gold", "parts"):
         yield [getattr(grade, name) for _, grade in block.grades]
@@ -226,22 +237,27 @@ def _grades(block: _Block) -> _Columns:
 
 def _items(block: _Block) -> _Columns:
     items = list(chain.from_iterable(block.items))
-    yield from _columns(6, [key for key, _ in items])
-    yield from _columns(2, [_graded_item(item) for _, item in items])
+    lines = [key for key, _ in items]
+    yield from _columns(6, lines)
+    graded_items = [_graded_item(item) for _, item in items]
+    yield from _columns(2, graded_items)
     for name in ("label", "gold", "parts"):
         yield [getattr(item, name) for _, item in items]
 
 
 def _graded_item(item: Any) -> Line:
-    return _graded(item.outcome or "graded", item.score)
+    state = item.outcome or "graded"
+    return _graded(state, item.score)
 
 
 def _reasons(block: _Block) -> _Columns:
     lines: list[tuple[Line, Any]] = []
     for (key, grade), items in zip(block.grades, block.items, strict=True):
         for owner_key, owner in [((*key, None), grade), *items]:
-            lines += ((owner_key, reason) for reason in owner.reasons or ())
-    yield from _columns(6, [key for key, _ in lines])
+            reasons = owner.reasons or ()
+            lines += ((owner_key, reason) for reason in reasons)
+    keys = [key for key, _ in lines]
+    yield from _columns(6, keys)
     for name in ("code", "subject", "pointer"):
         yield [as_text(getattr(reason, name)) for _, reason in lines]
 
@@ -258,7 +274,8 @@ def _lines_of_calls(key: Line, row: Any) -> Iterator[Line]:
     expected = (row.expected and row.expected.calls) or ()
     predicted_calls = (row.predicted and row.predicted.calls) or ()
     items = _paired_items(row, len(expected))
-    matches = [item.metadata.call for item in items] or [None] * len(expected)
+    calls = [item.metadata.call for item in items]
+    matches = calls or [None] * len(expected)
     scores = [_graded_item(item)[1] for item in items] or [None] * len(expected)
     for index, call in enumerate(expected):
         name = as_text(call.name) or "|".join(map(as_text, as_list(call.names)))

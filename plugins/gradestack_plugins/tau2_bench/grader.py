@@ -72,7 +72,8 @@ class Tau2Reward(Grader):
         grade = self._judge(sample, run)
         if run is None or run.num_trials is None:
             return grade
-        return replace(grade, counts={**grade.counts, _PLANNED: run.num_trials})
+        counts = {**grade.counts, _PLANNED: run.num_trials}
+        return replace(grade, counts=counts)
 
     def _judge(self, sample: Sample, run: Tau2Run | None) -> Grade:
         """Convert the recorded reward into a grade, with the checks that failed as reasons."""
@@ -90,13 +91,16 @@ class Tau2Reward(Grader):
         about = RewardInfo() if run is None else run.reward_info
         reasons = () if passed else tuple(_reasons(about, termination))
         breakdown = about.reward_breakdown or {}
+        counts = _counts(about)
+        parts = {name: as_number(value) for name, value in breakdown.items()}
+        rationale = "; ".join(reason.message for reason in reasons)
         return Grade(
             score=reward,
             passed=passed,
-            counts=_counts(about),
-            parts={name: as_number(value) for name, value in breakdown.items()},
+            counts=counts,
+            parts=parts,
             reasons=reasons,
-            rationale="; ".join(reason.message for reason in reasons),
+            rationale=rationale,
         )
 
 
@@ -123,7 +127,8 @@ def _counts(about: RewardInfo) -> dict[str, int]:
 
 def _matched(name: str, checks: list[Check]) -> dict[str, int]:
     if checks:
-        return {name: len(checks), f"{name}_matched": sum(map(is_met, checks))}
+        total_mets = sum(map(is_met, checks))
+        return {name: len(checks), f"{name}_matched": total_mets}
     return {}
 
 
@@ -145,16 +150,18 @@ def _reasons(about: RewardInfo, termination: str | None) -> Iterator[Reason]:
 
 def _missing_action(position: int, check: Check) -> Reason:
     """Return the reason that no call matches an expected action."""
+    name = ""
     if check.action is not None:
         name = check.action.name
-    else:
-        name = ""
+    expected = check.action and check.action.arguments
+    message = f"no call matches action {position}, {name}"
+    pointer = f"/{position}"
     return Reason(
         code="action_missing",
-        pointer=f"/{position}",
+        pointer=pointer,
         subject=name,
-        expected=check.action and check.action.arguments,
-        message=f"no call matches action {position}, {name}",
+        expected=expected,
+        message=message,
     )
 
 

@@ -175,7 +175,8 @@ class Tau2(RecordReader):
         for origin in inputs.data:
             recording = index[origin.name]
             if recording.ranges is not None:
-                yield RecordFile(input=origin, file=_results(origin), ranges=recording.ranges)
+                results = _results(origin)
+                yield RecordFile(input=origin, file=results, ranges=recording.ranges)
             for relative in recording.files:
                 file = origin.below(relative)
                 yield RecordFile(input=origin, file=file, ranges=(Range(),), extra=relative)
@@ -187,10 +188,12 @@ class Tau2(RecordReader):
     @override
     def read(self, shard: Shard, index: dict[str, Recording]) -> Iterator[Sample | BadRecord]:
         """Yield the samples of a range, or of one file, in order."""
-        origin, setting = shard.input, index[shard.input.name].setting
+        origin = shard.input
+        setting = index[shard.input.name].setting
         if isinstance(shard.extra, list):
             for ordinal, identifier in enumerate(shard.extra):
-                source = Source(file=_results(origin).shown, ordinal=ordinal)
+                results = _results(origin)
+                source = Source(file=results.shown, ordinal=ordinal)
                 file_name = f"{SIMULATIONS}/{identifier}.json"
                 reason = f"simulation_index names {identifier}, but there is no {file_name}"
                 yield BadRecord(source=source, reason=reason)
@@ -228,7 +231,8 @@ def _recording(origin: Input, inputs: set[Path]) -> Recording:
     values, ranges = _members(results)
     if "info" not in values and "tasks" not in values and ranges is None:
         raise DataError(f"{origin.path}: neither info, tasks nor simulations; {_EXPECTED}")
-    setting = setting_of(values.get("info"), values.get("tasks"))
+    tasks = values.get("tasks")
+    setting = setting_of(values.get("info"), tasks)
     folder = results.parent / SIMULATIONS
     if ranges is not None or not folder.is_dir():
         return Recording(setting=setting, ranges=ranges or ())
@@ -238,12 +242,15 @@ def _recording(origin: Input, inputs: set[Path]) -> Recording:
 def _alone(file: Path, inputs: set[Path]) -> Recording:
     """Return the recording of one file of a folder; empty where the folder is an input, too."""
     results = file.parent.parent / RESULTS
-    if {results.resolve(), results.parent.resolve()} & inputs:
+    path = results.resolve()
+    if {path, results.parent.resolve()} & inputs:
         return Recording()
     values: dict[str, Any] = {}
     if file.parent.name == SIMULATIONS and results.is_file():
         values, _ = _members(results)
-    return Recording(setting=setting_of(values.get("info"), values.get("tasks")), files=("",))
+    tasks = values.get("tasks")
+    setting = setting_of(values.get("info"), tasks)
+    return Recording(setting=setting, files=("",))
 
 
 def _members(results: Path) -> tuple[dict[str, Any], tuple[Range, ...] | None]:
@@ -257,7 +264,8 @@ def _members(results: Path) -> tuple[dict[str, Any], tuple[Range, ...] | None]:
             ranges = member.ranges or None
             continue
         try:
-            values[member.key] = loads(member.read(results))
+            text = member.read(results)
+            values[member.key] = loads(text)
         except JsonProblem as problem:
             raise DataError(f"{results}:{member.line}: {member.key}: {problem}") from problem
     return values, ranges
@@ -273,10 +281,11 @@ def _directory(setting: Setting, folder: Path, index: Any) -> Recording:
         extra = [name for name in names if name not in indexed]
     else:
         extra = []
+    missing = tuple(name for name in indexed if name not in set(names))
     return Recording(
         setting=setting,
         files=tuple(f"{SIMULATIONS}/{name}.json" for name in names),
-        missing=tuple(name for name in indexed if name not in set(names)),
+        missing=missing,
         extra=tuple(extra),
     )
 

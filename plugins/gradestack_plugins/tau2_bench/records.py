@@ -64,13 +64,14 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def setting_of(info: JSON, tasks: JSON) -> Setting:
-    """Return the setting of a results file.
+    """Read the setting of a results file: model, domain, tools, tasks and planned trials.
 
     Args:
         info: Its ``info``.
         tasks: Its ``tasks``; None where there are none.
     """
-    about, field_remarks = convert_record(info if isinstance(info, dict) else {}, Info)
+    record = info if isinstance(info, dict) else {}
+    about, field_remarks = convert_record(record, Info)
     remarks = {f"info.{remark}": 1 for remark in field_remarks}
     expected = {}
     for entry in as_list(tasks):
@@ -81,12 +82,16 @@ def setting_of(info: JSON, tasks: JSON) -> Setting:
             continue
         expected[str(task.id)] = Expectation() if field_remarks else expectation(task)
         remarks |= {f"tasks: {remark}": 1 for remark in field_remarks}
+    model = about.agent_info.llm or about.audio_native_config.model or None
+    tools = _tools(about.environment_info.tool_defs)
+    has_tasks = isinstance(tasks, list)
+    domain = about.environment_info.domain_name
     return Setting(
-        model=about.agent_info.llm or about.audio_native_config.model or None,
-        domain=about.environment_info.domain_name,
-        tools=_tools(about.environment_info.tool_defs),
+        model=model,
+        domain=domain,
+        tools=tools,
         tasks=expected,
-        has_tasks=isinstance(tasks, list),
+        has_tasks=has_tasks,
         num_trials=about.num_trials,
         remarks=tuple(remarks),
     )
@@ -111,7 +116,8 @@ def expectation(task: Task) -> Expectation:
     actions = task.evaluation_criteria.actions
     if actions is None:
         return Expectation()
-    return Expectation(calls=tuple(map(expected_call, actions)))
+    calls = tuple(map(expected_call, actions))
+    return Expectation(calls=calls)
 
 
 def expected_call(action: Action) -> ExpectedCall:
@@ -125,10 +131,11 @@ def expected_call(action: Action) -> ExpectedCall:
         names = arguments or {}
         rules = {key: Rule(ignore=True, optional=True) for key in names if key not in compared}
         rules |= {key: Rule(optional=True) for key in compared if key not in names}
+    raw_arguments = raw if arguments is None else None
     return ExpectedCall(
         name=action.name,
         arguments=arguments,
-        raw_arguments=raw if arguments is None else None,
+        raw_arguments=raw_arguments,
         rules=rules,
         requestor=action.requestor,
     )
@@ -161,8 +168,10 @@ class Talk(Conversation):
             self._keep_tags(text)
         elif role not in {"system", "user"}:
             self.remark(kind_of("role", role))
-        calls = tuple(self._calls_by(role, entry.get("tool_calls")))
-        self.add(Message(role=role, content=entry.get("content"), tool_calls=calls))
+        tool_calls = entry.get("tool_calls")
+        calls = tuple(self._calls_by(role, tool_calls))
+        message = Message(role=role, content=entry.get("content"), tool_calls=calls)
+        self.add(message)
 
     def _calls_by(self, role: str, recorded: Any) -> Iterator[ToolCall]:
         """Add the calls of a message, and yield them."""
@@ -190,7 +199,8 @@ class Talk(Conversation):
         requestor = text_or_none(entry.get("requestor")) or ASSISTANT
         identifier = as_text(entry.get("id")) or None
         content = entry.get("content")
-        self.add(Message(role="tool", content=content, tool_call_id=identifier))
+        message = Message(role="tool", content=content, tool_call_id=identifier)
+        self.add(message)
         calls = [call for call in self.calls if call.requestor == requestor]
         if identifier is not None:
             calls = [call for call in calls if call.id == identifier]
@@ -198,7 +208,8 @@ class Talk(Conversation):
         if call is None:
             self.remark("second_result" if calls else "result_without_call")
         else:
-            finish(call, content, text_of(content) if entry.get("error") is True else None)
+            error = entry.get("error")
+            finish(call, content, text_of(content) if error is True else None)
 
 
 def talk_of(simulation: Simulation) -> Talk | None:
@@ -253,7 +264,8 @@ def _speaks(message: Any) -> bool:
 
 def _space_between(last: dict[str, Any], following: dict[str, Any]) -> str:
     """Return a space between the words of two utterances, nothing within one."""
-    before = set(map(str, as_list(last.get("utterance_ids"))))
+    utterance_ids = last.get("utterance_ids")
+    before = set(map(str, as_list(utterance_ids)))
     after = set(map(str, as_list(following.get("utterance_ids"))))
     if before and after and before.isdisjoint(after):
         return " "
@@ -338,11 +350,14 @@ def _fields_of(talk: Talk | None) -> dict[str, Any]:
         return {"input": None, "turns": (), "calls": None, "text": None}
     fields = talk.finished()
     messages = tuple(message for turn in talk.turns for message in turn)
+    calls = None if talk.has_unread_calls else tuple(talk.calls)
+    question = next(iter(talk.questions), None)
+    turns = (messages,) if messages else ()
     return {
         **fields,
-        "turns": (messages,) if messages else (),
-        "input": next(iter(talk.questions), None),
-        "calls": None if talk.has_unread_calls else tuple(talk.calls),
+        "turns": turns,
+        "input": question,
+        "calls": calls,
     }
 
 
@@ -357,7 +372,8 @@ def _costs(simulation: Simulation) -> dict[str, Any]:
 
 
 def _usage(simulation: Simulation, spent: Usage | None) -> Usage | None:
-    cost, seconds = as_amount(simulation.agent_cost), as_amount(simulation.duration)
+    cost = as_amount(simulation.agent_cost)
+    seconds = as_amount(simulation.duration)
     usage = replace(spent or Usage(), cost_usd=cost, seconds=seconds)
     return usage if usage != Usage() else None
 
@@ -378,11 +394,13 @@ def recorded_of(about: RewardInfo) -> dict[str, Any]:
         match = None
     else:
         match = about.db_check.db_match
+    share_met = _share_met(about.action_checks)
+    env_assertions = _share_met(about.env_assertions)
     recorded = {
         "reward": about.reward,
         "db_match": match,
-        "actions": _share_met(about.action_checks),
-        "env_assertions": _share_met(about.env_assertions),
+        "actions": share_met,
+        "env_assertions": env_assertions,
         "communicate": _share_met(about.communicate_checks),
         "nl_assertions": _share_met(about.nl_assertions),
     }
@@ -391,7 +409,8 @@ def recorded_of(about: RewardInfo) -> dict[str, Any]:
 
 def _share_met(checks: Checks) -> float | None:
     if checks:
-        return sum(map(is_met, checks)) / len(checks)
+        total_mets = sum(map(is_met, checks))
+        return total_mets / len(checks)
     return None
 
 

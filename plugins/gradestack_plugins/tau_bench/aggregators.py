@@ -81,7 +81,8 @@ class _Averages(IntervalAggregator):
         if grade.outcome is Outcome.SKIPPED:
             return None
         is_graded = grade.score is not None
-        return {"applicable": 1, "graded": int(is_graded), "score": float(grade.score or 0)}
+        score = float(grade.score or 0)
+        return {"applicable": 1, "graded": int(is_graded), "score": score}
 
     @override
     def figures_of(self, totals: Mapping[str, float]) -> dict[str, Any]:
@@ -90,7 +91,9 @@ class _Averages(IntervalAggregator):
 
     @override
     def compute(self, grades: Grades) -> dict[str, Any]:
-        figures = {"n": int(grades.totals.get("graded", 0)), "total": len(grades)}
+        graded = grades.totals.get("graded", 0)
+        number = int(graded)
+        figures = {"n": number, "total": len(grades)}
         if self.share and _are_shares(grade.score for grade, _ in grades.counted):
             return figures
         averages = {"average": ("graded", "score"), "average_over_total": ("applicable", "score")}
@@ -207,23 +210,29 @@ class PartialStatistics(_Averages):
         counts = {} if grade.score is None else grade.counts
         reward = _reward(grade)
         is_success = reward is not None and reward > SUCCESS_ABOVE
+        rewards = int(reward is not None)
+        expected_calls = counts.get("expected_calls", 0)
+        made_calls = counts.get("made_calls", 0)
+        similarity_sums = _similarity_sums(grade)
         return {
             **numbers,
-            "expected": counts.get("expected_calls", 0),
+            "expected": expected_calls,
             "called": counts.get("called", 0),
-            "made": counts.get("made_calls", 0),
-            "rewards": int(reward is not None),
+            "made": made_calls,
+            "rewards": rewards,
             "reward": reward or 0,
             "successes": int(is_success),
-            **_similarity_sums(grade),
+            **similarity_sums,
         }
 
     @override
     def figures_of(self, totals: Mapping[str, float]) -> dict[str, Any]:
         rewards = totals["rewards"]
+        success_rate = ratio(totals["successes"], rewards)
+        average = ratio(totals["reward"], rewards)
         binary = {
-            "success_rate": ratio(totals["successes"], rewards),
-            "average": ratio(totals["reward"], rewards),
+            "success_rate": success_rate,
+            "average": average,
         }
         return {
             **super().figures_of(totals),
@@ -232,24 +241,29 @@ class PartialStatistics(_Averages):
 
     @override
     def compute(self, grades: Grades) -> dict[str, Any]:
-        scores, totals = Counter[float](), Counter(grades.totals)
+        scores = Counter[float]()
+        totals = Counter(grades.totals)
         rewards = [_reward(grade) for grade, _ in grades.counted]
         for grade, times in grades.counted:
             if grade.score is not None:
                 scores[float(grade.score)] += times
+        number = int(totals["rewards"])
+        successes = int(totals["successes"])
         binary = {
             "threshold": SUCCESS_ABOVE,
-            "n": int(totals["rewards"]),
-            "successes": int(totals["successes"]),
+            "n": number,
+            "successes": successes,
         }
         if totals["rewards"]:
-            binary["average"] = float(Fraction(totals["reward"]) / totals["rewards"])
+            fraction = Fraction(totals["reward"])
+            binary["average"] = float(fraction / totals["rewards"])
         if not _are_shares(rewards):
             averages = {"average": ("rewards", "reward")}
             binary |= unbounded_intervals(grades, averages, self.confidence)
         cases = {name: _find_cases(grades, name) for name in CASES}
         failed = [times for grade, times in grades.counted if grade.outcome is Outcome.FAILED]
-        ranges = _count_by_bin(scores, (0.4, 0.9, 1.0))[::-1]
+        by_bin = _count_by_bin(scores, (0.4, 0.9, 1.0))
+        ranges = by_bin[::-1]
         bands = [
             {"lower": lower, "upper": upper, "text": text, "samples": n}
             for text, (lower, upper, n) in zip(_BANDS.values(), ranges, strict=True)
@@ -266,7 +280,9 @@ class PartialStatistics(_Averages):
         figures["interpretation"] = {"bands": bands}
         if scores:
             counts = [n for _, _, n in ranges]
-            figures["statements"] = [*_band_statements(counts), *_case_statements(cases)]
+            band_statements = _band_statements(counts)
+            case_statements = _case_statements(cases)
+            figures["statements"] = [*band_statements, *case_statements]
         return figures
 
 
@@ -340,9 +356,10 @@ def make_histogram(scores: Counter[float]) -> list[dict[str, float | None]]:
     Scores below 0 (of other graders) go into the first bin, scores above 1 into the last.
     """
     total = scores.total()
+    by_bin = _count_by_bin(scores, (0.2, 0.4, 0.6, 0.8, 1.0))
     return [
         {"lower": lower, "upper": upper, "count": n, "share": ratio(n, total)}
-        for lower, upper, n in _count_by_bin(scores, (0.2, 0.4, 0.6, 0.8, 1.0))
+        for lower, upper, n in by_bin
     ]
 
 

@@ -40,7 +40,8 @@ class TauBenchExporter(Exporter):
         raw = record.native
         if isinstance(raw, TauRecord):
             grade = grades.get("tau_partial")
-            raw = {**raw.record, "partial_score": None if grade is None else grade.score}
+            partial_score = None if grade is None else grade.score
+            raw = {**raw.record, "partial_score": partial_score}
         elif raw is None or isinstance(record, Sample):
             return
         text = indent_json(raw).replace("\n", "\n  ")

@@ -101,7 +101,8 @@ class TauPartial(Grader):
 
     def __attrs_post_init__(self) -> None:
         total = self.name_weight + self.argument_weight
-        if abs(total - 1.0) > 1e-9:
+        size = abs(total - 1.0)
+        if size > 1e-9:
             raise ValueError(f"name_weight and argument_weight must sum to 1, got {total}")
 
     @override
@@ -162,15 +163,18 @@ class TauPartial(Grader):
                 total += self._credit(match)
                 similarities.append(match.similarity)
         n_called = len(similarities)
+        counts = {
+            "expected_calls": len(expected),
+            "called": n_called,
+            "made_calls": len(made),
+        }
+        numbers = {"similarities": n_called, "similarity": math.fsum(similarities)}
+        score = total / len(expected)
         return Grade(
-            score=total / len(expected),
-            counts={
-                "expected_calls": len(expected),
-                "called": n_called,
-                "made_calls": len(made),
-            },
+            score=score,
+            counts=counts,
             parts=parts,
-            numbers={"similarities": n_called, "similarity": math.fsum(similarities)},
+            numbers=numbers,
             items=partial(self._explain, expected, made, matches),
         )
 
@@ -194,14 +198,19 @@ class TauPartial(Grader):
             reasons: tuple[Reason, ...] = ()
             if match.similarity < 1.0:
                 reasons = losses.add(_losses(call, match, made, budget))
+            credit = self._credit(match)
+            parts = {"argument_similarity": match.similarity} if is_called else {}
+            metadata = {"call": match.position}
+            item_count = str(len(items))
+            label = call.name if is_called else None
             item = Item(
-                id=str(len(items)),
-                score=self._credit(match),
+                id=item_count,
+                score=credit,
                 gold=call.name,
-                label=call.name if is_called else None,
-                parts={"argument_similarity": match.similarity} if is_called else {},
+                label=label,
+                parts=parts,
                 reasons=reasons,
-                metadata={"call": match.position},
+                metadata=metadata,
             )
             items.append(item)
         return Explanation(items=tuple(items), **losses.of_grade())
@@ -254,7 +263,8 @@ def _is_plain(expected: Expectation) -> bool:
     """Return whether a reference is a list of names and arguments."""
     if expected.alternatives or expected.forbidden:
         return False
-    return all(call.plain for call in expected.calls or ())
+    calls = expected.calls or ()
+    return all(call.plain for call in calls)
 
 
 def _losses(
@@ -263,7 +273,8 @@ def _losses(
     """Yield why an expected call has less than full credit."""
     subject = expected.name
     if match.position is None:
-        yield Reason(code="missing_call", expected=_arguments(expected), subject=subject)
+        arguments = _arguments(expected)
+        yield Reason(code="missing_call", expected=arguments, subject=subject)
         return
     actual = _arguments(made[match.position])
     try:
@@ -274,10 +285,9 @@ def _losses(
 
 
 def _run_error(sample: Sample) -> Reason:
+    message = ""
     if sample.error is not None:
         message = sample.error.message
-    else:
-        message = ""
     return Reason(code="run_error", message=message or "the run ended in an error")
 
 
@@ -327,7 +337,8 @@ class TauReward(Grader):
         if reward is None:
             is_number = finite_number(recorded["reward"]) is not None
             problem = f"over {LARGEST_SCORE:g}" if is_number else "not a finite number"
-            return _unusable(f"the reward is {problem}: {compact(recorded['reward'])[:80]}")
+            message = f"the reward is {problem}: {compact(recorded['reward'])[:80]}"
+            return _unusable(message)
         passed = is_success(reward, self.tolerance)
         reasons = () if passed else tuple(_reward_reasons(sample))
         rationale = "; ".join(reason.message for reason in reasons)
@@ -347,10 +358,12 @@ def _reward_reasons(sample: Sample) -> Iterator[Reason]:
     if recorded.get("judged") is False:
         message = "the conversation reached its step limit before it could be judged"
         yield Reason(code="not_judged", message=message)
-    if finite_number(recorded.get("r_actions")) == 0.0:
+    r_actions = recorded.get("r_actions")
+    if finite_number(r_actions) == 0.0:
         message = "the database differs from what the expected calls leave"
         yield Reason(code="database_mismatch", message=message)
-    for text, occurred in as_map(recorded.get("outputs")).items():
+    outputs = recorded.get("outputs")
+    for text, occurred in as_map(outputs).items():
         if occurred is False:
             message = f"the user was never told {compact(text)}"
             yield Reason(code="missing_output", expected=text, message=message)

@@ -125,11 +125,12 @@ def read_result(record: Mapping[str, Any]) -> Result:
     except (AttributeError, KeyError, RecursionError, TypeError, TooMuchWork):
         partial_score = None
     trial = trial_name(record.get("trial"))
-    return Result(record["task_id"], trial, reward_of(record.get("reward")), partial_score)
+    reward = record.get("reward")
+    return Result(record["task_id"], trial, reward_of(reward), partial_score)
 
 
 def average(values: Sequence[float]) -> float | None:
-    """Return a mean summed from left to right; None of nothing, where the programs stop."""
+    """Return the mean, summed from left to right; None without values (the programs stop there)."""
     total = 0.0
     for value in values:
         total += value
@@ -150,7 +151,8 @@ def compute_statistics(results: Sequence[Result]) -> dict[str, Any]:
     n_rewards = len(rewards)
     n_successes = len(successes)
     failed = len(results) - n
-    average_reward, average_score = average(rewards), average(scores)
+    average_reward = average(rewards)
+    average_score = average(scores)
     least = min(scores, default=None)
     most = max(scores, default=None)
     histogram = make_histogram(Counter(scores))
@@ -164,7 +166,8 @@ def compute_statistics(results: Sequence[Result]) -> dict[str, Any]:
         "max": most,
         "histogram": histogram,
     }
-    return statistics | {name: list_cases(results) for name, results in cases.items()}
+    cases_by_name = {name: list_cases(results) for name, results in cases.items()}
+    return statistics | cases_by_name
 
 
 def list_cases(results: Sequence[Result]) -> dict[str, Any]:
@@ -181,7 +184,8 @@ def compute_pass_hat_k(results: Sequence[Result]) -> dict[str, Any]:
     and a trial that stands twice counts twice. Records without a trial are numbered by task.
     """
     trials = set[Any]()
-    n_of_task, successes = Counter[Any](), Counter[Any]()
+    n_of_task = Counter[Any]()
+    successes = Counter[Any]()
     for task, trial, reward, _ in results:
         trials.add(("unnamed", n_of_task[task]) if trial is None else trial)
         n_of_task[task] += 1
@@ -192,7 +196,8 @@ def compute_pass_hat_k(results: Sequence[Result]) -> dict[str, Any]:
         for k in range(1, min(n, LARGEST_K) + 1)
     }
     rewards = [result.reward for result in results if result.reward is not None]
-    return {"avg_reward": average(rewards), "num_trials": n, "pass_hat_ks": pass_hat_ks}
+    avg_reward = average(rewards)
+    return {"avg_reward": avg_reward, "num_trials": n, "pass_hat_ks": pass_hat_ks}
 
 
 def mean_combinations(successes: Sequence[int], n: int, k: int) -> float | None:
@@ -221,12 +226,13 @@ def statistics_block(statistics: Mapping[str, Any]) -> str:
     histogram = [bin_line(n, **entry) for entry in statistics["histogram"]]
     rate = percent(binary["successes"], binary["n"])
     shown = {name: number(statistics[name]) for name in ("average", "min", "max")}
+    binary_average = number(binary["average"])
     return BLOCK.format(
         n=n,
         left_out=left_out,
         binary=binary,
         rate=rate,
-        binary_average=number(binary["average"]),
+        binary_average=binary_average,
         histogram="".join(histogram),
         cases="".join(cases),
         **shown,
@@ -246,7 +252,8 @@ def case_lines(title: str, cases: Mapping[str, Any]) -> Iterator[str]:
     if cases["total"]:
         yield f"  {title}: {cases['total']} tasks\n"
     for case in cases["first"]:
-        yield terminal_line(f"    Task {case['id']}: partial={case['score']:.2f}") + "\n"
+        text = f"    Task {case['id']}: partial={case['score']:.2f}"
+        yield terminal_line(text) + "\n"
 
 
 def percent(count: int, total: int, width: int = 0) -> str:
@@ -280,7 +287,8 @@ def partial_name(name: str) -> str:
 def indent_json(value: Any) -> str:
     """Return the text of ``json.dumps(value, indent=2)``, sooner."""
     try:
-        return msgspec.json.format(json.dumps(value), indent=2)
+        text = json.dumps(value)
+        return msgspec.json.format(text, indent=2)
     except ValueError:  # NaN
         return json.dumps(value, indent=2)
 
@@ -303,13 +311,16 @@ class TauBenchProgram(Program):
         for record in read_values(program_input):
             if is_result(record):
                 results.append(read_result(record))
-                scored.append({**record, "partial_score": results[-1].partial_score})
+                partial_score = results[-1].partial_score
+                scored.append({**record, "partial_score": partial_score})
             else:
                 scored.append(record)
-        metrics = {**compute_pass_hat_k(results), "statistics": compute_statistics(results)}
+        pass_hat_k = compute_pass_hat_k(results)
+        metrics = {**pass_hat_k, "statistics": compute_statistics(results)}
         block = statistics_block(metrics["statistics"])
+        path = program_input.input.path
         files = {
-            partial_name(program_input.input.path.name): indent_json(scored),
+            partial_name(path.name): indent_json(scored),
             STATISTICS: block,
             METRICS: indent_json(metrics),
         }
@@ -339,12 +350,14 @@ def compare_figures(
 ) -> Iterator[ProgramFigure]:
     """Yield the programs' figures, with the paths of ours."""
     keys = {metric: key for key, grader in graders.items() for metric in grader.metrics}
-    reward, partial = keys.get("pass_hat_k"), keys.get("partial_statistics")
+    reward = keys.get("pass_hat_k")
+    partial = keys.get("partial_statistics")
     rows = [("Average reward", metrics["avg_reward"], f"{reward}.mean.mean", WHY_TRIALS)]
     for k, value in metrics["pass_hat_ks"].items():
         rows.append((f"Pass^{k}", value, f"{reward}.pass_hat_k.pass_hat_k.{k}", WHY_TRIALS))
     for name in ("average", "min", "max"):
         ours = f"{partial}.partial_statistics.{name}"
-        rows.append((f"Partial {name}", metrics["statistics"][name], ours, WHY_CALLS))
+        statistic = metrics["statistics"][name]
+        rows.append((f"Partial {name}", statistic, ours, WHY_CALLS))
     for label, value, ours, why in rows:
         yield ProgramFigure(label=label, value=value, figure=ours, why=why)

@@ -97,7 +97,8 @@ def react_action(content: Any) -> ToolCall | None:
         action = loads(text)  # an object, since it begins with a brace
     except JsonProblem:
         return None
-    name, arguments = action.get("name"), action.get("arguments")
+    name = action.get("name")
+    arguments = action.get("arguments")
     is_action = isinstance(name, str) and isinstance(arguments, dict)
     return ToolCall(name=name, arguments=arguments) if is_action else None
 
@@ -151,8 +152,12 @@ class TauBench(RecordReader):
         """Return 0.95 for an object with ``task_id``, ``reward`` and at least one of ``info`` and
         ``traj``.
         """
-        keys = record.keys() if isinstance(record, dict) else set()
-        return 0.95 if {"task_id", "reward"} <= keys and keys & {"info", "traj"} else 0.0
+        if not isinstance(record, dict):
+            return 0.0
+        keys = record.keys()
+        if {"task_id", "reward"} <= keys and keys & {"info", "traj"}:
+            return 0.95
+        return 0.0
 
     @classmethod
     @override
@@ -225,17 +230,23 @@ def sample_of(record: Any, source: Source, model: str | None = None) -> Sample:
     cost = info.get("user_cost")
     expected = None if problem else _expected_calls(task)
     is_text = isinstance(task_id, str)
+    trial = record.get("trial")
+    run = trial_name(trial)
+    turns = (conversation,) if conversation else ()
+    expectation = Expectation(calls=expected)
+    recorded = _recorded(record, info)
+    status = Status.OK if error is None else Status.FAILED
     return Sample(
         id=str(task_id),
         model=model,
-        run=trial_name(record.get("trial")),
+        run=run,
         input=instruction,
-        turns=(conversation,) if conversation else (),
+        turns=turns,
         calls=calls if is_recorded and not unread else None,
         text=text,
-        expected=Expectation(calls=expected),
-        recorded=_recorded(record, info),
-        status=Status.OK if error is None else Status.FAILED,
+        expected=expectation,
+        recorded=recorded,
+        status=status,
         error=error,
         agent_usage=None if cost is None else {"user_cost": cost},
         facets=_facets(info, task),
@@ -267,8 +278,10 @@ def _fault(info: Mapping[str, Any]) -> Fault:
 
     Its type is the exception named in the traceback's last line.
     """
-    error, traceback = info["error"], info.get("traceback")
-    *_, last = "", *as_text(traceback).strip().splitlines()
+    error = info["error"]
+    traceback = info.get("traceback")
+    lines = as_text(traceback).strip().splitlines()
+    *_, last = "", *lines
     named = _EXCEPTION.match(last)
     message = error if isinstance(error, str) else compact(error)
     kind = named["name"] if named else ""
@@ -288,13 +301,17 @@ def _recorded(record: Mapping[str, Any], info: Mapping[str, Any]) -> dict[str, A
         recorded = {}
     if "reward_info" in info:
         recorded["judged"] = info["reward_info"] is not None
-    details = as_map(as_map(info.get("reward_info")).get("info"))
+    reward_info = info.get("reward_info")
+    details = as_map(as_map(reward_info).get("info"))
     names = ("r_actions", "r_outputs", "outputs")
-    return recorded | {name: details[name] for name in names if name in details}
+    details_by_name = {name: details[name] for name in names if name in details}
+    return recorded | details_by_name
 
 
 def _facets(info: Mapping[str, Any], task: Mapping[str, Any]) -> dict[str, str]:
-    facets = {"user_id": task.get("user_id"), "end": info.get("source")}
+    user_id = task.get("user_id")
+    source = info.get("source")
+    facets = {"user_id": user_id, "end": source}
     if info.get("reward_info", "") is None:
         facets["end"] = "step_limit"
     if "error" in info:
@@ -313,7 +330,8 @@ def _called(conversation: tuple[Message, ...]) -> tuple[tuple[ToolCall, ...], st
 
 def _answered(call: ToolCall, result: Any) -> ToolCall:
     failed = isinstance(result, str) and result.startswith(_TOOL_ERROR)
-    return replace(call, result=result, error=result if failed else None)
+    error = result if failed else None
+    return replace(call, result=result, error=error)
 
 
 def _acted(conversation: tuple[Message, ...]) -> tuple[tuple[ToolCall, ...], str | None]:
@@ -327,7 +345,9 @@ def _acted(conversation: tuple[Message, ...]) -> tuple[tuple[ToolCall, ...], str
     for message in conversation:
         content = text_of(message.content)
         if is_call and message.role == "user" and content.startswith(RESULT_MARK):
-            calls[-1] = _answered(calls[-1], content.removeprefix(RESULT_MARK))
+            result = content.removeprefix(RESULT_MARK)
+            last_call = calls[-1]
+            calls[-1] = _answered(last_call, result)
         is_call = False
         if message.role != "assistant":
             continue
@@ -336,9 +356,12 @@ def _acted(conversation: tuple[Message, ...]) -> tuple[tuple[ToolCall, ...], str
         if action is None:
             spoken = content.rpartition(ACTION_MARK)[2].strip() or spoken
             continue
-        is_acting, is_call = True, action.name != RESPOND
+        is_acting = True
+        is_call = action.name != RESPOND
         if is_call:
             calls.append(action)
         else:
-            spoken = text_of(as_map(action.arguments).get("content")) or spoken
+            arguments = as_map(action.arguments)
+            text = text_of(arguments.get("content"))
+            spoken = text or spoken
     return tuple(calls), (spoken if is_acting else plain) or None

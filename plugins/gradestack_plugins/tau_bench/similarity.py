@@ -108,7 +108,8 @@ def similarity(expected: Any, actual: Any, budget: Budget, depth: int = 0) -> fl
     if isinstance(expected, list) and isinstance(actual, list):
         if not actual or not expected:
             return 0.0 if expected else 1.0
-        budget.spend(len(expected) * len(actual), depth)
+        comparisons = len(expected) * len(actual)
+        budget.spend(comparisons, depth)
         total = 0.0
         for value in expected:
             total += best_partner(value, actual, budget, depth + 1)[0]
@@ -160,7 +161,8 @@ def differences(
                     subject=subject,
                 )
     elif isinstance(expected, list) and isinstance(actual, list):
-        budget.spend(len(expected) * max(1, len(actual)), depth)
+        comparisons = len(expected) * max(1, len(actual))
+        budget.spend(comparisons, depth)
         for index in range(len(expected)):
             inner = f"{pointer}/{index}"
             yield from _item_differences(expected, actual, index, subject, budget, inner, depth + 1)
@@ -231,9 +233,8 @@ class Losses(msgspec.Struct):
         reasons = tuple(self.first)
         texts = [describe(reason) for reason in reasons[:_SHOWN_REASONS]]
         if self.more:
-            reasons += (
-                Reason(code="more_reasons", message=f"{self.more} more reasons were left out"),
-            )
+            message = f"{self.more} more reasons were left out"
+            reasons += (Reason(code="more_reasons", message=message),)
         if hidden := len(self.first) - len(texts) + self.more:
             texts.append(f"{hidden} more")
         return {"reasons": reasons, "rationale": "; ".join(texts)}

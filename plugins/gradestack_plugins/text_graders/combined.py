@@ -52,14 +52,16 @@ class Combined(Grader):
 
     @override
     def combine(self, grades: Mapping[str, Grade]) -> Grade:
-        items, reasons = list[Item](), list[Reason]()
+        items = list[Item]()
+        reasons = list[Reason]()
         for key, grade in grades.items():
             if grade.score is None and self.skipped == "leave_out" and _is_skipped(grade):
                 continue
             problem = _part_problem(key, grade)
             if problem is not None:
                 return problem
-            score, weight = grade.score, self.of[key]
+            score = grade.score
+            weight = self.of[key]
             parts = {"weight": weight}
             items.append(Item(id=key, score=score, reasons=grade.reasons, parts=parts))
             if score is not None and score < 1:
@@ -92,7 +94,8 @@ def _part_problem(key: str, grade: Grade) -> Grade | None:
     if grade.outcome is Outcome.FAILED:
         fault = grade.fault
         why = (fault.message or fault.code) if fault else "it failed"
-        return failed(Fault(category="grading", code="part_failed", message=f"{key}: {why}"))
+        message = f"{key}: {why}"
+        return failed(Fault(category="grading", code="part_failed", message=message))
     if score is None:
         if grade.reasons:
             first = grade.reasons[0]

@@ -26,31 +26,39 @@ _MOST_ANSWERS = 12
 def answers(about: Report) -> Iterable[blocks.Block] | None:
     """The worst answers with question and expected text; None where another grader decides."""
     outcome = as_map(about.summary.get("outcome"))
-    is_letta = as_map(about.summary.get("headline")).get("letta")
-    kind = _kind_of(about, as_text(outcome.get("grader")))
+    headline = as_map(about.summary.get("headline"))
+    is_letta = headline.get("letta")
+    grader = outcome.get("grader")
+    kind = _kind_of(about, as_text(grader))
     if kind not in _GRADERS or is_letta or not about.has_rows:
         return None
     index = index_of(about)
-    positions = [entry.position for entry in worst(index.entries, _MOST_ANSWERS)]
+    entries = worst(index.entries, _MOST_ANSWERS)
+    positions = [entry.position for entry in entries]
     rows = rows_at(about, positions)
     shown = [_answer(row, position) for position, row in zip(positions, rows, strict=True)]
     passed = sum(entry.passed is True for entry in index.entries)
     of = sum(entry.passed is not None for entry in index.entries)
     if not of or outcome.get("per_model"):
-        return [blocks.Answers(shown, left_out=len(index.entries) - len(shown))]
+        entry_count = len(index.entries)
+        return [blocks.Answers(shown, left_out=entry_count - len(shown))]
     sentence: blocks.Text = [
         blocks.Part(f"{passed:,} of {of:,}", "good"),
         f" answers {_GRADERS[kind]}",
     ]
+    head = blocks.Head(sentence)
+    left_out = len(index.entries) - len(shown)
     return [
-        blocks.Head(sentence),
-        blocks.Answers(shown, left_out=len(index.entries) - len(shown)),
+        head,
+        blocks.Answers(shown, left_out=left_out),
     ]
 
 
 def _kind_of(about: Report, key: str) -> str:
-    for entry in map(as_map, as_list(about.header.get("components"))):
-        if entry.get("kind") == "grader" and entry.get("key") == key:
+    components = as_list(about.header.get("components"))
+    for entry in map(as_map, components):
+        kind = entry.get("kind")
+        if kind == "grader" and entry.get("key") == key:
             return as_text(entry.get("name"))
     return ""
 
@@ -59,9 +67,11 @@ def _answer(row: Mapping[str, Any], position: int) -> blocks.Answer:
     """Build the entry of a row: question, expected text, text given, verdict."""
     sample = as_map(row.get("sample"))
     expected = as_map(row.get("expected"))
-    question = _text(sample.get("input")) or as_text(sample.get("id")) or "(no question)"
+    text = _text(sample.get("input"))
+    question = text or as_text(sample.get("id")) or "(no question)"
+    link = blocks.Link(question, position=position)
     return blocks.Answer(
-        question=blocks.Link(question, position=position),
+        question=link,
         expected=_text(expected.get("text")),
         given=_text(row.get("submission")),
         right=row.get("passed"),

@@ -53,7 +53,8 @@ class Function(Grader):
     parameters: int = attrs.field(init=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
-        object.__setattr__(self, "parameters", _parameters(self.function))
+        parameters = _parameters(self.function)
+        object.__setattr__(self, "parameters", parameters)
 
     @property
     @override
@@ -65,7 +66,8 @@ class Function(Grader):
         if not self.takes_text:
             return as_grade(self.function(sample))
         fields = {name: getattr(sample, name) for name in Sample.__struct_fields__}
-        return as_grade(self.function(FunctionSample(**fields), sample.text or ""))
+        function_sample = FunctionSample(**fields)
+        return as_grade(self.function(function_sample, sample.text or ""))
 
 
 @attrs.frozen(kw_only=True)
@@ -93,11 +95,12 @@ class PythonFunction(Function):
         if (self.file is None) == (self.module is None):
             raise ValueError("name either a file or a module")
         loaded = _imported(self.file, self.module)
-        object.__setattr__(self, "function", _function(loaded, self.name, self.file or self.module))
+        source = self.file or self.module
+        object.__setattr__(self, "function", _function(loaded, self.name, source))
         super().__attrs_post_init__()
 
     def __reduce__(self) -> tuple[Callable[[], PythonFunction], tuple[()]]:
-        """Pickle by where the function is; it is imported again in another process."""
+        """Pickle the function's location; another process imports the function from there."""
         return partial(PythonFunction, file=self.file, module=self.module, name=self.name), ()
 
     @staticmethod
@@ -126,7 +129,8 @@ def _function(module: ModuleType, name: str, source: object) -> Callable[..., An
     """
     function = getattr(module, name, None)
     if function is None:
-        callables = [key for key, value in vars(module).items() if callable(value)]
+        attributes = vars(module).items()
+        callables = [key for key, value in attributes if callable(value)]
         known = [key for key in callables if not key.startswith("_")]
         hint = suggest(name, known) or f"; there are: {', '.join(known) or 'none'}"
         raise ValueError(f"{source} has no function {name!r}{hint}")
@@ -175,9 +179,10 @@ def as_grade(returned: Any) -> Grade:
         return _bad("bad_return", f"the function returned {kind} without a number as score")
     if not 0 <= score <= 1:
         return _bad("bad_return", f"the function returned a score outside 0 to 1: {score}")
+    passed = score if isinstance(score, bool) else None
     return Grade(
         score=float(score),
-        passed=score if isinstance(score, bool) else None,
+        passed=passed,
         rationale="" if rationale is None else str(rationale),
         metadata=dict(metadata) if isinstance(metadata, Mapping) else {},
     )

@@ -52,10 +52,11 @@ def _wrong(
     code: str, rationale: str, expected: JSON = ABSENT, actual: JSON = ABSENT, pointer: str = ""
 ) -> Grade:
     """Build the grade 0 of a wrong text, with its only reason."""
+    shown = _shown(expected)
     reason = Reason(
         code=code,
         pointer=pointer,
-        expected=_shown(expected),
+        expected=shown,
         actual=_shown(actual),
         message=rationale,
     )
@@ -97,7 +98,8 @@ class ExactMatch(TextGrader):
         if text.strip() == reference.strip():
             return _right("equal to the ground truth")
         why = "not equal to the ground truth"
-        return _wrong("different_text", why, reference.strip(), text.strip())
+        expected = reference.strip()
+        return _wrong("different_text", why, expected, text.strip())
 
 
 @attrs.frozen(kw_only=True)
@@ -298,9 +300,11 @@ class NumericClose(TextGrader):
             return _wrong("not_a_number", "the submission holds no number", actual=text)
         absolute = Fraction(repr(self.abs_tol))
         relative = Fraction(repr(self.rel_tol))
-        if abs(number - wanted) <= max(absolute, relative * abs(wanted)):
+        size = abs(number - wanted)
+        if size <= max(absolute, relative * abs(wanted)):
             return _right("within the tolerance")
-        return _wrong("too_far", "outside the tolerance", reference.strip(), text.strip())
+        expected = reference.strip()
+        return _wrong("too_far", "outside the tolerance", expected, text.strip())
 
 
 def read_number(text: str) -> Fraction | None:
@@ -315,7 +319,8 @@ def read_number(text: str) -> Fraction | None:
     power = int(exponent or 0)
     if abs(power) > _LARGEST_EXPONENT:
         return None
-    return Fraction(mantissa.removesuffix(".")) * Fraction(10) ** power
+    fraction = Fraction(mantissa.removesuffix("."))
+    return fraction * Fraction(10) ** power
 
 
 @attrs.frozen(kw_only=True)
@@ -379,7 +384,8 @@ class OneOf(TextGrader):
         if truth is None or isinstance(truth, tuple):
             return truth
         if self.separator is not None:
-            return tuple(piece for piece in truth.split(self.separator) if piece.strip())
+            pieces = truth.split(self.separator)
+            return tuple(piece for piece in pieces if piece.strip())
         if truth.strip().startswith("["):
             with suppress(JsonProblem):
                 items = loads(truth)
@@ -415,7 +421,8 @@ class Label(Grader):
             label = _names(sample.calls)
         if gold is None:
             return skipped("no_gold_label", "the sample has no expected label")
-        gold, label = gold.strip(), (label or "").strip()
+        gold = gold.strip()
+        label = (label or "").strip()
         if label == gold:
             return Grade(score=1.0, passed=True, gold=gold, label=label)
         reason = Reason(code="wrong_label", subject=gold, expected=gold, actual=label)
@@ -423,7 +430,8 @@ class Label(Grader):
 
 
 def _names(calls: Iterable[ExpectedCall | ToolCall]) -> str:
-    return ", ".join([call.name for call in calls]) or _NO_TOOL
+    names = [call.name for call in calls]
+    return ", ".join(names) or _NO_TOOL
 
 
 BUILT_IN: dict[str, type[TextGrader]] = {

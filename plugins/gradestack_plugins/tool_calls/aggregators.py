@@ -119,12 +119,14 @@ class CallFigures(IntervalAggregator):
     @override
     def figures_of(self, totals: Mapping[str, float]) -> Mapping[str, float | None]:
         sums = {name: totals.get(name, 0) for name in _SUMS}
-        scored, with_arguments = sums["scored"], sums["with_arguments"]
+        scored = sums["scored"]
+        with_arguments = sums["with_arguments"]
         precision = ratio(sums["credit"], sums["weighed"])
         recall = ratio(sums["required_credit"], sums["required"])
         of_arguments = _rates(*[sums[name] for name in ARGUMENTS])
+        verdict_rate = ratio(sums["passed"], sums["verdicts"])
         return {
-            "verdict_rate": ratio(sums["passed"], sums["verdicts"]),
+            "verdict_rate": verdict_rate,
             "precision": precision,
             "recall": recall,
             "f1": _f1(precision, recall),
@@ -135,19 +137,23 @@ class CallFigures(IntervalAggregator):
 
     @override
     def compute(self, grades: Grades) -> Mapping[str, JSON]:
-        states, counts = Counter[str](), Counter[str]()
+        states = Counter[str]()
+        counts = Counter[str]()
         for grade, times in grades.counted:
             states[grade.outcome.value] += times
             if grade.score is not None:
                 counts.update({name: number * times for name, number in grade.counts.items()})
         totals = grades.totals
         figures = self.figures_of({name: float(totals.get(name, 0)) for name in _SUMS})
+        undefined = {name: why for name, _, _, why in _FIGURES if figures[name] is None}
+        reasons = _count_reasons(totals)
+        tools = self._tools(grades)
         return {
-            "undefined": {name: why for name, _, _, why in _FIGURES if figures[name] is None},
+            "undefined": undefined,
             "states": dict(sorted(states.items())),
             "counts": dict(sorted(counts.items())),
-            "reasons": _count_reasons(totals),
-            "tools": self._tools(grades),
+            "reasons": reasons,
+            "tools": tools,
         }
 
     def _tools(self, grades: Grades) -> dict[str, JSON]:
@@ -159,7 +165,8 @@ class CallFigures(IntervalAggregator):
         }
         tools = _count_calls((calls[name], int(grades.totals[name])) for name in calls)
         tasks: dict[str, Counter[Counts]] = {name: Counter() for name in tools}
-        for numbers, times in grades.task_numbers(calls)[0].items():
+        task_numbers = grades.task_numbers(calls)
+        for numbers, times in task_numbers[0].items():
             of_task = _count_calls((calls[name], int(number)) for name, number in numbers if name)
             for name, tool in of_task.items():
                 tasks[name][tool.counts] += times
@@ -183,12 +190,16 @@ def _contribution(grade: Grade) -> dict[str, float]:
     counts, parts = grade.counts, grade.parts
     numbers: dict[str, float] = {}
     if grade.passed is not None:
-        numbers["verdicts"], numbers["passed"] = 1, int(grade.passed)
-    credit, required_credit = parts.get("credit"), parts.get("required_credit")
+        number = int(grade.passed)
+        numbers["verdicts"], numbers["passed"] = 1, number
+    credit = parts.get("credit")
+    required_credit = parts.get("required_credit")
     if credit is not None:
         numbers["credit"] = credit
-        numbers["weighed"] = as_count(counts.get("weighed"))
-        numbers["required"] = as_count(counts.get("required"))
+        weighed = counts.get("weighed")
+        numbers["weighed"] = as_count(weighed)
+        required = counts.get("required")
+        numbers["required"] = as_count(required)
     if required_credit is not None:
         numbers["required_credit"] = required_credit
     precision = parts.get("precision")
@@ -220,7 +231,8 @@ def _call_text(item: Item) -> str:
     Tools, counts and arguments.
     """
     counts = [item.counts.get(call, 0) for call in CALLS]
-    call = item.gold, item.label, counts, item.metadata.get("arguments")
+    arguments = item.metadata.get("arguments")
+    call = item.gold, item.label, counts, arguments
     try:
         return msgspec.json.encode(call).decode()
     except (TypeError, ValueError, OverflowError):  # half a character, or a number too large
@@ -241,13 +253,16 @@ class _Tool:
     @property
     def counts(self) -> Counts:
         """Exact, expected and made calls."""
-        return self.calls["exact"], self.calls["expected"], self.calls["made"]
+        exact = self.calls["exact"]
+        expected = self.calls["expected"]
+        return exact, expected, self.calls["made"]
 
     def figures(self) -> dict[str, JSON]:
         """Return its figures; calls are right or not, shares left out."""
         calls: dict[str, JSON] = {call: self.calls[call] for call in CALLS}
         exact, expected, made = self.counts
-        precision, recall = ratio(exact, made), ratio(exact, expected)
+        precision = ratio(exact, made)
+        recall = ratio(exact, expected)
         rates = {"precision": precision, "recall": recall, "f1": _f1(precision, recall)}
         arguments: dict[str, JSON] = {}
         for path, outcomes in sorted(self.arguments.items()):

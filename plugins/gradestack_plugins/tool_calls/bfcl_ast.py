@@ -101,7 +101,8 @@ def _grade_without_reference(sample: Sample, category: str) -> Grade:
     """Grade a sample without expected calls: by whether it calls, as unusable, or skip it."""
     if _is_of_relevance(category):
         return _grade_by_calling(sample, True, "relevance_error:decoder_failed")
-    if not _RULED.match(category) or _UNUSABLE.code not in sample.remarks:
+    match = _RULED.match(category)
+    if not match or _UNUSABLE.code not in sample.remarks:
         return skipped("no_reference", "no expected calls")
     # the program looks at the ground truth once calls are decoded
     made = [Made(index, call) for index, call in enumerate(sample.calls or ())]
@@ -123,36 +124,40 @@ def _grade_of_failed_run(sample: Sample) -> Grade:
         return skipped("no_reference", "no expected calls")
     if "java" in category:
         return skipped("not_expressible", _JAVA)
-    if any(call.turn is not None for call in expected or ()):
+    calls = expected or ()
+    if any(call.turn is not None for call in calls):
         return skipped("not_expressible", bfcl.EXECUTED)
+    message = "the run ended in an error"
     if sample.error is not None:
         message = sample.error.message
-    else:
-        message = "the run ended in an error"
     reason = Reason(code="run_error", message=message)
     counts = _counts(sample, 0)
     return Grade(score=0.0, passed=False, reasons=(reason,), rationale=message, counts=counts)
 
 
 def _counts(sample: Sample, made: int) -> dict[str, int]:
-    return {"expected": len(sample.expected.calls or ()), "made": made}
+    expected = len(sample.expected.calls or ())
+    return {"expected": expected, "made": made}
 
 
 def _grade_of_undecoded(sample: Sample, category: str) -> Grade:
-    """Return the grade of a run whose calls are not known.
+    """Grade a run whose calls could not be read.
 
     A text that holds a call in no known form could not be decoded: wrong where a call is expected,
     right where none is. Any other run is skipped.
     """
     expected = sample.expected.calls
-    is_ruled = _is_of_relevance(category) or (expected is not None and "java" not in category)
-    has_turns = any(call.turn is not None for call in expected or ())
+    relevance = _is_of_relevance(category)
+    is_ruled = relevance or (expected is not None and "java" not in category)
+    calls = expected or ()
+    has_turns = any(call.turn is not None for call in calls)
     if NOT_DECODED not in sample.remarks or not is_ruled or has_turns:
         return calls_unknown(sample)
     counts = _counts(sample, 0)
     if expected == ():
         return Grade(score=1.0, passed=True, counts=counts)
-    return _wrong("relevance_error:decoder_failed" if expected is None else _UNDECODED, counts)
+    problem = "relevance_error:decoder_failed" if expected is None else _UNDECODED
+    return _wrong(problem, counts)
 
 
 def _grade_by_calling(sample: Sample, is_right: bool, problem: str) -> Grade:

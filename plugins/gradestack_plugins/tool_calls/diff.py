@@ -35,11 +35,14 @@ class Expected:
         Raises:
             UnusableRule: A rule of an argument cannot be applied.
         """
-        self.index, self.optional, self.group = index, call.optional, call.group
+        self.index = index
+        self.optional = call.optional
+        self.group = call.group
         self.turn = call.turn
         self.names = call.names or (name_of(call.name),)
         self.name = self.names[0]
-        self.arguments, self.raw = arguments_of(call.arguments), _raw_of(call)
+        arguments = arguments_of(call.arguments)
+        self.arguments, self.raw = arguments, _raw_of(call)
         has_rules = bool(call.rules)
         self.compared = call.arguments is not None or self.raw is not None or has_rules
         self.rules: Mapping[str, Rule] = call.rules if rules and call.rules else {}
@@ -58,8 +61,10 @@ class Made:
 
     def __init__(self, index: int, call: ToolCall) -> None:
         self.index, self.name = index, name_of(call.name)
-        self.requestor, self.turn = call.requestor, call.turn
-        self.arguments, self.raw = arguments_of(call.arguments), _raw_of(call)
+        self.requestor = call.requestor
+        self.turn = call.turn
+        arguments = arguments_of(call.arguments)
+        self.arguments, self.raw = arguments, _raw_of(call)
         has_error = call.status is None and call.error is not None
         self.failed = has_error or call.status in {"error", "denied", "not_run"}
         self.leaves: dict[frozenset[str], Leaves] = {}
@@ -113,7 +118,8 @@ ALL: Final[Share] = (1, 1)
 
 def _steps(pointer: str) -> list[str]:
     """Return the keys of a JSON pointer."""
-    return [step.replace("~1", "/").replace("~0", "~") for step in pointer[1:].split("/")]
+    steps = pointer[1:].split("/")
+    return [step.replace("~1", "/").replace("~0", "~") for step in steps]
 
 
 def _dotted(pointer_or_path: str) -> str:
@@ -174,7 +180,9 @@ class Terms:
         ``expected`` and ``rules`` are the arguments and rules of that one.
         """
         if self.tool.defaults:
-            return self._leaves(self._without_defaults(call, {*expected, *rules}), rules)
+            stated = {*expected, *rules}
+            without_defaults = self._without_defaults(call, stated)
+            return self._leaves(without_defaults, rules)
         ruled_keys = frozenset(rules)
         if ruled_keys not in call.leaves:
             call.leaves[ruled_keys] = self._leaves(call.arguments, rules)
@@ -182,11 +190,11 @@ class Terms:
 
     def _without_defaults(self, call: Made, stated: set[str]) -> Arguments:
         """Return the arguments of a call, without defaults that nobody stated."""
-        defaults, arguments = self.tool.defaults, call.arguments
+        defaults = self.tool.defaults
+        arguments = call.arguments
+        keys = arguments.keys() & defaults.keys() - stated
         equal_defaults = {
-            key
-            for key in arguments.keys() & defaults.keys() - stated
-            if equal(arguments[key], defaults[key], self.equality)
+            key for key in keys if equal(arguments[key], defaults[key], self.equality)
         }
         return {key: value for key, value in arguments.items() if key not in equal_defaults}
 
@@ -200,8 +208,10 @@ class Terms:
 
     def _is_compared(self, pointer: str) -> bool:
         """Return whether a leaf is at one of ``keys``, or below, and at none that is ignored."""
-        leaf_and_parents = list(accumulate(_steps(pointer), "{}.{}".format))
-        keys, ignored = self.tool.keys, map(_dotted, self.tool.ignore)
+        steps = _steps(pointer)
+        leaf_and_parents = list(accumulate(steps, "{}.{}".format))
+        keys = self.tool.keys
+        ignored = map(_dotted, self.tool.ignore)
         if keys is not None and not {*map(_dotted, keys)}.intersection(leaf_and_parents):
             return False
         return not any(
@@ -224,7 +234,10 @@ class Diff(NamedTuple):
     def share(self) -> Share:
         """The share that agrees."""
         right = len(self.right)
-        leaves = right + len(self.wrong) + len(self.missing) + len(self.unknown)
+        wrong_count = len(self.wrong)
+        missing_count = len(self.missing)
+        unknown_count = len(self.unknown)
+        leaves = right + wrong_count + missing_count + unknown_count
         return (right, leaves) if leaves else ALL
 
     def values(self) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -251,7 +264,8 @@ def diff_of(expected: Expected, made: Made, terms: Terms) -> Diff:
     left = terms.expected_leaves(expected, made.name)
     right = terms.made_leaves(made, expected.arguments, expected.rules)
     if left.marks == right.marks:
-        diff = Diff(list(left.marks), [], [], [])
+        marks = list(left.marks)
+        diff = Diff(marks, [], [], [])
     else:
         diff = _compare(left, right, terms.mode)
     return _add_rules(diff, expected, made, terms) if expected.rules else diff
@@ -271,7 +285,8 @@ def _compare(left: Leaves, right: Leaves, mode: Mode) -> Diff:
     if mode == "subset":
         diff.missing.clear()
     if mode != "superset" and len(diff.right) + len(diff.wrong) < len(made):
-        diff.unknown.extend([pointer for pointer in made if pointer not in left.marks])
+        pointers = [pointer for pointer in made if pointer not in left.marks]
+        diff.unknown.extend(pointers)
     return diff
 
 
@@ -282,7 +297,9 @@ def _add_rules(diff: Diff, expected: Expected, made: Made, terms: Terms) -> Diff
     for key, rule in expected.rules.items():
         if rule.ignore:
             continue
-        pointer, stated = pointer_to(key), list(rule.any_of) or [wanted.get(key)]
+        pointer = pointer_to(key)
+        any_of = list(rule.any_of)
+        stated = any_of or [wanted.get(key)]
         shown = stated[0] if len(stated) == 1 else stated
         ruled[pointer] = shown, actual.get(key)
         if key not in actual:
@@ -296,7 +313,7 @@ def _add_rules(diff: Diff, expected: Expected, made: Made, terms: Terms) -> Diff
 
 
 def share_of(expected: Expected, made: Made, diff: Diff, terms: Terms) -> Share:
-    """Return the share of two calls of one tool that agrees, given their diff."""
+    """Return the share of a call's arguments that are right; both calls name the same tool."""
     if expected.requestor is not None and expected.requestor != made.requestor:
         return NOTHING
     has_text = expected.raw is not None or made.raw is not None
@@ -318,4 +335,5 @@ def value_of(call: Expected | Made, terms: Terms) -> object:
         leaves = terms.expected_leaves(call, call.name)
     else:
         leaves = terms.made_leaves(call, {}, {})
-    return call.name, frozenset(leaves.marks.items())
+    marks = leaves.marks.items()
+    return call.name, frozenset(marks)

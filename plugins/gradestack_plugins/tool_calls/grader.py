@@ -217,10 +217,12 @@ class ToolCalls(Grader):
             made = [call for call in made if call.status in {"ok", "error"}]
         tools: Tools = None
         if sample.tools is not None:
-            tools = frozenset([name_of(tool.name) for tool in sample.tools])
+            names = [name_of(tool.name) for tool in sample.tools]
+            tools = frozenset(names)
         grades = []
         if sample.expected.calls is not None:
-            grades.append(self._graded(sample.expected.calls, made, tools, metadata))
+            graded = self._graded(sample.expected.calls, made, tools, metadata)
+            grades.append(graded)
         for index, calls in enumerate(sample.expected.alternatives):
             about = {**metadata, "alternative": index}
             grades.append(self._graded(calls, made, tools, about))
@@ -238,14 +240,16 @@ class ToolCalls(Grader):
         if isinstance(turns, Grade):
             return replace(turns, metadata=metadata)
         explanation = explanation_of(turns, tools, self._options)
-        return Grade(**figures_of(turns), **explanation, metadata=metadata)
+        figures = figures_of(turns)
+        return Grade(**figures, **explanation, metadata=metadata)
 
     def _scored(
         self, expected: Sequence[ExpectedCall], made: Sequence[ToolCall], tools: Tools
     ) -> list[Scored] | Grade:
         """Return the calls of each turn scored, or the grade of a sample without any turn."""
         side = self._options.requestor
-        options = {"rules": self._options.arguments == "rules", "requestor": side == "stated"}
+        arguments = self._options.arguments
+        options = {"rules": arguments == "rules", "requestor": side == "stated"}
         wanted = [Expected(index, call, **options) for index, call in enumerate(expected)]
         done = [Made(index, call) for index, call in enumerate(made)]
         if side in _SIDES:
@@ -271,8 +275,10 @@ class ToolCalls(Grader):
     ) -> Scored | None:
         """Return the calls of a run or a turn matched, None where ``empty`` leaves it out."""
         if self._options.repeats == "set":
-            expected, made = self._without_repeats(expected), self._without_repeats(made)
-        scored = score_calls(Matching(self._options, expected, made), expected, made, tools, turn)
+            expected = self._without_repeats(expected)
+            made = self._without_repeats(made)
+        matching = Matching(self._options, expected, made)
+        scored = score_calls(matching, expected, made, tools, turn)
         if expected and made:
             return scored
         empty = self._options.empty
@@ -294,7 +300,8 @@ class ToolCalls(Grader):
         for call in calls:
             is_made = isinstance(call, Made)
             if is_made or (not call.rules and len(call.names) == 1 and call.compared):
-                value = value_of(call, self._options.terms(call.name))
+                terms = self._options.terms(call.name)
+                value = value_of(call, terms)
             else:
                 value = call.index
             first_calls.setdefault(value, call)

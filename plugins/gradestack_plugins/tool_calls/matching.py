@@ -42,7 +42,8 @@ def heaviest(weights: Weights) -> Columns:
     columns = len(weights[0]) if weights else 0
     if not columns:
         return [None] * rows
-    base, size = columns + 1, max(rows, columns)
+    base = columns + 1
+    size = max(rows, columns)
     costs = [[0] * size for _ in range(size)]
     for row, line in enumerate(weights):
         digit = base ** (rows - 1 - row)
@@ -113,7 +114,8 @@ def in_groups(weights: Weights, groups: Sequence[Rows]) -> Columns:
     is tried for every group, so that the work grows with groups times columns squared.
     """
     columns = len(weights[0]) if weights else 0
-    best = [_Stretch(0, [], [])] * (columns + 1)
+    stretch = _Stretch(0, [], [])
+    best = [stretch] * (columns + 1)
     """Of the groups from one on, from each column on."""
     for rows in reversed(groups):
         best = [_best_stretch(weights, rows, start, best) for start in range(columns + 1)]
@@ -241,9 +243,10 @@ class Options:
     def __attrs_post_init__(self) -> None:
         """Work out the terms of each tool."""
         mode, equality = self.arguments, self.equality
+        per_tool = self.per_tool.items()
         by_tool = {
             name: Terms(mode=tool.arguments or mode, equality=equality, tool=tool)
-            for name, tool in self.per_tool.items()
+            for name, tool in per_tool
         }
         terms = by_tool.get("*") or Terms(mode=mode, equality=equality)
         object.__setattr__(self, "_by_tool", by_tool)
@@ -276,7 +279,9 @@ class Matching:
     def __init__(
         self, options: Options, expected: Sequence[Expected], made: Sequence[Made]
     ) -> None:
-        self.options, self._expected, self._made = options, expected, made
+        self.options = options
+        self._expected = expected
+        self._made = made
 
     def pair(self, expected: Expected, made: Made) -> Pair:
         """Return two calls of one tool compared.
@@ -286,7 +291,8 @@ class Matching:
         terms = self.options.terms(made.name)
         diff = diff_of(expected, made, terms)
         share = share_of(expected, made, diff, terms)
-        if self.options.credit != "path" and share[0] != share[1]:
+        credit = self.options.credit
+        if credit != "path" and share[0] != share[1]:
             share = NOTHING
         return Pair(expected, made, diff, share)
 
@@ -304,7 +310,8 @@ class Matching:
 
         None has nothing right.
         """
-        order, matched_calls = self.options.order, list[Calls]()
+        order = self.options.order
+        matched_calls = list[Calls]()
         if order == "strict":
             matched_calls = list(zip(self._expected, self._made, strict=False))
         elif order == "in_order":
@@ -329,7 +336,8 @@ class Matching:
                 linked[_root(name, linked)] = _root(call.name, linked)
         blocks: dict[str, Block] = {}
         for call in self._expected:
-            block = blocks.setdefault(_root(call.name, linked), ([], []))
+            root = _root(call.name, linked)
+            block = blocks.setdefault(root, ([], []))
             block[0].append(call)
         for other in self._made:
             name = _root(other.name, linked)
@@ -342,20 +350,24 @@ class Matching:
         if len(expected) == len(made) == 1:
             return [(expected[0], made[0])]
         equal: dict[int, Made] = {}
-        if len(expected) * len(made) > self.options.max_pairs:
+        max_pairs = self.options.max_pairs
+        if len(expected) * len(made) > max_pairs:
             equal = self._equal(expected, made)
             self._check((len(expected) - len(equal)) * (len(made) - len(equal)))
         if self.options.assignment == "first_fit":
             return self._first_fit(expected, made)
-        used = {other.index for other in equal.values()}
+        others = equal.values()
+        used = {other.index for other in others}
         rest = [call for call in expected if call.index not in equal]
         free = [other for other in made if other.index not in used]
         exact = [(call, equal[call.index]) for call in expected if call.index in equal]
-        return exact + self._chosen(rest, free, heaviest)
+        chosen = self._chosen(rest, free, heaviest)
+        return exact + chosen
 
     def _match_in_order(self) -> list[Calls]:
         """Pair expected calls with calls made so that both are in the same order."""
-        expected, made = list(self._expected), list(self._made)
+        expected = list(self._expected)
+        made = list(self._made)
         if any(call.group is not None for call in expected):
             groups = rows_by_group(call.group for call in expected)
             self._check(len(expected) * len(made))
@@ -366,12 +378,15 @@ class Matching:
         # calls that are made as expected from the first on take none of max_pairs
         start = self._equal_at_start()
         exact = list(zip(expected[:start], made[:start], strict=True))
-        expected, made = expected[start:], made[start:]
-        if len(expected) * len(made) > WIDE * self.options.max_pairs:
+        expected = expected[start:]
+        made = made[start:]
+        max_pairs = self.options.max_pairs
+        if len(expected) * len(made) > WIDE * max_pairs:
             self._check(len(expected) * len(made))
         for block in self._blocks() if expected and made else ():
             self._check_block(block)
-        return exact + self._chosen(expected, made, in_order)
+        chosen = self._chosen(expected, made, in_order)
+        return exact + chosen
 
     def _equal_at_start(self) -> int:
         number = 0
@@ -415,7 +430,8 @@ class Matching:
     def _is_plain(self, call: Expected) -> bool:
         """Return whether an expected call is met by equal calls, and fully by no others."""
         terms = self.options.terms(call.name)
-        if len(call.names) > 1 or call.rules or call.requestor is not None:
+        name_count = len(call.names)
+        if name_count > 1 or call.rules or call.requestor is not None:
             return False
         is_decoded = call.raw is None or terms.mode == "ignore"
         return call.compared and is_decoded and not terms.tool.defaults

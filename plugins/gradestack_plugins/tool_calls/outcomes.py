@@ -74,7 +74,8 @@ def score_calls(
     turn: int | None = None,
 ) -> Scored:
     """Return figures, verdict and counts of calls."""
-    options, pairs = matching.options, matching.pairs()
+    options = matching.options
+    pairs = matching.pairs()
     outcomes: list[Outcome] = list(pairs)
     missing: list[Expected] = []
     extra: list[Made] = []
@@ -91,22 +92,30 @@ def score_calls(
         hallucinated = 0
     else:
         hallucinated = sum([call.name not in tools for call in made])
+    exact = sum([outcome.share[0] == outcome.share[1] for outcome in outcomes])
+    out_of_order = _count_out_of_order(pairs)
+    if options.extra == "allow":
+        weighed = len(pairs)
+    else:
+        weighed = len(made)
     counts = {
         "expected": len(expected),
         "made": len(made),
         "matched": len(pairs),
-        "exact": sum([outcome.share[0] == outcome.share[1] for outcome in outcomes]),
+        "exact": exact,
         "missing": len(missing),
         "extra": len(extra),
-        "out_of_order": _count_out_of_order(pairs),
+        "out_of_order": out_of_order,
         "hallucinated_tool": hallucinated,
         "required": len(required),
-        "weighed": len(pairs) if options.extra == "allow" else len(made),
+        "weighed": weighed,
     }
-    by_kind = zip(*[outcome.diff[:4] for outcome in outcomes], strict=True)
+    diffs = [outcome.diff[:4] for outcome in outcomes]
+    by_kind = zip(*diffs, strict=True)
     for name in _ARGUMENT_COUNTS:
         counts[name] = sum(map(len, next(by_kind, ())))
-    recalled = credit = _total([pair.share for pair in pairs])
+    shares = [pair.share for pair in pairs]
+    recalled = credit = _total(shares)
     if len(required) < len(expected):
         recalled = _total([pair.share for pair in pairs if not pair.expected.optional])
     figures = _figures(credit, recalled, counts["weighed"], counts["required"])
@@ -131,7 +140,8 @@ def _unmatched(
     for call in missing:
         name = next((name for name in call.names if waiting.get(name)), None)
         if name is None:
-            yield Unmatched(call, None, no_diff(_pointers(call)), NOTHING, "missing_call")
+            pointers = _pointers(call)
+            yield Unmatched(call, None, no_diff(pointers), NOTHING, "missing_call")
             continue
         other = waiting[name].pop()
         shown.add(other.index)
@@ -140,7 +150,8 @@ def _unmatched(
         if other.index in shown:
             yield Unmatched(None, other, no_diff(), NOTHING, "")
         else:
-            yield Unmatched(None, other, no_diff(unknown=_pointers(other)), NOTHING, code)
+            unknown = _pointers(other)
+            yield Unmatched(None, other, no_diff(unknown=unknown), NOTHING, code)
 
 
 def _pointers(call: Expected | Made) -> list[str]:
@@ -154,14 +165,16 @@ def _mistake(matching: Matching, call: Expected, made: Made) -> Unmatched:
     if pair is not None and (matching.options.order == "any" or not pair.share[0]):
         return Unmatched(call, made, pair.diff, NOTHING, "")
     code = "undecodable_arguments" if has_text else "wrong_order"
-    return Unmatched(call, made, no_diff(_pointers(call)), NOTHING, code)
+    pointers = _pointers(call)
+    return Unmatched(call, made, no_diff(pointers), NOTHING, code)
 
 
 def _judge(
     counts: Mapping[str, int], figures: tuple[Ratio, ...], options: Options
 ) -> tuple[Ratio, bool]:
     """Compute the score as a ratio, and whether the run passes."""
-    missing, extra = counts["missing"], counts["extra"]
+    missing = counts["missing"]
+    extra = counts["extra"]
     has_wrong_extra = extra and options.extra != "allow"
     passed = not missing and not has_wrong_extra and counts["exact"] == counts["matched"]
     if options.credit == "none":
@@ -223,16 +236,19 @@ def figures_of(turns: Sequence[Scored]) -> dict[str, Any]:
     else:
         columns = zip(*[turn.ratios for turn in turns], strict=True)
         sums = [sum(Fraction(*ratio) for ratio in ratios) for ratios in columns]
-        means = [float(total / len(turns)) for total in sums[:4]]
+        totals = sums[:4]
+        means = [float(total / len(turns)) for total in totals]
         numbers = [*means, *map(float, sums[4:])]
         counts = {name: sum([turn.counts[name] for turn in turns]) for name in counts}
     score, *parts = numbers
     names = ("precision", "recall", "f1", "credit", "required_credit")
+    passed = all(turn.passed for turn in turns)
+    pairs = dict(zip(names, parts, strict=True))
     return {
         "score": score,
-        "passed": all(turn.passed for turn in turns),
+        "passed": passed,
         "counts": counts,
-        "parts": dict(zip(names, parts, strict=True)),
+        "parts": pairs,
     }
 
 
@@ -255,8 +271,10 @@ def explanation_of(turns: Sequence[Scored], tools: Tools, options: Options) -> d
     left_out = len(reasons) - MOST_REASONS
     if left_out > 0:
         message = f"{left_out} more reasons were left out"
-        reasons[MOST_REASONS:] = [Reason(code="more_reasons", message=message)]
-    return {"items": tuple(items), "reasons": tuple(reasons), "rationale": "; ".join(texts)}
+        reason = Reason(code="more_reasons", message=message)
+        reasons[MOST_REASONS:] = [reason]
+    rationale = "; ".join(texts)
+    return {"items": tuple(items), "reasons": tuple(reasons), "rationale": rationale}
 
 
 def _text_of(reason: Reason) -> str:
@@ -269,12 +287,19 @@ def _item(outcome: Outcome, reasons: Sequence[Reason], turn: int | None) -> Item
     call, made, diff, (right, leaves), _ = outcome
     index, label = (None, None) if made is None else (made.index, made.name)
     if call is None:
-        name, gold, counts = f"+{index}", None, {"made": 1, "extra": 1, "arguments_unknown": 0}
+        name = f"+{index}"
+        gold = None
+        counts = {"made": 1, "extra": 1, "arguments_unknown": 0}
     else:
         counted: tuple[str, ...] = _MISSING
         if made is not None:
-            counted = _EXACT if right == leaves else _MATCHED if right else _MISTAKEN
-        name, gold, counts = str(call.index), call.name, dict.fromkeys(counted, 1)
+            if right == leaves:
+                counted = _EXACT
+            else:
+                counted = _MATCHED if right else _MISTAKEN
+        name = str(call.index)
+        gold = call.name
+        counts = dict.fromkeys(counted, 1)
     arguments: dict[str, JSON] = {}
     for kind, name_of_count, pointers in zip(ARGUMENTS, _ARGUMENT_COUNTS, diff, strict=False):
         if pointers:
@@ -283,9 +308,10 @@ def _item(outcome: Outcome, reasons: Sequence[Reason], turn: int | None) -> Item
     metadata: dict[str, JSON] = {"call": index, "arguments": arguments}
     if turn is not None:
         metadata["turn"] = turn
+    score = right / leaves
     return Item(
         id=name,
-        score=right / leaves,
+        score=score,
         gold=gold,
         label=label,
         counts=counts,
@@ -323,7 +349,8 @@ def _wrong_value(pointer: str, wanted: Any, actual: Any, reason: partial[Reason]
         code = "wrong_value"
     wrong = reason(code=code, pointer=pointer, expected=wanted, actual=actual)
     if is_beyond_json(wanted) or is_beyond_json(actual):
-        return replace(wrong, message=wrong.message or _BEYOND)
+        message = wrong.message or _BEYOND
+        return replace(wrong, message=message)
     return wrong
 
 

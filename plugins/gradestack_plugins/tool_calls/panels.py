@@ -57,7 +57,8 @@ class Difference(msgspec.Struct, frozen=True):
         """The cells of its row in a table, the programs these presets are of last."""
         programs = dict.fromkeys([name.partition("/")[0] for name in self.names])
         example = blocks.Link(self.example, position=self.position)
-        return [self.samples, example, len(self.names), ", ".join(programs)]
+        name_count = len(self.names)
+        return [self.samples, example, name_count, ", ".join(programs)]
 
 
 Shares = list[int | None]
@@ -85,7 +86,8 @@ class Presets(msgspec.Struct, frozen=True):
 def _blocks(presets: Presets) -> Iterator[blocks.Block]:
     """Yield the blocks of the panel that compares the verdicts of all rules on the same samples."""
     differences, kinds = presets.differences, presets.kinds
-    samples, sets = _counted(presets.samples, "sample"), _counted(len(kinds), "different set")
+    samples = _counted(presets.samples, "sample")
+    sets = _counted(len(kinds), "different set")
     compared = f", compared here with {presets.outcome}" if presets.outcome else ""
     sentence = f"The same {samples} by {len(presets.rows)} rules: {sets} of verdicts{compared}"
     yield blocks.Words(f"{sentence}. {_VERDICT}")
@@ -105,17 +107,20 @@ def _blocks(presets: Presets) -> Iterator[blocks.Block]:
         table = blocks.Table(["rules"], named, corner="Cause")
         yield blocks.Section("The rules by cause", [table], folded=True)
     if len(presets.agreement) > 1:
-        yield blocks.Section("Pairwise agreement", _agreement_blocks(presets), folded=True)
+        agreement_blocks = _agreement_blocks(presets)
+        yield blocks.Section("Pairwise agreement", agreement_blocks, folded=True)
 
 
 def _agreement_blocks(presets: Presets) -> list[blocks.Block]:
     """Build a table of rules with equal verdicts, and a matrix of their pairwise agreement."""
-    numbers = [str(number) for number in range(1, len(presets.kinds) + 1)]
+    kind_count = len(presets.kinds)
+    numbers = [str(number) for number in range(1, kind_count + 1)]
     rules: dict[str, list[blocks.Cell]] = {
         number: [", ".join(names)] for number, names in zip(numbers, presets.kinds, strict=True)
     }
     width = len(numbers) - 1
-    shares = [[*row, *[None] * (width - len(row))] for row in presets.agreement[1:]]
+    rows = presets.agreement[1:]
+    shares = [[*row, *[None] * (width - len(row))] for row in rows]
     title = "Percent of equal verdicts, of the samples both judge"
     matrix = blocks.Matrix(numbers[1:], numbers[:-1], shares, title)
     return [blocks.Table(["rules"], rules), matrix]
@@ -153,7 +158,8 @@ class _Masks:
         """Yield state, code and samples of each reason why a grader has no verdict."""
         for index, (state, code) in enumerate(self._marks):
             if state not in {*_PASSED, _LOST}:
-                yield state, code, self._mask(key, [other == index for other in range(index + 1)])
+                mask = self._mask(key, [other == index for other in range(index + 1)])
+                yield state, code, mask
 
     def _mask(self, key: str, is_wanted: list[bool]) -> int:
         table = bytes(is_wanted).ljust(256, b"\0")
@@ -172,15 +178,18 @@ def presets_of(report: Report) -> Presets | None:
     index = index_of(report)
     options = {key: declared[key] for key in declared if key in index.verdicts.by_grader}
     names = _names(options)
-    base = as_text(as_map(report.summary.get("outcome")).get("grader"))
+    outcome = as_map(report.summary.get("outcome"))
+    base = as_text(outcome.get("grader"))
     base = base if base in index.verdicts.by_grader else ""
-    masks, samples = _Masks(index, base), len(index.entries)
+    masks = _Masks(index, base)
+    samples = len(index.entries)
     differences: Found = {}
     kinds: dict[tuple[int, int], list[str]] = {}
     rows: dict[str, list[blocks.Cell]] = {}
     is_graded = False
     for key, own_options in options.items():
-        name, passed = names[key], masks.passed(key)
+        name = names[key]
+        passed = masks.passed(key)
         kinds.setdefault((passed, passed | masks.of(key, _LOST)), []).append(name)
         for kind, cause, mask in _differences(masks, base, key, own_options):
             before, presets = differences.get((kind, cause), (0, {}))
@@ -188,7 +197,8 @@ def presets_of(report: Report) -> Presets | None:
         silent = sum([mask.bit_count() for *_, mask in masks.silent(key)])
         is_graded = is_graded or silent < samples
         average = blocks.Figure(name, *_average(report.metrics, key))
-        version = as_text(own_options["preset"]).partition("@")[2]
+        preset = as_text(own_options["preset"])
+        version = preset.partition("@")[2]
         rows[name] = [average, *_compare(masks, base, key), silent, version]
     return Presets(
         samples=samples,
@@ -225,7 +235,8 @@ def _compare(masks: _Masks, base: str, key: str) -> list[blocks.Cell]:
         return []
     if key == base:
         return [""] * len(_COMPARED)
-    passed, failed = masks.passed(key), masks.of(key, _LOST)
+    passed = masks.passed(key)
+    failed = masks.of(key, _LOST)
     base_passed = masks.passed(base)
     base_lost = masks.of(base, _LOST)
     same = (passed & base_passed | failed & base_lost).bit_count()
@@ -239,7 +250,8 @@ def _average(
 ) -> tuple[float | None, tuple[float, float] | None]:
     """Return a grader's average, with the interval of the aggregator that estimates it."""
     by_metric = as_map(metrics.get("by_metric"))
-    average = as_number(as_map(by_metric.get(key)).get("avg_score_attempted"))
+    avg_score_attempted = as_map(by_metric.get(key)).get("avg_score_attempted")
+    average = as_number(avg_score_attempted)
     if average is None:
         return None, None
     aggregates = as_map(as_map(metrics.get("aggregates")).get(key))
@@ -265,7 +277,8 @@ def _differences(
     """
     if not base or key == base:
         return
-    base_passed, base_lost = masks.passed(base), masks.of(base, _LOST)
+    base_passed = masks.passed(base)
+    base_lost = masks.of(base, _LOST)
     for state in _PASSED:
         is_part = state == "part"
         hits = unexplained = masks.of(key, state) & masks.passed(key) & base_lost
@@ -274,7 +287,8 @@ def _differences(
                 unexplained &= ~samples
                 yield "softer", _softer(code, options, part=is_part), hits & samples
         if unexplained:
-            yield "softer", _softer("", options, part=is_part), unexplained
+            softer = _softer("", options, part=is_part)
+            yield "softer", softer, unexplained
     rest = masks.of(key, _LOST) & base_passed
     for trait in (*_OF_RIGHT_ONES, ""):
         hits = rest & masks.traits.get(trait, 0) if trait else rest
@@ -306,8 +320,10 @@ def _sorted(differences: Found, masks: _Masks, index: RowIndex) -> list[Differen
         clearest = samples & ~twice or samples
         lowest_bit = clearest & -clearest
         position = (lowest_bit.bit_length() - 1) // 8
-        example, number = index.entries[position].id, samples.bit_count()
-        rows.append(Difference(kind, cause, number, tuple(names), position, example))
+        example = index.entries[position].id
+        number = samples.bit_count()
+        difference = Difference(kind, cause, number, tuple(names), position, example)
+        rows.append(difference)
     kinds_in_order = list(_KINDS)
     rows.sort(key=lambda row: (kinds_in_order.index(row.kind), -row.samples, -len(row.names)))
     return rows
@@ -334,7 +350,8 @@ def _percent(part: int, every: int) -> int:
     """Return a share in percent, 100 only for all."""
     if part == every:
         return 100
-    return min(99, round(100 * part / every))
+    rounded = round(100 * part / every)
+    return min(99, rounded)
 
 
 _NAMES_ONLY = "only names of tools are compared, no arguments"
@@ -386,7 +403,9 @@ def _softer_arguments(code: str, options: Mapping[str, Any], *, part: bool) -> s
         return _NAMES_ONLY
     if part:
         return _PART
-    if options.get("missing", "allow") == options.get("extra") == "allow":
+    extra = options.get("extra")
+    missing = options.get("missing", "allow")
+    if missing == extra == "allow":
         return _NOT_MADE
     equality = ""
     if code == "wrong_type":

@@ -111,12 +111,15 @@ def grade_as_published(
         return replace(failed(fault), metadata=metadata)
     except NotExpressible as error:
         return replace(skipped(error.code, str(error)), metadata=metadata)
+    expected = len(sample.expected.calls or ())
+    counts = {"expected": expected, "made": len(made)}
+    parts = dict(verdict.parts)
     return Grade(
         outcome=Outcome.GRADED,
         score=verdict.score,
         passed=verdict.passed,
-        parts=dict(verdict.parts),
-        counts={"expected": len(sample.expected.calls or ()), "made": len(made)},
+        parts=parts,
+        counts=counts,
         metadata={**metadata, **verdict.metadata},
     )
 
@@ -158,7 +161,8 @@ def _check_number(expected: Sequence[Expected], made: Sequence[Made], max_pairs:
         return
     wanted = Counter((call.name, hashable(call.arguments)) for call in expected)
     done = Counter((call.name, hashable(call.arguments)) for call in made)
-    left = Counter(name for name, _ in (wanted - done).elements())
+    elements = (wanted - done).elements()
+    left = Counter(name for name, _ in elements)
     free = Counter(name for name, _ in (done - wanted).elements())
     pairs = sum(number * free[name] for name, number in left.items())
     if pairs > max_pairs or every > WIDE * max_pairs:
@@ -192,8 +196,9 @@ def peers() -> dict[str, Any]:
         "ragas F1": "ragas_tool_call_f1.mean",
         "tau2 actions": "tau2_action.mean",
     }
+    graders = {key_of(name): {"kind": "tool_calls", "preset": name} for name in names}
     return {
-        "graders": {key_of(name): {"kind": "tool_calls", "preset": name} for name in names},
+        "graders": graders,
         "outcome": DOCUMENTED,
         "headline": {"figures": figures},
     }

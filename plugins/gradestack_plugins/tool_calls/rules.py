@@ -87,7 +87,8 @@ def _agrees(rule: Rule, value: Any, wanted: Any, equality: Equality) -> bool:
         )
         return members == wanted_members
     if compare == "number":
-        value, wanted = _number(value), _number(wanted)
+        value = _number(value)
+        wanted = _number(wanted)
         return value is not None and wanted is not None and _is_near(value, wanted, tolerance or 0)
     if tolerance is not None and is_number(value) and is_number(wanted):
         return _is_near(value, wanted, tolerance)

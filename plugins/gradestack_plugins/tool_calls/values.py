@@ -35,13 +35,15 @@ class Leaves:
 
     def select(self, is_compared: Callable[[str], bool]) -> None:
         """Leave out the marks of all leaves at whose pointer nothing is compared."""
-        self.marks = {at: mark for at, mark in self.marks.items() if is_compared(at)}
+        marks = self.marks.items()
+        self.marks = {at: mark for at, mark in marks if is_compared(at)}
 
     def values(self) -> dict[str, Any]:
         """Return the value at each pointer."""
+        arguments = self._arguments.items()
         return {
             pointer: leaf
-            for key, value in self._arguments.items()
+            for key, value in arguments
             for pointer, _, leaf in _walk(pointer_to(key), value)
         }
 
@@ -61,7 +63,8 @@ def _walk(pointer: str, value: Any) -> Iterator[tuple[str, str, Any]]:
             raise RecursionError("nested too deeply")
         if isinstance(value, Mapping):
             steps = [pointer_to(key) for key in value]
-            marks, members = steps, list(value.values())
+            marks = steps
+            members = list(value.values())
         else:
             steps = [f"/{index}" for index in range(len(value))]
             marks = [f"~[{index}" for index in range(len(value))]  # no escaped key has "~["
@@ -112,7 +115,8 @@ _MARKS: Final[Mapping[Equality, Callable[[Any], Any]]] = {
 
 def mark_of(value: Any, equality: Equality) -> frozenset[tuple[str, Any]]:
     """Return a mark that equal JSON values share, and that can be in a set."""
-    return frozenset(Leaves({"": value}, equality).marks.items())
+    leaves = Leaves({"": value}, equality)
+    return frozenset(leaves.marks.items())
 
 
 def equal(left: Any, right: Any, equality: Equality) -> bool:
@@ -125,4 +129,5 @@ def equal(left: Any, right: Any, equality: Equality) -> bool:
         return False
     if type(left) in _SCALARS or type(right) in _SCALARS:
         return bool(left == right)
-    return mark_of(left, equality) == mark_of(right, equality)
+    mark = mark_of(left, equality)
+    return mark == mark_of(right, equality)

@@ -51,7 +51,8 @@ class RowReader(RunReader):
     @classmethod
     @override
     def is_own(cls, record: Any) -> bool:
-        return any(map(cls.is_row, cls.rows_in(record)))
+        rows = cls.rows_in(record)
+        return any(map(cls.is_row, rows))
 
     @classmethod
     def is_row(cls, row: dict[str, Any]) -> bool:
@@ -63,7 +64,8 @@ class RowReader(RunReader):
         """Return the rows that a record is, or that a document lists."""
         listed = as_list(record)
         if isinstance(record, dict):
-            listed = as_list(record.get("spans")) or as_list(record.get("data"))
+            spans = record.get("spans")
+            listed = as_list(spans) or as_list(record.get("data"))
             if not listed:
                 return [record]
         return [row for row in listed if isinstance(row, dict)]
@@ -80,12 +82,14 @@ class RowReader(RunReader):
 
     @override
     def runs_of(self, records: Iterator[Record], file: Input, index: Any) -> Iterator[Run]:
-        yield from runs_of_rows(self._rows(records), file.name)
+        rows = self._rows(records)
+        yield from runs_of_rows(rows, file.name)
 
     def _rows(self, records: Iterable[Record]) -> Iterator[Row]:
         paths = field_paths(self.places)
         for value, source in records:
-            for recorded in filter(self.is_row, self.rows_in(value)):
+            rows = self.rows_in(value)
+            for recorded in filter(self.is_row, rows):
                 row = read_row(recorded, paths, self.kind_of)
                 row.source, row.record = source, recorded
                 self.complete_row(row, recorded)
@@ -162,7 +166,8 @@ class Opik(RowReader):
         rows = super().rows_in(record)
         trace = as_map(record).get("trace")
         if isinstance(trace, dict):
-            rows.append({**trace, "id": "", "trace_id": trace.get("id"), "type": "trace"})
+            trace_id = trace.get("id")
+            rows.append({**trace, "id": "", "trace_id": trace_id, "type": "trace"})
         return rows
 
 
@@ -190,7 +195,8 @@ class Weave(RowReader):
 
     @override
     def kind_of(self, span: Span) -> Kind:
-        has_answer = {"choices", "content", "candidates"} & as_map(span.output).keys()
+        output = as_map(span.output)
+        has_answer = {"choices", "content", "candidates"} & output.keys()
         if has_answer or isinstance(as_map(span.input).get("messages"), list):
             return "model"
         return "step" if span.parent else "root"
@@ -239,7 +245,8 @@ class Braintrust(RowReader):
     def complete_row(self, row: Row, recorded: dict[str, Any]) -> None:
         if row.kind == "model":
             usage: dict[str, Any] = {}
-            for key, value in as_map(recorded.get("metrics")).items():
+            metrics = recorded.get("metrics")
+            for key, value in as_map(metrics).items():
                 usage[_BRAINTRUST_TOKENS.get(key, key)] = value
             row.usage = usage_of(usage)
 
@@ -274,7 +281,8 @@ class Helicone(RowReader):
         has_failed = isinstance(status, int) and not 0 <= status < _HTTP_ERROR
         if has_failed:
             answered = as_map(decoded(recorded["response_body"]))
-            row.error = answered.get("error") or f"the request ended with status {status}"
+            error = answered.get("error")
+            row.error = error or f"the request ended with status {status}"
 
 
 @attrs.frozen(kw_only=True)
@@ -344,12 +352,13 @@ class LangSmith(RowReader):
             row.request = _prompt_question(prompts, row.response)
         elif row.kind == "tool":
             row.arguments = _tool_input(inputs)
-            row.result, error = _tool_result(recorded.get("outputs"))
+            outputs = recorded.get("outputs")
+            row.result, error = _tool_result(outputs)
             row.error = error if row.error is None else row.error
 
 
 def _prompt_question(prompts: Sequence[Any], reply: list[Any]) -> list[Any]:
-    """Return the question of prompts that a tracer wrote as one text.
+    """Return the user's question from prompts that a tracer wrote as one text.
 
     Prompts of a chat model repeat messages that were said: they are no questions.
     """
@@ -369,7 +378,8 @@ def _tool_result(outputs: Any) -> tuple[Any, str | None]:
 
 def _tool_input(inputs: Any) -> Any:
     """Return the arguments of a tool's run, which LangChain also writes as JSON or a literal."""
-    text = word(inputs, "input") if as_map(inputs).keys() == {"input"} else ""
+    keys = as_map(inputs).keys()
+    text = word(inputs, "input") if keys == {"input"} else ""
     arguments = literal(text)[1] if text.startswith("{") else inputs
     return arguments if isinstance(arguments, dict) else inputs
 
@@ -414,6 +424,9 @@ class BedrockLogs(RowReader):
 
 def _tool_spec(tool: Any) -> Any:
     """Return a tool of Converse in the form of the APIs."""
-    spec = as_map(as_map(tool).get("toolSpec"))
-    schema = as_map(spec.get("inputSchema")).get("json")
-    return {"name": spec.get("name"), "description": spec.get("description"), "parameters": schema}
+    tool_spec = as_map(tool).get("toolSpec")
+    spec = as_map(tool_spec)
+    input_schema = spec.get("inputSchema")
+    schema = as_map(input_schema).get("json")
+    description = spec.get("description")
+    return {"name": spec.get("name"), "description": description, "parameters": schema}

@@ -38,7 +38,7 @@ SUB_AGENT: Final = "sub_agent"
 
 
 def sub_agent_grade(sample: Sample) -> Grade | None:
-    """Return the grade of a run that a sub-agent made for another; None of any other run.
+    """Return the skipped grade for a sub-agent's run; None for any other run.
 
     Readers say whose sub-agent it was in the facet ``subagent_of``.
     """
@@ -126,7 +126,8 @@ def refuse(grader: Any, preset: str, takes: Collection[str]) -> None:
     """Refuse options that a preset of another tool does not take."""
     default = type(grader)()
     free = {"preset", "count", "requestor", *takes}
-    names = [field.name for field in attrs.fields(type(grader)) if field.name not in free]
+    fields = attrs.fields(type(grader))
+    names = [field.name for field in fields if field.name not in free]
     stated = [name for name in names if getattr(grader, name) != getattr(default, name)]
     if stated:
         problem = f"the preset {preset} leaves no choice for {', '.join(stated)}"
@@ -171,7 +172,8 @@ def share_item(name: str, counts: dict[str, int], above: int, below: int) -> Ite
     """
     if not below:
         return Item(id=name, outcome=Outcome.SKIPPED, counts=counts)
-    return Item(id=name, score=above / below, counts=counts)
+    score = above / below
+    return Item(id=name, score=score, counts=counts)
 
 
 Counts = dict[str, int]
@@ -205,7 +207,12 @@ class MemberShares(IntervalAggregator):
         return total
 
     def members(self, grades: Grades) -> tuple[Counts, Members]:
-        """Return the sums of all graded runs, and the members of their grades."""
+        """Return the sums over all graded runs, and the figures of each member.
+
+        Returns:
+            Count -> sum over the runs.
+            Member (a tool, say) -> its sums, and its share with an interval.
+        """
         runs: Counts = {}
         sums: dict[str, Counts] = {}
         for name, number in sorted(grades.totals.items()):
@@ -228,7 +235,8 @@ class MemberShares(IntervalAggregator):
         interval: JSON = {"reason": self.undefined}
         if tasks:
             interval = {**ratio_interval(tasks, confidence=self.confidence)}
-        share = ratio(counts.get(self.above, 0), counts[self.below])
+        count = counts[self.below]
+        share = ratio(counts.get(self.above, 0), count)
         return counts, {self.share: share, f"{self.share}_interval": interval}
 
 

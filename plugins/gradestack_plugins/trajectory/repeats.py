@@ -81,14 +81,18 @@ class CallRepeats(Grader):
             names = ", ".join([call.name for call in shown])
             message = f"{names}: {rounds} times in a row, from call {start}"
             name = calls[start].name
-            reasons.append(Reason(code="loop", subject=name, actual=rounds, message=message))
+            reason = Reason(code="loop", subject=name, actual=rounds, message=message)
+            reasons.append(reason)
+        distinct = len(set(marks))
+        largest_group_count = max(len(list(group)) for _, group in groupby(marks))
+        total = sum(end - start for start, end, _ in loops)
         counts = {
             "calls": len(calls),
-            "distinct": len(set(marks)),
+            "distinct": distinct,
             "repeats": repeats,
-            "longest": max(len(list(group)) for _, group in groupby(marks)),
+            "longest": largest_group_count,
             "loops": len(loops),
-            "looped": sum(end - start for start, end, _ in loops),
+            "looped": total,
         }
         score = (len(calls) - repeats) / len(calls)
         return Grade(score=score, passed=not loops, counts=counts, reasons=tuple(reasons))
@@ -135,18 +139,24 @@ class Loops(IntervalAggregator):
         if grade.score is None:
             return None
         counts = grade.counts
+        loops = counts.get("loops", 0)
+        looping = int(loops > 0)
+        calls = counts.get("calls", 0)
+        repeats = counts.get("repeats", 0)
         return {
             "runs": 1,
-            "looping": int(counts.get("loops", 0) > 0),
-            "calls": counts.get("calls", 0),
-            "repeats": counts.get("repeats", 0),
+            "looping": looping,
+            "calls": calls,
+            "repeats": repeats,
         }
 
     @override
     def figures_of(self, totals: Mapping[str, float]) -> Mapping[str, float | None]:
+        loop_rate = ratio(totals["looping"], totals["runs"])
+        repeat_share = ratio(totals["repeats"], totals["calls"])
         return {
-            "loop_rate": ratio(totals["looping"], totals["runs"]),
-            "repeat_share": ratio(totals["repeats"], totals["calls"]),
+            "loop_rate": loop_rate,
+            "repeat_share": repeat_share,
         }
 
     @override

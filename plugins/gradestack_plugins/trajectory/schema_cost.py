@@ -81,7 +81,8 @@ def _size_of(pattern: str) -> int:
 
 
 def _patterns(schema: Mapping[str, Any]) -> list[str]:
-    pattern, by_pattern = schema.get("pattern"), schema.get("patternProperties")
+    pattern = schema.get("pattern")
+    by_pattern = schema.get("patternProperties")
     patterns = [pattern] if isinstance(pattern, str) else []
     return patterns + (list(by_pattern) if isinstance(by_pattern, dict) else [])
 
@@ -182,7 +183,8 @@ class SchemaCost:
                 units += _own_cost(schema, at)
                 for target in self._targets(schema):
                     if target is None:
-                        units += _METASCHEMA * (1 + _copy_cost(at))
+                        copy_cost = _copy_cost(at)
+                        units += _METASCHEMA * (1 + copy_cost)
                     elif id(target) not in behind:
                         # else it leads back to itself, which the library sees, too
                         waiting.append((target, at, level + 1, (*behind, id(target))))
@@ -216,7 +218,8 @@ class SchemaCost:
         is_known = address.partition("://")[2].startswith("json-schema.org/")
         if not targets and not is_known:
             raise _too_large(f"the reference {reference[:60]!r} cannot be followed")
-        return {id(target): target for target in targets or [None]}.values()
+        targets_by_id = {id(target): target for target in targets or [None]}
+        return targets_by_id.values()
 
 
 def _own_cost(schema: Mapping[str, Any], value: Any) -> float:
@@ -227,7 +230,8 @@ def _own_cost(schema: Mapping[str, Any], value: Any) -> float:
     errors, compared = len(schema), 0.0
     for key, argument in schema.items():
         if key in {"required", "dependentRequired", "dependencies"}:
-            lengths = [len(names) if isinstance(names, list) else 1 for names in _members(argument)]
+            members = _members(argument)
+            lengths = [len(names) if isinstance(names, list) else 1 for names in members]
             errors += sum(lengths)
         elif key in {"enum", "const"}:
             compared += _copy_cost(argument)
@@ -235,8 +239,11 @@ def _own_cost(schema: Mapping[str, Any], value: Any) -> float:
     patterns = _patterns(schema)
     if patterns:
         texts = [value] if isinstance(value, str) else value if isinstance(value, Mapping) else ()
-        steps = sum(map(_size_of, patterns)) / _STATE * sum(map(len, texts))
-    return errors * (1 + _copy_cost(value)) + compared + steps / _STEPS
+        total_sizes = sum(map(_size_of, patterns))
+        total_texts = sum(map(len, texts))
+        steps = total_sizes / _STATE * total_texts
+    copy_cost = _copy_cost(value)
+    return errors * (1 + copy_cost) + compared + steps / _STEPS
 
 
 _IN_PLACE: Final = {"allOf", "anyOf", "oneOf", "dependentSchemas", "dependencies"}

@@ -97,7 +97,8 @@ def _violated(validator: Any, value: Any) -> Iterator[Reason]:
             if path[-1:] in _FALSE:
                 keyword = path[-1]
         pointer = pointer_to(*error.instance_path)
-        yield Reason(code=keyword, pointer=pointer, message=error.message[:_SHOWN])
+        message = error.message[:_SHOWN]
+        yield Reason(code=keyword, pointer=pointer, message=message)
 
 
 Validator = tuple[Any, SchemaCost]
@@ -200,7 +201,10 @@ _KINDS_OF: Final = {
 
 class _StrictType:
     def __init__(self, _: dict[str, Any], value: Any, __: list[str | int]) -> None:
-        self._names = [value] if isinstance(value, str) else list(value)
+        if isinstance(value, str):
+            self._names = [value]
+        else:
+            self._names = list(value)
 
     def validate(self, instance: Any) -> None:
         if not set(_KINDS_OF.get(type(instance), "null").split()).intersection(self._names):

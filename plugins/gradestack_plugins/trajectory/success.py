@@ -109,8 +109,10 @@ class ToolSuccess(Grader):
                 error = ""
                 if state == "error":
                     error = _error_text(call)[:_SHOWN]
-                code, message = _CODES[state], message[:_SHOWN]
-                reasons.append(Reason(code=code, subject=call.name, message=message, error=error))
+                code = _CODES[state]
+                message = message[:_SHOWN]
+                reason = Reason(code=code, subject=call.name, message=message, error=error)
+                reasons.append(reason)
         items = tuple([_item(name, states) for name, states in by_tool.items()])
         counts = {**add_counts(items), **_count_commands(calls)}
         executed = counts["ok"] + counts["error"]
@@ -123,7 +125,9 @@ class ToolSuccess(Grader):
 
     def _ended(self, call: ToolCall) -> tuple[State, str]:
         """Return the end of a call; of an error its text, behind the rule that tells it."""
-        state, error, kind = state_of(call), call.error or "", call.error_type or ""
+        state = state_of(call)
+        error = call.error or ""
+        kind = call.error_type or ""
         is_by_table = kind.startswith(ERRORS)
         if state not in {"ok", "error"} or (state == "error" and not is_by_table):
             return state, error
@@ -143,7 +147,7 @@ class ToolSuccess(Grader):
 
 
 def _by_rule(error_type: str) -> str:
-    """Return which rule of the table tells that a result is an error."""
+    """Return the sentence that names the rule by which a result is an error."""
     rule = error_type.removeprefix(ERRORS).strip()
     return f"an error by rule {rule}"
 
@@ -178,7 +182,8 @@ def _item(name: str, states: Sequence[State]) -> Item:
             counts["recovered"] += counts["ok"] > 0
         counts[state] += 1
     counts["calls"] = len(states)
-    return share_item(name, counts, counts["ok"], counts["ok"] + counts["error"])
+    error = counts["error"]
+    return share_item(name, counts, counts["ok"], counts["ok"] + error)
 
 
 _NONE, _RATE = "no call was executed", "ok / (ok + error)"

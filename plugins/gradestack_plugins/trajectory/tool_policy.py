@@ -79,7 +79,8 @@ class CallPattern:
             if not pointer.startswith("/"):
                 problem = f"{pointer!r} is no JSON pointer"
                 raise ValueError(f"{problem}: it begins with a slash, /{pointer} for one argument")
-        for problem in filter(None, map(pattern_problem, (self.tool, *self.arguments.values()))):
+        arguments = self.arguments.values()
+        for problem in filter(None, map(pattern_problem, (self.tool, *arguments))):
             raise ValueError(problem)
 
     def __str__(self) -> str:
@@ -90,7 +91,8 @@ class CallPattern:
 
     def matches(self, call: ToolCall) -> bool:
         """Return whether a call fits it."""
-        if re.fullmatch(self.tool, call.name) is None:
+        match = re.fullmatch(self.tool, call.name)
+        if match is None:
             return False
         for pointer, pattern in self.arguments.items():
             value = value_at(call.arguments, pointer, _ABSENT)
@@ -106,12 +108,14 @@ class CallPattern:
 
         Case ignored, an argument that is no text being empty.
         """
-        if re.search(self.tool.strip(), call.name, re.IGNORECASE) is None:
+        tool = self.tool.strip()
+        if re.search(tool, call.name, re.IGNORECASE) is None:
             return False
         for pointer, pattern in self.arguments.items():
             value = value_at(call.arguments, pointer)
             text = value if isinstance(value, str) else ""
-            if re.search(pattern, text, re.IGNORECASE) is None:
+            match = re.search(pattern, text, re.IGNORECASE)
+            if match is None:
                 return False
         return True
 
@@ -141,7 +145,8 @@ def _check_bounds(bounds: Mapping[str, int | None], least: int, why: str = "") -
         raise ValueError(f"give {lower}, {upper}, or both")
     if min(numbers) < least:
         raise ValueError(f"{lower} and {upper} are at least {least}{why}")
-    if numbers[0] > numbers[-1]:
+    last_number = numbers[-1]
+    if numbers[0] > last_number:
         raise ValueError(f"{lower} {numbers[0]} is above {upper} {numbers[-1]}")
 
 
@@ -157,7 +162,8 @@ class Range:
     max: int | None = None
 
     def __attrs_post_init__(self) -> None:
-        _check_bounds({"min": self.min, "max": self.max}, 0)
+        bounds = {"min": self.min, "max": self.max}
+        _check_bounds(bounds, 0)
 
     def checks(self, number: int, subject: str, what: str = "") -> Iterator[Check]:
         """Yield a check of each bound."""
@@ -188,7 +194,8 @@ class Repeats:
         if self.in_a_row is not None:
             yield "repeats in a row", _above(self.in_a_row, "in a row", runs)
         if self.in_all is not None:
-            yield "repeats in all", _above(self.in_all, "in all", Counter(marks).items())
+            numbers = Counter(marks).items()
+            yield "repeats in all", _above(self.in_all, "in all", numbers)
 
 
 def _above(most: int, message: str, numbers: Iterable[tuple[tuple[Any, str], int]]) -> list[Reason]:
@@ -292,7 +299,8 @@ class ToolPolicy(Grader):
             most = None
         else:
             most = self.calls.max
-        numbers = [int(bool(self.expect)), *map(len, self.required_order)]
+        number = int(bool(self.expect))
+        numbers = [number, *map(len, self.required_order)]
         numbers += [bound.min or 0 for bound in bounds.values()]
         least = max(numbers)
         if most is not None and most < least:
@@ -304,13 +312,15 @@ class ToolPolicy(Grader):
         name = preset.partition("@")[0]
         refuse(self, preset, _TAKES[name])
         if name == "promptfoo/step-count":
-            is_one = len(self.per_tool) + (self.calls is not None) == 1
+            per_tool_count = len(self.per_tool)
+            is_one = per_tool_count + (self.calls is not None) == 1
             return None if is_one else f"{preset} takes calls, or one glob in per_tool"
         patterns = (*(self.allow or ()), *self.deny, *self.expect)
         if not patterns and self.allow is None:
             return f"{preset} needs {' or '.join(_TAKES[name])}"
         with_arguments = [pattern for pattern in patterns if isinstance(pattern, CallPattern)]
-        pointers = [*chain(*[pattern.arguments for pattern in with_arguments])]
+        arguments = [pattern.arguments for pattern in with_arguments]
+        pointers = [*chain(*arguments)]
         if name == "deepeval/tool_permission":
             return f"{preset} looks at names alone; leave the arguments out" if pointers else None
         for pointer in pointers:
@@ -335,14 +345,17 @@ class ToolPolicy(Grader):
             message = f"expected.forbidden: {problem}"
             return failed(Fault(category="data", code="unusable_pattern", message=message))
         checks = self._checks_of_calls(calls, forbidden)
-        return self._graded(chain(checks, self._checks_of_order(calls, sample.turns)), calls)
+        checks_of_order = self._checks_of_order(calls, sample.turns)
+        return self._graded(chain(checks, checks_of_order), calls)
 
     def _by_preset(self, preset: str, calls: Sequence[ToolCall]) -> Grade:
         if preset.startswith("deepeval/"):
             return _permission(self.allow, self.deny, calls)
         if preset.startswith("waza/"):
-            return self._graded(_waza_checks(self.expect, self.deny, calls), calls)
-        glob, bounds = next(iter(self.per_tool.items()), (None, self.calls))
+            waza_checks = _waza_checks(self.expect, self.deny, calls)
+            return self._graded(waza_checks, calls)
+        per_tool = self.per_tool.items()
+        glob, bounds = next(iter(per_tool), (None, self.calls))
         return _step_count(bounds or Range(min=0), glob, calls)
 
     def _checks_of_calls(
@@ -353,9 +366,11 @@ class ToolPolicy(Grader):
             patterns = _call_patterns(self.allow)
             others = [call for call in calls if not any(one.matches(call) for one in patterns)]
             yield "allow", _reasons("not_allowed", others, "no allowed pattern fits the call")
-        for name, pattern in _by_name((*self.deny, *forbidden)).items():
+        by_name = _by_name((*self.deny, *forbidden))
+        for name, pattern in by_name.items():
             fitting = [call for call in calls if pattern.matches(call)]
-            yield f"deny {name}", _reasons("denied", fitting, f"calls of {name} are denied")
+            reasons = _reasons("denied", fitting, f"calls of {name} are denied")
+            yield f"deny {name}", reasons
         for name, pattern in _by_name(self.expect).items():
             message = f"no call of {name}"
             missed = Reason(code="tool_not_called", subject=pattern.tool, message=message)
@@ -401,8 +416,9 @@ class ToolPolicy(Grader):
         if not items:
             return skipped("no_checks", "no rule of the policy applies to this run")
         passed = sum(item.score == 1.0 for item in items)
+        score = 0.0 if is_fatal else passed / len(items)
         return Grade(
-            score=0.0 if is_fatal else passed / len(items),
+            score=score,
             passed=passed == len(items),
             counts={"calls": len(calls), "checks": len(items), "passed": passed},
             items=tuple(items),
@@ -463,7 +479,8 @@ def _permission(
     reasons = []
     for call in calls:
         if call.name in refused:
-            reasons.append(Reason(code="denied", subject=call.name))
+            reason = Reason(code="denied", subject=call.name)
+            reasons.append(reason)
         elif allowed is not None and call.name not in allowed:
             reasons.append(Reason(code="not_allowed", subject=call.name))
     right = len(calls) - len(reasons)
@@ -499,7 +516,8 @@ def _step_count(bounds: Range, glob: str | None, calls: Sequence[ToolCall]) -> G
     broken = [reasons for _, reasons in bounds.checks(number, glob or "")]
     reasons = tuple(chain.from_iterable(broken))
     counts = {"calls": len(calls), "matching": number}
-    return Grade(score=float(not reasons), passed=not reasons, counts=counts, reasons=reasons)
+    score = float(not reasons)
+    return Grade(score=score, passed=not reasons, counts=counts, reasons=reasons)
 
 
 @attrs.frozen(kw_only=True)

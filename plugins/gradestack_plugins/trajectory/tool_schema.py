@@ -106,7 +106,8 @@ class ToolSchema(Grader):
         grade = self._grade(sample)
         if self.preset is None:
             return grade
-        return replace(grade, metadata={**grade.metadata, "preset": self.preset})
+        metadata = {**grade.metadata, "preset": self.preset}
+        return replace(grade, metadata=metadata)
 
     def _grade(self, sample: Sample) -> Grade:
         """Grade a sample by the share of calls whose arguments satisfy their tool's schema."""
@@ -134,7 +135,8 @@ class ToolSchema(Grader):
             return _mcp_bench(total, calls, items, tuple(reasons))
         checked = total["calls"] - total["unchecked"]
         if checked:
-            grade = Grade(score=total["valid"] / checked)
+            score = total["valid"] / checked
+            grade = Grade(score=score)
         else:
             grade = _NOTHING_CHECKED
         reasons = [*grade.reasons, *reasons]
@@ -167,7 +169,8 @@ class ToolSchema(Grader):
         schema = tool.parameters
         if schema is None:
             return []
-        mapped, strict = self.preset is None, self.strict_integers
+        mapped = self.preset is None
+        strict = self.strict_integers
         try:
             reasons = violations(schema, arguments, strict_integers=strict, mapped=mapped)
         except Unusable as problem:
@@ -196,7 +199,9 @@ def _count_names(reasons: Sequence[Reason]) -> list[str]:
 
 
 def _item(name: str, counts: dict[str, int]) -> Item:
-    return share_item(name, counts, counts["valid"], counts["calls"] - counts["unchecked"])
+    valid = counts["valid"]
+    calls = counts["calls"]
+    return share_item(name, counts, valid, calls - counts["unchecked"])
 
 
 def _mcp_bench(
@@ -222,11 +227,16 @@ def _mcp_bench(
     is_executed = set(states) != {"unknown"}
     compliance = total["valid"] / n_known if n_known else 0.0
     failure_rate = failures / n_known if n_known else 0.0
+    execution_success_rate = None
+    if is_executed:
+        execution_success_rate = states.count("ok") / n_calls
+    valid_tool_name_rate = n_known / n_calls
+    valid_call_failure_rate = failure_rate if is_executed else None
     parts = {
-        "valid_tool_name_rate": n_known / n_calls,
+        "valid_tool_name_rate": valid_tool_name_rate,
         "input_schema_compliance": compliance,
-        "execution_success_rate": states.count("ok") / n_calls if is_executed else None,
-        "valid_call_failure_rate": failure_rate if is_executed else None,
+        "execution_success_rate": execution_success_rate,
+        "valid_call_failure_rate": valid_call_failure_rate,
     }
     return Grade(score=compliance, counts=total, parts=parts, items=items, reasons=reasons)
 

@@ -91,11 +91,12 @@ def _parts_of(sample: Sample) -> Parts:
     steps = roles.count("assistant") or None
     questions = roles.count("user") if len(turns) == 1 else 0  # not cut into turns
     n_turns = max(len(turns), questions) if steps else None
+    executed = _count_executed(sample)
     parts: Parts = {
         "steps": steps,
         "turns": n_turns,
         "calls": None if calls is None else len(calls),
-        "executed_calls": _count_executed(sample),
+        "executed_calls": executed,
     }
     for name in Usage.__struct_fields__:
         amount = getattr(sample.usage, name, None)
@@ -141,13 +142,14 @@ _MEANS: Final[tuple[Any, ...]] = (  # name, label, unit, and where there is one,
 
 def _mean_figure(name: str, label: str, unit: Any, better: Any = "neither") -> Figure:
     """Declare the figure of a mean over the runs that record an amount."""
+    divisor = f"{_RUNS}{name}"
     return Figure(
         f"{name}.mean",
         label,
         better=better,
         unit=unit,
         about="total / runs that record it",
-        divisor=f"{_RUNS}{name}",
+        divisor=divisor,
         least=0.0,
         optional=True,
     )
@@ -188,7 +190,9 @@ class UsageTotals(IntervalAggregator):
         for name, runs in totals.items():
             if name.startswith(_RUNS) and runs:
                 part = name.removeprefix(_RUNS)
-                means[part] = {"mean": totals[f"{_SUM}{part}"] / runs}
+                total = totals[f"{_SUM}{part}"]
+                mean = total / runs
+                means[part] = {"mean": mean}
         return means
 
     @override
@@ -204,12 +208,14 @@ class UsageTotals(IntervalAggregator):
                     values.setdefault(name, []).append(value)
         figures: dict[str, JSON] = {"runs": runs}
         for name, amounts in sorted(values.items()):
+            total = _total_of(name, grades.totals[f"{_SUM}{name}"])
+            number = int(grades.totals[f"{_RUNS}{name}"])
             figures[name] = {
-                "total": _total_of(name, grades.totals[f"{_SUM}{name}"]),
+                "total": total,
                 "min": float(min(amounts)),
                 "max": float(max(amounts)),
                 **QUANTILES,
-                "n": int(grades.totals[f"{_RUNS}{name}"]),
+                "n": number,
             }
         return figures
 

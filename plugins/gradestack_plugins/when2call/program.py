@@ -89,7 +89,8 @@ def score_samples(
                 continue  # the suite would ask its judge at once
             counts["judge_fallback_to_cannot_answer"] += FALLBACK in labels
         if sample.expected.label is not None:
-            rows.append(ScoredRow(sample.expected.label, sample.tools == (), labels))
+            scored_row = ScoredRow(sample.expected.label, sample.tools == (), labels)
+            rows.append(scored_row)
     sets = VARIANTS if method == "mcq_logprob" else (SINGLE,)
     metrics = {name: compute_metrics(rows, name) for name in sets}
     return metrics_document(method, metrics, counts, rate_of_nothing=0.0)
@@ -105,12 +106,14 @@ def row_with_odd_uuid(row: Any) -> list[ScoredRow]:
     gold = row.get("correct_answer")
     if gold not in LABELS or isinstance(row["uuid"], list | dict):
         return []
-    return [ScoredRow(gold, not row.get("tools"), {})]
+    tools = row.get("tools")
+    return [ScoredRow(gold, not tools, {})]
 
 
 def judged_label(sample: Sample, grader: When2Call) -> dict[str, str | None]:
     """Return the label of the judge's reply on record, the fallback where it names none."""
-    keys = [request.key for request in grader.requests(sample)]
+    requests = grader.requests(sample)
+    keys = [request.key for request in requests]
     for reply in grader.journal.replies(keys):
         if reply is not None:
             label = judge_label(reply.content or "")
@@ -135,15 +138,18 @@ def compute_metrics(rows: Sequence[ScoredRow], prediction_set: str = SINGLE) -> 
             n_called_without_tools += label == "tool_call"
     n_total = len(rows)
     n_correct = sum(confusion[label][label] for label in LABELS)
-    n_wrongly_direct = sum(confusion[gold]["direct"] for gold in LABELS[1:])
+    golds = LABELS[1:]
+    n_wrongly_direct = sum(confusion[gold]["direct"] for gold in golds)
     accuracy = n_correct / n_total if n_total else 0.0
     f1 = {label: f1_score(confusion, label) for label in LABELS}
     macro_f1 = mean_in_order(f1.values())
-    macro_f1_no_direct = mean_in_order([f1[label] for label in LABELS[1:]])
+    labels = LABELS[1:]
+    macro_f1_no_direct = mean_in_order([f1[label] for label in labels])
     support = {gold: sum(cells.values()) for gold, cells in confusion.items()}
     tool_rate = ratio(n_called_without_tools, n_without_tools)
     answer_rate = ratio(n_wrongly_direct, n_total)
-    parameter_rate = ratio(confusion["request_for_info"]["tool_call"], support["request_for_info"])
+    tool_call = confusion["request_for_info"]["tool_call"]
+    parameter_rate = ratio(tool_call, support["request_for_info"])
     return {
         "accuracy": accuracy,
         "macro_f1": macro_f1,
@@ -210,6 +216,8 @@ class When2CallProgram(Program):
             for name in names:
                 ours = f"{key}.{aggregator}.{name}"
                 value = metrics[name]
-                figures.append(ProgramFigure(label=name, value=value, figure=ours, why=_WHY))
-        files = {"when2call.json": json.dumps(document, indent=2)}
+                program_figure = ProgramFigure(label=name, value=value, figure=ours, why=_WHY)
+                figures.append(program_figure)
+        text = json.dumps(document, indent=2)
+        files = {"when2call.json": text}
         return ProgramRun(files=files, figures=tuple(figures))

@@ -118,7 +118,8 @@ def record_uuid(record: Mapping[str, Any], form: Form) -> str | None:
 
     None unless it is non-empty text.
     """
-    return uuid_of(record_item(record, form) if record.get("uuid") is None else record)
+    uuid = record.get("uuid")
+    return uuid_of(record_item(record, form) if uuid is None else record)
 
 
 def judge_label(text: str, also: Collection[str] = ()) -> str | None:
@@ -127,7 +128,8 @@ def judge_label(text: str, also: Collection[str] = ()) -> str | None:
         verdict = as_map(loads(text.strip()))
     except JsonProblem:
         return None
-    label = str(verdict.get("classification", verdict.get("label"))).strip().lower()
+    classification = verdict.get("classification", verdict.get("label"))
+    label = str(classification).strip().lower()
     if label in LABELS or label in also:
         return label
     return None
@@ -150,8 +152,10 @@ def recorded_labels(
     if form == "nvidia":
         return {SINGLE: _nvidia_label(record.get("judge_response"))}
     if form == "lm_eval":
-        names = tuple(as_map(as_map(row).get("answers")))
-        return {SINGLE: _choice_label(record.get("macro_f1"), names or LABELS)}
+        answers = as_map(as_map(row).get("answers"))
+        names = tuple(answers)
+        macro_f1 = record.get("macro_f1")
+        return {SINGLE: _choice_label(macro_f1, names or LABELS)}
     if form == "judge" and not isinstance(record.get("judge_raw"), str):
         return {SINGLE: None}
     return {SINGLE: _text(record.get("predicted_label"))}
@@ -188,7 +192,8 @@ def count_flags(
     label = labels.get(SINGLE)
     flags = dict[str, bool]()
     if form == "logprob":
-        mode = _text(record.get("mode")) or "UNKNOWN"
+        text = _text(record.get("mode"))
+        mode = text or "UNKNOWN"
         is_fallback = mode == "string_fallback"
         is_lost = is_fallback and is_minus_one(record.get("string_fallback_pred_idx"))
         known = mode if mode in MODES else "other"
@@ -201,7 +206,8 @@ def count_flags(
         flags["relabelled"] = differs and fell_back
         flags["relabel_differs"] = differs and not fell_back
     elif form == "mcq" and label is not None:
-        flags["mcq_predicted_index_minus1"] = is_minus_one(record.get("predicted_index"))
+        predicted_index = record.get("predicted_index")
+        flags["mcq_predicted_index_minus1"] = is_minus_one(predicted_index)
         flags["mcq_predicted_label_invalid_raw"] = label not in LABELS
     return {name: 1 for name, is_set in flags.items() if is_set}
 
@@ -305,13 +311,18 @@ class When2CallReader(JoinedReader):
         short_form = _FORMS_OF_METHODS.get(self.method, form_of_file)
         last = last_records(elements, lambda record: identify(record, short_form)[1])
         usable = last.by_uuid.values()
-        models = {_text(element.value.get("target_model")) for element in usable} - {None, ""}
+        texts = {_text(element.value.get("target_model")) for element in usable}
+        models = texts - {None, ""}
+        method = self.method or FORMS[first or "plain"].method
+        model = None
+        if len(models) == 1:
+            model = models.pop()
         return PredictionFile(
             by_uuid=last.by_uuid,
             unusable=last.unusable,
-            method=self.method or FORMS[first or "plain"].method,
+            method=method,
             short_form=short_form,
-            model=models.pop() if len(models) == 1 else None,
+            model=model,
         )
 
     @override
@@ -326,12 +337,13 @@ class When2CallReader(JoinedReader):
         self, file: PredictionFile, row: Any, record: Any, source: Source, *, n_rows: int | None
     ) -> Iterator[Sample]:
         if record is None:
+            when2_call_record = When2CallRecord(method=file.method)
             yield Sample(
                 id=row["uuid"],
                 model=file.model,
                 status=Status.MISSING,
                 source=source,
-                native=When2CallRecord(method=file.method),
+                native=when2_call_record,
                 **read_row(row),
             )
             return
@@ -355,17 +367,19 @@ class When2CallReader(JoinedReader):
         is_missing = form != "response" and all(label is None for label in labels.values())
         named_labels = {f"label {name}".strip(): label for name, label in recorded.items()}
         native = When2CallRecord(method=file.method, labels=labels, counts=flags)
+        text = None
         if traits.text:
             text = _text(record.get(traits.text))
-        else:
-            text = None
+        target_model = record.get("target_model")
+        model = _text(target_model) or file.model
+        status = Status.MISSING if is_missing else Status.OK
         yield Sample(
             id=uuid,
-            model=_text(record.get("target_model")) or file.model,
+            model=model,
             label=next(iter(labels.values()), None),
             text=text,
             recorded=named_labels,
-            status=Status.MISSING if is_missing else Status.OK,
+            status=status,
             source=source,
             native=native,
             **fields,
@@ -377,12 +391,14 @@ def read_row(record: Mapping[str, Any]) -> dict[str, Any]:
 
     ``tools`` may hold JSON texts or objects, missing optional fields are empty.
     """
-    gold, tools = gold_label(record, "correct_answer"), record.get("tools")
+    gold = gold_label(record, "correct_answer")
+    tools = record.get("tools")
     source = _text(record.get("source"))
     answers = as_map(record.get("answers"))
     calls: tuple[ExpectedCall, ...] | None = None if gold is None else ()
     if gold == "tool_call":
-        call = tool_call(_decoded(answers.get("tool_call")))
+        decoded = _decoded(answers.get("tool_call"))
+        call = tool_call(decoded)
         calls = None
         if call is not None and call.name:
             calls = (ExpectedCall.of(call),)

@@ -81,7 +81,8 @@ def test_samples_of_a_long_name_are_found(command, tmp_path):
     output = tmp_path / "run"
     gradestack.grade(samples, graders={"g": "tool_calls"}, output=output)
     run_folder = tmp_path / "run"
-    assert command("show", str(run_folder), "a" * 1_000 + ".1").code == 0
+    code = command("show", str(run_folder), "a" * 1_000 + ".1").code
+    assert code == 0
 
 
 def test_version(command):
@@ -106,7 +107,8 @@ def test_report_writes_the_same_pages_again(command, here):
     for name in ("runs.jsonl", "suite.yaml", "out/report.html"):
         (here / name).unlink()
     result = command("report", "out")
-    assert result.out.splitlines() == [
+    lines = result.out.splitlines()
+    assert lines == [
         "Report: out/report.html",
         "Report: out/report.md",
         "Report: out/dump.json",
@@ -156,7 +158,8 @@ def test_schemas_are_printed(command, here):
 
 
 def test_no_plugins_limits_what_is_found(here, monkeypatch, capsys):
-    limits_asked, discover = [], gradestack.discover
+    limits_asked = []
+    discover = gradestack.discover
 
     def discovered(limit=None):
         limits_asked.append(limit)
@@ -174,7 +177,8 @@ def test_no_plugins_limits_what_is_found(here, monkeypatch, capsys):
 def test_every_component_has_a_line(registry):
     lines = list(component_lines(registry))
     assert "grader      toy                        A grader for tests  [local 0]" in lines
-    component_count = len(registry.components())
+    components = registry.components()
+    component_count = len(components)
     assert len(lines) == component_count
     expected = sorted(line.split()[:2] for line in lines)
     assert [line.split()[:2] for line in lines] == expected

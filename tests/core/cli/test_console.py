@@ -44,7 +44,8 @@ def test_nothing_attempted_is_not_zero():
         "avg_score_total": None,
         "passed_attempts": 0,
     }
-    lines = results(LETTA | {"metrics": empty})
+    summary = LETTA | {"metrics": empty}
+    lines = results(summary)
     assert "  Avg score: n/a (attempted: n/a)" in lines
     assert "  Passed: 0" in lines
 
@@ -58,7 +59,8 @@ def test_models_are_in_the_order_of_the_input_in_every_list():
     outcome = SUMMARY["outcome"] | {"share": 0.5, "passed": 2, "failed": 2, "per_model": shares}
     figure = {"label": "Plan", "figure": "a.b.c", "models": {}}
     figure["models"] = {name: {"value": 0.5} for name in sorted(models)}
-    lines = shown(figure, metrics=METRICS | {"per_model": rows}, outcome=outcome)
+    metrics = METRICS | {"per_model": rows}
+    lines = shown(figure, metrics=metrics, outcome=outcome)
     start = lines.index("  Solved:")
     assert lines[start + 1 : start + 7] == [
         "    weak  1 of 2 (50.0%)",
@@ -102,9 +104,11 @@ def test_the_first_failure_of_every_grader_is_told(command, here, write_lines, r
         r"\(\w+\.py:\d+\) at odd\.jsonl:2$"
     )
     assert re.search(first, result.out, re.MULTILINE)
-    assert "  toy  avg 1.00  1 graded, 2 errors" in result.out.splitlines()
+    lines = result.out.splitlines()
+    assert "  toy  avg 1.00  1 graded, 2 errors" in lines
     path = here / "out/summary.json"
-    failures = read_json(path)["failures"]
+    document = read_json(path)
+    failures = document["failures"]
     assert failures == DATA["the_first_failure_of_every_grader_is_told"]
     result = command("grade", "odd.jsonl", "--grader", "toy", "-o", "out", "--rows", "none")
     assert "  toy: 2 errors" in result.out.splitlines()

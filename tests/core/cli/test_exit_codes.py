@@ -22,10 +22,12 @@ def test_places_that_cannot_be_used_are_exit_2(command, here, output, words):
     """Said before any work is done: the suite is not even read."""
     (here / "theirs").mkdir()
     (here / "theirs/data").touch()
-    (here / "dangling").symlink_to("nowhere")
+    dangling_folder = here / "dangling"
+    dangling_folder.symlink_to("nowhere")
     before = sorted(here.iterdir())
     clean(command("run", "no-such-suite.yaml", "-o", output), 2, words)
-    with pytest.raises(gradestack.ConfigError, match=rf"{re.escape(words)}|which this run reads"):
+    match = rf"{re.escape(words)}|which this run reads"
+    with pytest.raises(gradestack.ConfigError, match=match):
         gradestack.run("suite.yaml", output=output)
     paths = sorted(here.iterdir())
     assert paths == before
@@ -41,7 +43,8 @@ def test_an_interruption_before_the_first_sample_is_exit_130(command, here, monk
     assert result.err.strip() == "interrupted"
     out_folder = here / "out"
     assert not out_folder.exists()
-    assert not [path for path in here.iterdir() if path.name.startswith(".")]
+    paths = [path for path in here.iterdir() if path.name.startswith(".")]
+    assert not paths
 
 
 def test_surprises_are_told_without_a_traceback(command, here, monkeypatch):
@@ -70,7 +73,8 @@ def test_a_long_reason_is_one_line(run_lines, record):
     )
     assert "no answer no answer" in report.all_failed
     assert "\n" not in report.all_failed
-    assert len(report.all_failed) < 500
+    all_failed_count = len(report.all_failed)
+    assert all_failed_count < 500
 
 
 def test_in_python_nothing_is_raised(registry, toys):
@@ -97,7 +101,8 @@ def run(tmp_path, monkeypatch, capsys):
         for task in range(TASKS):
             predicted = "x" if right(task) else "y"
             lines.append({"id": f"t{task}", "expected": "x", "predicted": predicted} | fields)
-        write_records(tmp_path / "runs.jsonl", lines)
+        path = tmp_path / "runs.jsonl"
+        write_records(path, lines)
         content = {
             "name": suite,
             "target": {"paths": ["runs.jsonl"]},
@@ -117,7 +122,8 @@ def run(tmp_path, monkeypatch, capsys):
         summary_file = tmp_path / out / "summary.json"
         gates = None
         if code in (0, 1):
-            gates = read_json(summary_file)["gates"]
+            document = read_json(summary_file)
+            gates = document["gates"]
         return code or 0, printed.out + printed.err, gates and gates[0]
 
     return call
@@ -152,10 +158,10 @@ def test_a_baseline_gate_in_each_of_its_outcomes(run, right, code, outcome, word
     assert exit_code == code
     assert gate["outcome"] == outcome
     assert gate["tasks"] == TASKS
-    assert (
+    expected_text = (
         f"Gate (exact not worse than before by 0.15): {word} (actual: {gate['actual']:+.2f}, "
-        in printed
     )
+    assert expected_text in printed
     low, high = gate["bounds"]
     assert (low > -0.15, high < -0.15) == (outcome == "passed", outcome == "failed")
     assert ("tasks would be needed" in printed) == (outcome == "undecided")
@@ -191,7 +197,8 @@ def test_a_baseline_gate_on_any_figure(run, what):
         expected = [plain[name] for name in known]
         assert [verdict[name] for name in known] == expected
         assert verdict["bounds"] == pytest.approx(plain["bounds"])
-        assert verdict["actual"] == pytest.approx(scale * plain["actual"])
+        actual = verdict["actual"]
+        assert actual == pytest.approx(scale * plain["actual"])
     if "metric" in what:
         assert (
             '0.05 is a percentage here: 0.05% of the runs; write "5%" or "0.05%"'
@@ -226,7 +233,8 @@ def test_an_improvement_is_required_and_flips_are_limited(run):
     assert run(two_in_three, "b", better | {"on_undecided": "warn"})[0] == 0
     gate = {"metric_key": "exact", "baseline": "before", "max_flips": 1}
     code, printed, gate_row = run(lambda task: task not in (1, 2), "c", gate)
-    assert (code, gate_row["flips"]) == (1, {"fixed": 8, "broken": 2})
+    assert code == 1
+    assert gate_row["flips"] == {"fixed": 8, "broken": 2}
     assert "Gate (exact runs broken since before <= 1): FAILED" in printed
 
 
@@ -245,7 +253,8 @@ def test_the_latest_is_the_newest_complete_run_of_the_suite_beside_this_one(run,
     run(lambda task: True, "other", suite="other")
     actual = run(two_in_three, "second", gate)[2]["actual"]
     assert actual == 0.0
-    header = read_json(tmp_path / "second/header.json")
+    path = tmp_path / "second/header.json"
+    header = read_json(path)
     paths = [entry["path"] for entry in header["baselines"]]
     first_folder = tmp_path / "first"
     assert paths == [str(first_folder)]
@@ -278,7 +287,8 @@ def test_a_baseline_that_cannot_be_compared_with_ends_the_run(run, tmp_path, bre
     run(two_in_three, "before", **({"expected": "z"} if break_it == "expected" else {}))
     before = tmp_path / "before"
     if break_it == "gone":
-        before.rename(tmp_path / "moved")
+        moved_folder = tmp_path / "moved"
+        before.rename(moved_folder)
     elif break_it in ("incomplete", "rows"):
         name, more = (
             ("summary", {"incomplete": "it was interrupted"})
@@ -380,12 +390,15 @@ def test_an_address_in_a_run_directory_is_not_connected_to(command, suite, here,
     """Graded again, reported or compared, a run's header names an engine for people to read."""
     for out in ("out", "twin"):
         assert command("run", suite, "--engine", "serial", "-o", out).code == 0
-    header = read_json(here / "out/header.json")
-    (engine,) = (component for component in header["components"] if component["kind"] == "engine")
+    path = here / "out/header.json"
+    header = read_json(path)
+    components = header["components"]
+    (engine,) = (component for component in components if component["kind"] == "engine")
     options = {"address": stranger[1]}
     engine |= {"name": "dask", "options": options}
     header_path = here / "out/header.json"
-    header_path.write_text(json.dumps(header))
+    text = json.dumps(header)
+    header_path.write_text(text)
     for arguments in (
         ("grade", "out", "-o", "again"),
         ("run", suite, "--engine", "serial", "--cached", "out", "-o", "cached"),

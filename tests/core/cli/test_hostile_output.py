@@ -64,9 +64,10 @@ def records(*, hostile):
                 "facets": {text_of(hostile, "facet"): text_of(hostile, f"group {number}")},
             }
         )
+    first_recorded_sample = recorded_samples[0]
     recorded_samples.append(
         {
-            **recorded_samples[0],
+            **first_recorded_sample,
             "id": text_of(hostile, "id failed"),
             "error": {"message": text, "type": text},
         }
@@ -102,7 +103,8 @@ def hostile_folder(tmp_path, monkeypatch):
         (here / f"{FILE if hostile else PLAIN}.jsonl").write_text(f"{lines}{{broken\n")
         for suite_file in ("suite.yaml", "::error::.yaml"):
             (here / suite_file).write_text(yaml.safe_dump(suite(hostile=hostile)))
-        (here / "torn.py").write_text(
+        torn_path = here / "torn.py"
+        torn_path.write_text(
             "def torn(sample):\n    raise LookupError(f'nothing in {sample.id}')\n"
         )
         bad_path = here / "bad.yaml"
@@ -166,13 +168,13 @@ def test_lists_of_components_are_lines_that_do_nothing(
     hostile_folder, command, registry, arguments
 ):
     hostile_folder(hostile=True)
-    sick = Plugin(
-        name="gone", distribution="gone-dist", version="9", error=f"ImportError: {HOSTILE}"
-    )
+    error = f"ImportError: {HOSTILE}"
+    sick = Plugin(name="gone", distribution="gone-dist", version="9", error=error)
     chosen = Registry([*registry.plugins, sick])
     command.use(chosen)
     result = command(*arguments.split())
-    assert (result.code, result.err) == (0, "")
+    assert result.code == 0
+    assert result.err == ""
     check_lines(result.out)
     assert ("ImportError: m\\n" in result.out) == (arguments == "plugins list")
 
@@ -184,7 +186,8 @@ def test_warnings_from_python_are_one_line(hostile_folder):
         list(gradestack.stream(here / f"{FILE}.jsonl", ["tau_partial"], reader="jsonl"))
     assert len(caught_warnings) == 2
     for warning in caught_warnings:
-        assert "\n" not in str(warning.message)
+        message = str(warning.message)
+        assert "\n" not in message
         check_lines(str(warning.message))
 
 

@@ -34,13 +34,20 @@ def folder(tmp_path_factory):
     runs_path = here / "runs.jsonl"
     text = json.dumps(RUN)
     runs_path.write_text(text + "\n")
-    (here / "R.yaml").write_text("criteria: {a: is it good?}\njudge: {model: m}\n")
-    (here / "J.jsonl").write_text("")
-    (here / "link.txt").symlink_to("../secret.txt")
-    (here / "linked").symlink_to("..")
-    (here / "loop.txt").symlink_to("loop.txt")
-    (here / "folder/report.html").symlink_to("../../secret.txt")
-    os.mkfifo(here / "pipe.jsonl")
+    r_path = here / "R.yaml"
+    r_path.write_text("criteria: {a: is it good?}\njudge: {model: m}\n")
+    j_path = here / "J.jsonl"
+    j_path.write_text("")
+    link_path = here / "link.txt"
+    link_path.symlink_to("../secret.txt")
+    linked_folder = here / "linked"
+    linked_folder.symlink_to("..")
+    loop_path = here / "loop.txt"
+    loop_path.symlink_to("loop.txt")
+    report_path = here / "folder/report.html"
+    report_path.symlink_to("../../secret.txt")
+    pipe_path = here / "pipe.jsonl"
+    os.mkfifo(pipe_path)
     huge_path = here / "huge.txt"
     with (huge_path).open("wb") as file:
         file.truncate(1 << 40)
@@ -83,7 +90,8 @@ def command(capsys):
 
 def suite_of(folder, option, named_path):
     parent = str(folder.parent)
-    text = DATA["options"][option].replace("PLACE", named_path.replace("ABOVE", parent))
+    options = DATA["options"]
+    text = options[option].replace("PLACE", named_path.replace("ABOVE", parent))
     file = folder / "suite.yaml"
     file.write_text(f"reports: []\n{text}" if "reports:" not in text else text)
     return file
@@ -138,7 +146,8 @@ def test_a_run_directory_names_nothing_outside_the_working_directory(folder, com
     """Neither in its header nor in the suite that its summary holds."""
     monkeypatch.chdir(folder)
     for name, content in OF_A_RUN.items():
-        Path(name).write_text(content)
+        name_path = Path(name)
+        name_path.write_text(content)
     words = ["grade", "runs.jsonl", "--grader", "exact_match", "-q", "--set", OPTIONS[0]]
     for out in ("one", "other"):
         assert command(*words, "--set", OPTIONS[1], "-o", out)[0] == 0
@@ -185,7 +194,8 @@ def test_a_suite_may_not_lift_the_limit_of_its_patterns(folder, command, tmp_pat
     code, output = command("validate", file)
     check(code, output)
     assert "limits.seconds_per_grade: a suite may allow 3,600 seconds at most" in output
-    assert command("validate", file, "--set", f"limits.seconds_per_grade={most}")[0] == 0
+    expected_text = f"limits.seconds_per_grade={most}"
+    assert command("validate", file, "--set", expected_text)[0] == 0
 
 
 @pytest.mark.slow
@@ -198,22 +208,26 @@ def test_a_file_of_records_that_take_too_long_ends(folder, command, tmp_path, mo
     for n in range(40):
         log = good if n == 30 else slow
         rows.append({"id": f"t{n}", "log": log})
-    write_records(folder / "slow.jsonl", rows)
+    slow_path = folder / "slow.jsonl"
+    write_records(slow_path, rows)
     path = """$.log[?search(@.m, "^(a+)+$")].m"""
     mapped = {"kind": "records", "columns": {"id": "id", "text": path, "expected.text": "id"}}
     suite = {"target": {"paths": ["slow.jsonl"]}, "reader": mapped, "reports": []}
     suite["graders"] = {"g": "exact_match"}
     suite_path = folder / "suite.yaml"
-    suite_path.write_text(json.dumps(suite))
+    text = json.dumps(suite)
+    suite_path.write_text(text)
     out = tmp_path / "out"
     code, output = command("run", folder / "suite.yaml", "-o", out, "--engine", "serial")
     assert code == 0, output
     assert "Exact match: 0 of 1 " in output
     summary_path = out / "summary.json"
-    bad = read_json(summary_path)["bad_records"]
+    document = read_json(summary_path)
+    bad = document["bad_records"]
     expected = len(rows) - 1
     assert bad["count"] == expected
-    assert all("took longer than" in bad_record["reason"] for bad_record in bad["listed"])
+    bad_records = bad["listed"]
+    assert all("took longer than" in bad_record["reason"] for bad_record in bad_records)
 
 
 @pytest.mark.parametrize(

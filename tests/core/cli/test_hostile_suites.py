@@ -28,7 +28,8 @@ def test_nothing_a_suite_names_is_run(tmp_path, bounded, verb, form):
     """
     folder = tmp_path / "a/b/c/suite"
     (folder / "house").mkdir(parents=True)
-    (folder / "evil.py").write_text(EVIL)
+    evil_path = folder / "evil.py"
+    evil_path.write_text(EVIL)
     report_path = folder / "house/report.html"
     report_path.write_text("{{ ''.__class__.__mro__[1].__subclasses__() }}" + REACHING)
     expected = "a" * 40
@@ -52,7 +53,8 @@ def test_nothing_a_suite_names_is_run(tmp_path, bounded, verb, form):
 
 def test_the_file_would_be_run_if_it_were_allowed(tmp_path):
     """So that the cases above are about something."""
-    (tmp_path / "evil.py").write_text(EVIL)
+    evil_path = tmp_path / "evil.py"
+    evil_path.write_text(EVIL)
     runs_path = tmp_path / "runs.jsonl"
     text = json.dumps({"id": "t", "expected": "a", "predicted": "b"})
     runs_path.write_text(text + "\n")

@@ -51,8 +51,10 @@ def finished(tmp_path_factory):
     home = tmp_path_factory.mktemp("finished")
     (home / "mine").mkdir()
     mine_folder = home / "mine"
-    (mine_folder / "kept.txt").write_text("kept")
-    (home / "mine.txt").write_text("mine")
+    kept_path = mine_folder / "kept.txt"
+    kept_path.write_text("kept")
+    mine_path = home / "mine.txt"
+    mine_path.write_text("mine")
     with chdir(home):
         for name, passes in (("runs", 2), ("more", 3)):
             lines = []
@@ -61,8 +63,9 @@ def finished(tmp_path_factory):
                 lines.append({"id": str(n), "expected": "x", "predicted": predicted})
             path = Path(f"{name}.jsonl")
             write_records(path, lines)
+            paths = f"{name}.jsonl"
             gradestack.grade_files(
-                f"{name}.jsonl", output=name, overrides=["reports=[html]"], engine="serial"
+                paths, output=name, overrides=["reports=[html]"], engine="serial"
             )
         gradestack.compare("runs", "more", output="compared")
     return home
@@ -83,7 +86,8 @@ def put(path, kind):
     if kind == "pipe":
         os.mkfifo(path)
     elif kind == "other_name":
-        path.hardlink_to(home / "mine.txt")
+        mine_path = home / "mine.txt"
+        path.hardlink_to(mine_path)
     else:
         file = home / "mine.txt"
         folder = home / "mine"
@@ -100,7 +104,8 @@ def put(path, kind):
 def unharmed(home):
     """Return whether all that lies outside is as it was."""
     mine_path = home / "mine.txt"
-    assert mine_path.read_text() == "mine"
+    text = mine_path.read_text()
+    assert text == "mine"
     mine_folder = home / "mine"
     paths = mine_folder.iterdir()
     names = [path.name for path in paths]
@@ -125,7 +130,9 @@ def test_pages_of_a_run_are_written_over_links_not_through_them(graded, call, ki
             True,
         ), name
     runs_folder = graded / "runs"
-    assert not [path.name for path in runs_folder.iterdir() if path.name.startswith(".")]
+    paths = runs_folder.iterdir()
+    names = [path.name for path in paths if path.name.startswith(".")]
+    assert not names
 
 
 def test_folders_of_a_run_that_are_links_are_replaced(graded, call):
@@ -147,7 +154,8 @@ def test_folders_of_a_run_that_are_links_are_replaced(graded, call):
 
 def header(graded, options):
     runs_folder = graded / "runs"
-    content = read_json(runs_folder / "header.json")
+    path = runs_folder / "header.json"
+    content = read_json(path)
     for component in content["components"]:
         component["options"] |= (
             options if (component["kind"], component["name"]) == ("reporter", "html") else {}
@@ -175,7 +183,8 @@ def test_a_page_for_somewhere_else_is_written_over_a_link(graded, call, kind):
     The others are named.
     """
     pages_folder = graded / "pages"
-    put(pages_folder / "report.html", kind)
+    path = pages_folder / "report.html"
+    put(path, kind)
     refused = kind != "dangling"
     code = 2 if refused else 0
     result = call("report", "runs", "-o", "pages", code=code)
@@ -193,7 +202,8 @@ def test_a_comparison_is_written_over_links_not_through_them(graded, call, kind,
     But a link that leads nowhere.
     """
     compared_folder = graded / "compared"
-    put(compared_folder / name, kind)
+    path = compared_folder / name
+    put(path, kind)
     refused = name == "comparison.json" and kind != "dangling"
     code = 2 if refused else 0
     call("compare", "runs", "more", "-o", "compared", code=code)
@@ -203,7 +213,8 @@ def test_a_comparison_is_written_over_links_not_through_them(graded, call, kind,
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_index_is_not_written_through_a_link(graded, call, kind):
-    put(graded / "index.html", kind)
+    path = graded / "index.html"
+    put(path, kind)
     code = 0 if kind == "dangling" else 2
     call("index", ".", code=code)
     assert unharmed(graded)
@@ -222,7 +233,8 @@ def test_a_run_replaces_a_directory_full_of_links(graded, call):
 def test_a_directory_may_be_a_link_of_the_users_own(graded, call):
     """A run, its pages, a comparison and an index are written to another disk that way."""
     (graded / "disk").mkdir()
-    (graded / "link").symlink_to("disk")
+    link_folder = graded / "link"
+    link_folder.symlink_to("disk")
     call("grade", "runs.jsonl", "-o", "link", "--quiet")
     call("report", "link", "--format", "junit")
     call("index", "link")
@@ -242,8 +254,10 @@ def test_an_unfinished_run_of_links_is_not_continued(graded, call, name, kind):
     folder = graded / ".new.unfinished"
     if name:
         folder.mkdir()
-        (folder / "journal.jsonl").write_text("{}\n")
-    put(folder / name, kind)
+        journal_path = folder / "journal.jsonl"
+        journal_path.write_text("{}\n")
+    path = folder / name
+    put(path, kind)
     result = call("grade", "runs.jsonl", "-o", "new", "--resume", "--quiet", code=2)
     assert "is a link" in result
     assert unharmed(graded)

@@ -24,22 +24,28 @@ def test_a_new_package_passes_its_checks(spawn, tmp_path, parts):
     assert made.code == 0, made.err
     folder = tmp_path / "gradestack-acme"
     paths = folder.rglob("*")
-    relative_paths = {str(path.relative_to(tmp_path)) for path in paths if path.is_file()}
+    relative_paths = set()
+    for path in paths:
+        if path.is_file():
+            relative_path = path.relative_to(tmp_path)
+            relative_paths.add(str(relative_path))
     expected = set(made.out.split())
     assert relative_paths == expected
     pyproject_path = folder / "pyproject.toml"
-    assert re.search(r'"gradestack>=\d+\.\d+,<\d+\.\d+"', pyproject_path.read_text())
+    text = pyproject_path.read_text()
+    assert re.search(r'"gradestack>=\d+\.\d+,<\d+\.\d+"', text)
     source = folder / "src"
     dist_info = source / "gradestack_acme-0.1.0.dist-info"
     dist_info.mkdir()
-    (dist_info / "METADATA").write_text(
-        "Metadata-Version: 2.1\nName: gradestack-acme\nVersion: 0.1.0\n"
-    )
-    (dist_info / "entry_points.txt").write_text("[gradestack]\nacme = gradestack_acme\n")
+    metadata_folder = dist_info / "METADATA"
+    metadata_folder.write_text("Metadata-Version: 2.1\nName: gradestack-acme\nVersion: 0.1.0\n")
+    entry_points_path = dist_info / "entry_points.txt"
+    entry_points_path.write_text("[gradestack]\nacme = gradestack_acme\n")
     tests = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir=.", "tests")
     done = spawn(paths=[source], cwd=folder, program=tests)
     assert done.code == 0, done.out
-    assert f"{15 if parts else 6} passed" in done.out
+    expected_text = f"{15 if parts else 6} passed"
+    assert expected_text in done.out
 
 
 @pytest.mark.proof
@@ -62,7 +68,8 @@ def test_a_new_package_is_typed(spawn, tmp_path, checker):
 def test_a_metric_in_one_file_is_graded_with(spawn, tmp_path):
     assert spawn("new", "recall.py").out == "recall.py\n"
     done = spawn("plugins", "check", "recall.py", "--allow-code")
-    assert (done.code, done.err) == (0, "")
+    assert done.code == 0
+    assert done.err == ""
     assert done.out.count("... ok") == 4
 
 

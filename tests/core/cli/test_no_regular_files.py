@@ -102,7 +102,8 @@ def test_a_directory_of_inputs_may_hold_what_is_no_file(command, runs, tmp_path,
         fifo(tmp_path / name)
     assert command("grade", ".", "--output", "out", "--quiet") == (0, "")
     results_path = tmp_path / "out/results.jsonl"
-    lines = results_path.read_text().splitlines()
+    text = results_path.read_text()
+    lines = text.splitlines()
     line_count = len(lines)
     assert line_count == 1
     for reader in ("letta", "tau2"):

@@ -39,14 +39,17 @@ def test_a_terminal_that_cannot_show_a_mark_is_no_crash(here, spawn, write_lines
     )
     options = ["-o", "out", "--set", "reports=[]", "--set", "gate={op: gte, value: 1}"]
     result = spawn("grade", runs, *options, PYTHONIOENCODING="latin-1")
-    assert (result.code, result.err) == (0, "")
+    assert result.code == 0
+    assert result.err == ""
     assert "\\u2713 PASSED" in result.out
     odd = os.fsdecode(b"n\xff.jsonl")
     missing = spawn("grade", odd, PYTHONUTF8="1")
-    assert (missing.code, missing.err) == (3, "error: n\\udcff.jsonl: no such file or directory\n")
+    assert missing.code == 3
+    assert missing.err == "error: n\\udcff.jsonl: no such file or directory\n"
     runs.rename(here / odd)
     utf8_result = spawn("grade", odd, *options, PYTHONUTF8="1")
-    assert (utf8_result.code, utf8_result.err) == (0, "")
+    assert utf8_result.code == 0
+    assert utf8_result.err == ""
 
 
 @pytest.mark.slow
@@ -71,8 +74,10 @@ def test_a_reader_that_closes_the_pipe_is_no_traceback_and_ends_no_run(here, arg
         command, stdout=writing, stderr=subprocess.PIPE, env=variables, check=False
     )
     os.close(writing)
-    assert (done.stderr, done.returncode) == (b"", 0)
+    assert done.stderr == b""
+    assert done.returncode == 0
     if finishes:
         path = here / "out"
         report = gradestack.load_report(path)
-        assert report.metrics["total"] == 2
+        total = report.metrics["total"]
+        assert total == 2

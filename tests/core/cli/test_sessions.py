@@ -67,5 +67,7 @@ def test_session(name, tmp_path, monkeypatch, capsys, request):
             shards = text.splitlines() if file.endswith("l") else [text]
             documents = map(json.loads, shards)
             pairs = zip(documents, values, strict=True)
-            ats_by_paths = [{path: at(row, path) for path in want} for row, want in pairs]
+            ats_by_paths = []
+            for row, want in pairs:
+                ats_by_paths.append({path: at(row, path) for path in want})
             assert ats_by_paths == values

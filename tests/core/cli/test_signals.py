@@ -49,7 +49,8 @@ def test_the_first_sigterm_ends_the_grade_at_hand(stalled_run, hanging, grader):
     """
     run = hanging(grader)
     run.send_signal(signal.SIGTERM)
-    assert run.communicate() == ("", KEPT)
+    output = run.communicate()
+    assert output == ("", KEPT)
     assert run.returncode == 130
     path = stalled_run.folder / "out"
     report = gradestack.load_report(path)
@@ -65,7 +66,8 @@ def test_a_second_ctrl_c_ends_the_grade_at_hand(stalled_run, hanging):
     run.send_signal(signal.SIGINT)
     assert run.stderr.readline() == FINISHING
     run.send_signal(signal.SIGINT)
-    assert run.communicate() == ("", KEPT)
+    output = run.communicate()
+    assert output == ("", KEPT)
     assert run.returncode == 130
 
 
@@ -85,7 +87,8 @@ def test_a_grader_that_takes_no_notice(stalled_run, hanging):
     grader_path.write_text("def grade(sample, submission):\n    return 1.0\n")
     stalled_run.open()
     second_run = stalled_run.start("-o", "out", "--engine", "serial", program=("-c", ON_RECORD))
-    assert second_run.communicate() == (
+    output = second_run.communicate()
+    assert output == (
         "",
         "out: what an unfinished run had left is removed; --resume would have continued it\n",
     )
@@ -108,4 +111,5 @@ def test_no_ctrl_c_prints_a_traceback(script, code, message):
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=False
     )
-    assert (done.returncode, done.stderr) == (code, message)
+    assert done.returncode == code
+    assert done.stderr == message

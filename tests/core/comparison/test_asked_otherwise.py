@@ -74,7 +74,8 @@ def test_shifted_ids_are_refused(graded, command, rows):
 
 
 def test_shifted_places_are_refused_too(graded):
-    a = graded("a", lines(QUESTIONS))
+    command = lines(QUESTIONS)
+    a = graded("a", command)
     inputs = QUESTIONS[1:]
     b = graded("b", lines(inputs))
     with pytest.raises(DataError) as caught:
@@ -112,7 +113,8 @@ def test_other_wording_is_a_warning(graded, command, inputs, expected):
     graded("b", lines(inputs, expected))
     done = command("compare", "a", "b", "-o", "compared")
     assert done.code == 0
-    data = read_json(Path("compared/comparison.json"))
+    path = Path("compared/comparison.json")
+    data = read_json(path)
     (warning,) = data["warnings"]
     assert warning.endswith("tasks were asked something else in a than in b, the first: 0")
     assert f"warning: {warning}" in done.out
@@ -232,7 +234,8 @@ def test_sessions_of_other_tasks_are_refused_with_advice_that_was_not_followed_y
     monkeypatch.chdir(tmp_path)
     others = OTHERS[:5]
     for name, questions in (("a", QUESTIONS[:5]), ("b", others)):
-        sessions(tmp_path / name, questions)
+        folder = tmp_path / name
+        sessions(folder, questions)
         graded = command("grade", name, "-o", f"{name}-out", "--grader", "exact_match", "--quiet")
         assert graded.code == 0, graded
     refused = command("compare", "a-out", "b-out", "--match", match)
@@ -248,7 +251,8 @@ def test_sessions_in_files_of_their_own_are_matched_by_what_was_asked(
     monkeypatch.chdir(tmp_path)
     for name in ("a", "b"):
         folder = tmp_path / name
-        sessions(folder, QUESTIONS[:5])
+        questions = QUESTIONS[:5]
+        sessions(folder, questions)
         command("grade", name, "-o", f"{name}-out", "--grader", "exact_match", "--quiet")
     refused = command("compare", "a-out", "b-out", "--match", "ordinal")
     assert "were asked different things: they are no trials of one task" in refused.err

@@ -19,7 +19,8 @@ AFTER = {str(task): [1, 1] if task < 15 else [1, 0] for task in range(20)}
 
 def test_a_run_that_is_better_is_said_to_be(made):
     comparison = compare(made("a", BEFORE), made("b", AFTER))
-    metric = comparison.data["metrics"]["g"]
+    metrics = comparison.data["metrics"]
+    metric = metrics["g"]
     assert metric["a"] == 0.5
     assert metric["b"] == 0.875
     assert metric["difference"] == 0.375
@@ -45,7 +46,8 @@ def test_a_run_that_is_better_is_said_to_be(made):
 def test_tasks_that_all_differ_by_the_same_have_a_p_and_no_interval(made):
     """Twenty tasks better by a half are no chance; one alone has no test."""
     comparison = compare(made("a", BEFORE), made("b", {task: [1, 1] for task in BEFORE}))
-    metric = comparison.data["metrics"]["g"]
+    metrics = comparison.data["metrics"]
+    metric = metrics["g"]
     expected = 1 / 2**20
     assert metric["p"] == expected
     assert metric["p_exact"] == 2 / 2**20
@@ -104,7 +106,10 @@ def test_the_outcome_is_compared_by_task_and_stands_first(made, command):
 
 
 def test_models_of_one_run_are_compared_with_the_first_or_a_named_one(made):
-    best = {task: [1, int(task != "0")] for task in BEFORE}
+    best = {}
+    for task in BEFORE:
+        number = int(task != "0")
+        best[task] = [1, number]
     run = made("r", None, models={"m": BEFORE, "n": AFTER, "o": best})
     comparison = compare(run)
     models = [side.model for side in comparison.sides]
@@ -119,7 +124,8 @@ def test_models_of_one_run_are_compared_with_the_first_or_a_named_one(made):
     assert len(pairs) == 3
     sides = compare(run, baseline="n").sides
     assert [side.model for side in sides] == ["n", "m", "o"]
-    assert [side.model for side in compare(f"{run}::m", f"{run}::o").sides] == ["m", "o"]
+    expected_text = f"{run}::m"
+    assert [side.model for side in compare(expected_text, f"{run}::o").sides] == ["m", "o"]
 
 
 def test_more_models_than_can_be_paired_are_refused(made):
@@ -161,7 +167,8 @@ def test_what_was_graded_otherwise_is_refused(made, change, message):
 def test_tasks_only_one_side_has_are_listed(made):
     a = made("a", {"1": [1], "2": [0], "3": [1]})
     comparison = compare(a, made("b", {"2": [1], "3": [1], "4": [0]}))
-    metric = comparison.data["metrics"]["g"]
+    metrics = comparison.data["metrics"]
+    metric = metrics["g"]
     assert metric["tasks"] == 2
     assert metric["only_a"] == ["1"]
     assert metric["only_b"] == ["4"]
@@ -173,7 +180,8 @@ def test_tasks_only_one_side_has_are_listed(made):
     gate = {"metric_key": "g", "baseline": str(a), "max_flips": 0}
     with pytest.raises(DataError, match="cannot be compared with its baseline") as caught:
         made("d", {"8": [1], "9": [1]}, gate=gate)
-    assert caught.value.problems == (f"{a} and this run have no task in common",)
+    expected_text = f"{a} and this run have no task in common"
+    assert caught.value.problems == (expected_text,)
 
 
 def test_tasks_are_matched_by_input_or_place_where_ids_say_nothing(made):
@@ -238,7 +246,8 @@ def test_what_is_said_of_failed_trials_is_true_of_the_figures_it_names(tmp_path,
     skipped = compare(*files, failed="skip").data
     assert skipped["failed_count"] == "Failed and missing trials are left out."
     comparison = compare(files[0], files[0])
-    assert comparison.data["failed_count"] == ""
+    failed_count = comparison.data["failed_count"]
+    assert failed_count == ""
 
 
 def test_a_score_without_bounds_has_no_worst_one():
@@ -251,7 +260,8 @@ def test_a_score_without_bounds_has_no_worst_one():
             samples.append({**sample, "error": "x"} if str(task) in errors else sample)
         runs.append(gradestack.grade(samples, {"cost": {"kind": "usage", "score": "input_tokens"}}))
     comparison = compare(*runs)
-    row = comparison.data["metrics"]["cost"]
+    metrics = comparison.data["metrics"]
+    row = metrics["cost"]
     assert row["failed"] == "left out"
     assert row["tasks"] == 4
 
@@ -272,10 +282,14 @@ def test_a_side_without_a_score_cannot_be_compared(location, force):
 
 
 def test_sides_that_share_no_task_with_a_score_cannot_be_compared():
-    samples = [{"id": str(task), "predicted": "x"} for task in range(4)]
+    samples = []
+    for task in range(4):
+        samples.append({"id": str(task), "predicted": "x"})
     runs = []
     for first in (0, 2):
-        graded = [{**sample, "expected": "x"} for sample in samples[first : first + 2]]
+        graded = []
+        for sample in samples[first : first + 2]:
+            graded.append({**sample, "expected": "x"})
         others = [
             sample
             for sample in samples
@@ -287,7 +301,9 @@ def test_sides_that_share_no_task_with_a_score_cannot_be_compared():
 
 
 def test_differences_within_a_facet_are_listed_worst_first(made):
-    worse = {task: [1, 0] if int(task) % 2 else [0, 0] for task in BEFORE}
+    worse = {}
+    for task in BEFORE:
+        worse[task] = [1, 0] if int(task) % 2 else [0, 0]
     comparison = compare(made("a", BEFORE), made("b", worse), by="domain")
     groups = comparison.data["by"]["groups"]
     expected = [
@@ -339,8 +355,11 @@ def test_of_several_models_the_pairs_of_the_headline_are_adjusted_together(made)
     """Holm over all pairs: what two of them alone would show counts for less among three."""
     names = {"a": BEFORE, "b": AFTER, "c": BEFORE}
     comparison = compare(*(made(name, scores) for name, scores in names.items())).data
-    ps = [pair["metrics"]["g"]["p"] for pair in comparison["pairs"]]
-    adjusted = [pair["metrics"]["g"]["p_holm"] for pair in comparison["pairs"]]
+    ps = []
+    for pair in comparison["pairs"]:
+        ps.append(pair["metrics"]["g"]["p"])
+    pairs = comparison["pairs"]
+    adjusted = [pair["metrics"]["g"]["p_holm"] for pair in pairs]
     assert min(adjusted) == pytest.approx(3 * min(ps))
     p_holm = comparison["metrics"]["g"]["p_holm"]
     assert p_holm == adjusted[0]
@@ -360,7 +379,8 @@ def test_ids_that_were_all_made_up_match_nothing(tmp_path):
         {"role": "assistant", "tool_calls": [call]},
         {"role": "tool", "tool_call_id": "1", "content": "fine"},
     ]
-    line = {"messages": [{"role": "user", "content": "hello"}, *answers]}
+    messages = [{"role": "user", "content": "hello"}, *answers]
+    line = {"messages": messages}
     runs = []
     for name in "ab":
         path = tmp_path / f"{name}.jsonl"
@@ -379,7 +399,8 @@ def test_ids_that_were_all_made_up_match_nothing(tmp_path):
     with pytest.raises(DataError, match="cannot be compared with its baseline") as caught:
         gradestack.grade_files(tmp_path / "b.jsonl", graders=["tool_success"], overrides=gate)
     assert any("the records have no ids" in problem for problem in caught.value.problems)
-    expected = "".join(map(str, (*caught.value.args, *caught.value.problems)))
+    problems = caught.value.problems
+    expected = "".join(map(str, (*caught.value.args, *problems)))
     assert "--match" not in expected
 
 

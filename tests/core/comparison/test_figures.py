@@ -105,10 +105,13 @@ def of_rows(report, without=None):
     classes = computed["classification"]
     pass_hat_k = computed["pass_hat_k"]["pass_hat_k"]
     g_pass_hat_k_1 = pass_hat_k["1"]
+    macro_f1 = classes["macro_f1"]
+    accuracy = classes["accuracy"]
+    per_class = classes["per_class"]
     return {
-        "g.classification.macro_f1": classes["macro_f1"],
-        "g.classification.accuracy": classes["accuracy"],
-        "g.classification.per_class.a.f1": classes["per_class"]["a"]["f1"],
+        "g.classification.macro_f1": macro_f1,
+        "g.classification.accuracy": accuracy,
+        "g.classification.per_class.a.f1": per_class["a"]["f1"],
         "g.pass_hat_k.1": g_pass_hat_k_1,
     }
 
@@ -130,16 +133,16 @@ def test_figures_are_compared_by_leaving_out_a_task_of_both(two):
     compared = comparison.data["figures"]
     for path, row in compared.items():
         difference_of_all = after[path] - before[path]
-        stderr = statistics.stdev(
-            40 * difference_of_all - 39 * (y[path] - x[path]) for x, y in left
-        ) / math.sqrt(40)
+        pseudo = [40 * difference_of_all - 39 * (y[path] - x[path]) for x, y in left]
+        stderr = statistics.stdev(pseudo) / math.sqrt(40)
         assert (row["a"], row["b"]) == pytest.approx((before[path], after[path]), rel=1e-12)
         assert (row["difference"], row["stderr"]) == pytest.approx(
             (difference_of_all, stderr), rel=1e-9
         )
-        assert row["ci95"] == pytest.approx(
-            [difference_of_all - T_39 * stderr, min(1, difference_of_all + T_39 * stderr)], rel=1e-9
-        )
+        ci95 = row["ci95"]
+        half = T_39 * stderr
+        ends = [difference_of_all - half, min(1, difference_of_all + half)]
+        assert ci95 == pytest.approx(ends, rel=1e-9)
         assert row["tasks"] == 40
         keys = row.keys()
         assert not {"better", "worse", "same"} & keys  # of means of scores only
@@ -155,7 +158,8 @@ def test_a_mean_over_tasks_has_the_differences_of_its_tasks(tmp_path):
     scores = data["metrics"]["g"]
     figure = data["figures"]["g.classification.accuracy"]
     for name in ("a", "b", "difference", "stderr", "ci95", "p"):
-        assert figure[name] == pytest.approx(scores[name], rel=1e-9), name
+        score = scores[name]
+        assert figure[name] == pytest.approx(score, rel=1e-9), name
 
 
 @pytest.mark.slow
@@ -194,7 +198,8 @@ def test_what_is_undefined_on_one_side_says_so(tmp_path):
         rows.append({"id": str(t), "expected": "a", "predicted": "b"})
     folder = tmp_path / "a"
     a = graded_to(folder, rows)
-    samples = [{**rows[0], "predicted": "a"}, *rows[1:]]
+    first_row = rows[0]
+    samples = [{**first_row, "predicted": "a"}, *rows[1:]]
     b_folder = tmp_path / "b"
     b = graded_to(b_folder, samples)
     path = "g.classification.per_class.a.precision"
@@ -232,7 +237,8 @@ def test_figures_that_are_none_or_were_computed_otherwise_are_refused(two, tmp_p
             "letta": False,
             "figures": [{"figure": "g.classification.macro_f1", "value": 0.5}],
         }
-        path.write_text(json.dumps(summary))
+        text = json.dumps(summary)
+        path.write_text(text)
     data = compare(a, other).data
     assert "figures" not in data
     not_compared = list(data["not_compared"])
@@ -301,11 +307,14 @@ OWN = DATA["own"]
 def runs_of_own(request, tmp_path, command, monkeypatch):
     """Grade two runs with an aggregator of a file, and return the path of that file."""
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "own.py").write_text(OWN)
+    own_path = tmp_path / "own.py"
+    own_path.write_text(OWN)
     for name, right in (("a", 1), ("b", 2)):
         lines = []
         for t in range(30):
-            predicted = "x" if t % 3 < right else "y"
+            predicted = "y"
+            if t % 3 < right:
+                predicted = "x"
             lines.append({"id": str(t), "expected": "x", "predicted": predicted})
         path = tmp_path / f"{name}.jsonl"
         write_records(path, lines)
@@ -318,8 +327,10 @@ def runs_of_own(request, tmp_path, command, monkeypatch):
             f"metrics: {{h: {{kind: '{kind}', of: g}}}}\nheadline: {{figures: {{Hits: "
             "g.h.rate}}\n"
         )
-        (tmp_path / "suite.yaml").write_text(suite)
-        assert command("run", "suite.yaml", "-o", f"run-{name}", "--allow-code").code == 0
+        suite_path = tmp_path / "suite.yaml"
+        suite_path.write_text(suite)
+        expected_text = f"run-{name}"
+        assert command("run", "suite.yaml", "-o", expected_text, "--allow-code").code == 0
     return tmp_path / "own.py"
 
 
@@ -363,10 +374,14 @@ def test_other_figures_are_compared_by_leaving_out_each_task_as_long_as_there_ar
     tmp_path, tasks, reason
 ):
     rng, medians = random.Random(3), []  # noqa: S311 - test data
-    (tmp_path / "middle.py").write_text(MIDDLE)
-    metrics = {"m": {"kind": f"{tmp_path}/middle.py:Middle", "of": "g"}}
+    middle_path = tmp_path / "middle.py"
+    middle_path.write_text(MIDDLE)
+    kind = f"{tmp_path}/middle.py:Middle"
+    metrics = {"m": {"kind": kind, "of": "g"}}
     for name in "ab":
-        scores = {str(task): rng.random() for task in range(tasks)}
+        scores = {}
+        for task in range(tasks):
+            scores[str(task)] = rng.random()
         samples = [{"id": task, "recorded": {"r": score}} for task, score in scores.items()]
         graders = {"g": lambda sample: sample.recorded["r"]}
         output = tmp_path / name
@@ -377,7 +392,8 @@ def test_other_figures_are_compared_by_leaving_out_each_task_as_long_as_there_ar
     b_folder = tmp_path / "b"
     data = compare(a_folder, b_folder, figures=[path], allow_code=True, force=True).data
     figure = data["figures"][path]
-    assert figure["difference"] == pytest.approx(medians[1] - medians[0])
+    first_median = medians[0]
+    assert figure["difference"] == pytest.approx(medians[1] - first_median)
     assert (reason is None) == (figure["p"] is not None)
     assert reason is None or figure["interval"]["reason"].endswith(reason)
 
@@ -390,7 +406,10 @@ def grader(better, verdict=None):
     class Recorded(Grader):
         def grade(self, sample):
             score = sample.recorded["score"]
-            passed = None if verdict is None else verdict(score)
+            if verdict is None:
+                passed = None
+            else:
+                passed = verdict(score)
             return Grade(score=score, passed=passed)
 
     Recorded.better = better
@@ -432,7 +451,8 @@ def test_a_rise_is_judged_by_the_direction(tmp_path, better, word, flips, tasks,
     broken = data["flips"]["broken"]
     assert [fixed, broken] == flips
     assert data.get("outcome", {}).get("verdict") == outcome
-    assert f"b is {word} than a by 87.5 points" in data["sentence"]
+    expected_text = f"b is {word} than a by 87.5 points"
+    assert expected_text in data["sentence"]
 
 
 def test_a_verdict_of_its_own_decides_whatever_the_direction(tmp_path):
@@ -469,7 +489,8 @@ def test_gates_go_by_the_direction(tmp_path, better, flips, margin):
         gate = {"metric_key": "g", "baseline": str(before), **rule}
         graded(tmp_path / name, MANY, grader(better), gate=gate)
         path = tmp_path / name
-        first_gate = load_report(path).gates[0]
+        report = load_report(path)
+        first_gate = report.gates[0]
         assert first_gate["outcome"] == outcome
 
 
@@ -485,7 +506,8 @@ def test_a_run_counts_successes_by_the_direction(tmp_path, better, passed, rule)
     assert outcome["passed"] == passed
     assert outcome["rule"] == rule
     rows = report.rows()
-    assert sum(row["passed"] is True for row in rows) == passed
+    count = sum(row["passed"] is True for row in rows)
+    assert count == passed
 
 
 class Failing(Grader):
@@ -494,7 +516,8 @@ class Failing(Grader):
     better: ClassVar = "lower"
 
     def grade(self, sample):
-        if sample.recorded["score"] < 0:
+        score = sample.recorded["score"]
+        if score < 0:
             msg = "broken"
             raise ValueError(msg)
         return Grade(score=sample.recorded["score"])
@@ -508,7 +531,8 @@ def test_crashing_more_does_not_win_where_lower_is_better(tmp_path):
     b_folder = tmp_path / "b"
     b = graded(b_folder, scores, Failing)
     comparison = compare(a, b)
-    metric = comparison.data["metrics"]["g"]
+    metrics = comparison.data["metrics"]
+    metric = metrics["g"]
     assert metric["difference"] == 0.25
     assert metric["worse"] == 1
 
@@ -588,7 +612,8 @@ def test_what_has_no_test_says_why(values, reason):
     """And has no p that would look like certainty."""
     computed = difference(values)
     assert computed.p is None
-    assert ends_of(computed) is None
+    ends = ends_of(computed)
+    assert ends is None
     assert computed.reason == reason
 
 
@@ -621,7 +646,8 @@ def test_mid_p_is_that_of_the_binomial_distribution(fixed, broken):
 
 
 def test_differences_beyond_any_sum_are_still_differences():
-    computed = difference([1e308, 1.5e308, 1e308, -1e308], limit=sys.float_info.max)
+    limit = sys.float_info.max
+    computed = difference([1e308, 1.5e308, 1e308, -1e308], limit=limit)
     assert computed.difference == pytest.approx(0.625e308)
     ends = ends_of(computed)
     assert all(map(math.isfinite, (computed.p, *ends)))
@@ -670,7 +696,8 @@ def test_the_same_model_against_itself_shows_no_difference(tmp_path):
         runs.append(report)
     comparison = gradestack.compare(*runs)
     for key, known in DATA["the_same_model_against_itself_shows_no_difference"].items():
-        row = comparison.data["metrics"][key]
+        metrics = comparison.data["metrics"]
+        row = metrics[key]
         assert {name: row[name] for name in known} == pytest.approx(known, abs=0.0005)
     assert comparison.sentence.startswith(
         "Solved: b -2.0 points against a, which may be chance (95% interval: -11.1 to 7.1; "

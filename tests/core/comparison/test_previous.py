@@ -19,7 +19,8 @@ def runs(tmp_path, monkeypatch):
         for task in range(4):
             predicted = "x" if task < right else "y"
             records.append({"id": str(task), "expected": "x", "predicted": predicted})
-        write_records(tmp_path / "answers.jsonl", records)
+        answers_path = tmp_path / "answers.jsonl"
+        write_records(answers_path, records)
         content = {"name": suite, "target": {"paths": ["answers.jsonl"]}, "reports": []}
         content |= {"graders": {"g": "exact_match"}}
         if gate is not None:
@@ -58,7 +59,8 @@ def test_the_newest_run_is_compared_with_the_one_before_whose_gates_passed(runs,
 def test_what_has_no_run_before_is_refused(runs, tmp_path):
     a = runs("all/a", 4)
     runs("all/b", 4, suite="another")
-    for path in (a, tmp_path / "all"):
+    all_folder = tmp_path / "all"
+    for path in (a, all_folder):
         with pytest.raises(DataError, match=r"no earlier complete run of .* whose gates passed"):
             compare(path, previous=True)
     (tmp_path / "empty").mkdir()
@@ -71,13 +73,15 @@ def test_what_has_no_run_before_is_refused(runs, tmp_path):
 def test_one_command_grades_and_compares(tmp_path, command, monkeypatch):
     """Without a run before it says so, and the exit code stays the gates'."""
     monkeypatch.chdir(tmp_path)
-    write_records(tmp_path / "r.jsonl", [{"id": "1", "expected": "x", "predicted": "x"}])
+    path = tmp_path / "r.jsonl"
+    write_records(path, [{"id": "1", "expected": "x", "predicted": "x"}])
     words = ("grade", "r.jsonl", "--grader", "exact_match", "--compare-previous", "--quiet")
     first = command(*words, "-o", "all/a")
     assert first.code == 0
     assert first.err.startswith("not compared: ") is True
     header = tmp_path / "all/a/header.json"
-    old = {**read_json(header), "timestamp": "2001-01-01T00:00:00+00:00"}
+    document = read_json(header)
+    old = {**document, "timestamp": "2001-01-01T00:00:00+00:00"}
     text = gradestack.jsonio.dumps(old)
     header.write_text(text)
     url = "https://example.org/comparison.html"

@@ -21,7 +21,8 @@ class Amount(Grader):
     bounds: ClassVar = (-math.inf, math.inf)
 
     def grade(self, sample):
-        return Grade(score=sample.recorded["amount"])
+        amount = sample.recorded["amount"]
+        return Grade(score=amount)
 
 
 def draw_run(rng):
@@ -79,7 +80,8 @@ def check_comparison(seed, out):
 
 @pytest.mark.parametrize("seed", range(25))
 def test_a_comparison_of_random_runs_ends(seed, tmp_path):
-    check_comparison(seed, tmp_path / "out")
+    out_folder = tmp_path / "out"
+    check_comparison(seed, out_folder)
 
 
 @pytest.mark.proof

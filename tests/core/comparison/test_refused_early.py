@@ -47,7 +47,8 @@ def test_where_nothing_can_be_written_is_refused_before_files_are_graded(
 @pytest.mark.parametrize("model", ["", "::m"])
 def test_a_run_without_rows_is_refused_before_files_are_graded(file, made, tmp_path, model):
     run = made("run", SCORES)
-    header = read_json(run / "header.json")
+    path = run / "header.json"
+    header = read_json(path)
     rows = header | {"rows": False}
     text = json.dumps(header if model else rows)
     header_path = run / "header.json"
@@ -62,7 +63,8 @@ def test_a_run_without_rows_is_refused_before_files_are_graded(file, made, tmp_p
 
 def test_a_baseline_without_rows_is_refused_before_samples_are_graded(made):
     run = made("run", SCORES)
-    header = read_json(run / "header.json")
+    path = run / "header.json"
+    header = read_json(path)
     text = json.dumps(header | {"rows": False})
     header_path = run / "header.json"
     header_path.write_text(text, encoding="utf-8")

@@ -93,7 +93,8 @@ def check_pair(seed):
         ends = row["interval"]["ends"]
         is_certain = row["verdict"] in CERTAIN
         if ends is not None:
-            assert is_certain == (ends[0] > 0 or ends[1] < 0), row
+            first_end = ends[0]
+            assert is_certain == (first_end > 0 or ends[1] < 0), row
             assert ends[0] <= row["difference"] <= ends[1]
         if is_certain:
             assert row["p"] <= row["p_holm"] < ALPHA
@@ -102,7 +103,8 @@ def check_pair(seed):
         other = data["metrics"][first]
         assert row["p"] == other["p"]
         assert row["p_holm"] == other["p_holm"]
-        assert (row["verdict"] in CERTAIN) == (other["verdict"] in CERTAIN)
+        verdict = row["verdict"]
+        assert (verdict in CERTAIN) == (other["verdict"] in CERTAIN)
     check_more_tasks(runs, graders, data)
 
 
@@ -167,7 +169,9 @@ def test_equal_and_opposite_vectors_are_one_test():
     """Whatever their scale: percent and share, a rate and its opposite count once."""
     gaps = [0.3, -0.1, 0.2, 0.4, 0.0, 0.1]
     other = [0.1, 0.2, -0.4, 0.1, 0.3, 0.0]
-    vectors = [gaps, [100 * gap for gap in gaps], [-gap + 1e-12 for gap in gaps], other, [0.0] * 6]
+    scaled = [100 * gap for gap in gaps]
+    opposite = [-gap + 1e-12 for gap in gaps]
+    vectors = [gaps, scaled, opposite, other, [0.0] * 6]
     rows = [row_of(gaps, limit=math.inf) for gaps in vectors]
     decide_together(rows, ALPHA)
     tests = [row.tests for row in rows]

@@ -70,7 +70,9 @@ def run(monkeypatch, folder, *options):
 @pytest.mark.parametrize("state", LOST)
 @pytest.mark.parametrize("form", FORMS)
 def test_two_of_twenty_decide_nothing(form, state, is_quiet, tmp_path, monkeypatch, capsys):
-    records = [{"id": f"a{number}", **GRADED} for number in range(2)]
+    records = []
+    for number in range(2):
+        records.append({"id": f"a{number}", **GRADED})
     rest = LOST[state]
     more = {}
     if state == "missing":
@@ -91,7 +93,8 @@ def test_two_of_twenty_decide_nothing(form, state, is_quiet, tmp_path, monkeypat
     assert run(monkeypatch, tmp_path, *["--quiet"] * is_quiet) == 1
     printed = capsys.readouterr()
     text = printed.err if is_quiet else printed.out
-    assert f"2 of 20 graded: {state_text(state, 18)}" in text
+    expected_text = f"2 of 20 graded: {state_text(state, 18)}"
+    assert expected_text in text
     assert ("undecided" if is_quiet else "UNDECIDED") in text
     if state != "unreadable":
         junit_path = tmp_path / "out/junit.xml"
@@ -102,7 +105,9 @@ def test_two_of_twenty_decide_nothing(form, state, is_quiet, tmp_path, monkeypat
 def test_runs_of_two_kinds_with_a_grader_each_pass(tmp_path, monkeypatch, capsys):
     """Each grader skips what the other grades; what nobody grades is required all the same."""
     call = [{"name": "f", "arguments": {}}]
-    records = [{"id": f"a{number}", **GRADED} for number in range(10)]
+    records = []
+    for number in range(10):
+        records.append({"id": f"a{number}", **GRADED})
     records += [
         {"id": f"b{number}", "predicted": call, "expected": {"calls": call}} for number in range(4)
     ]
@@ -148,7 +153,8 @@ def test_lost_runs_of_one_kind_are_in_no_count_of_the_other(key, other, status):
     error = None
     if status is Status.FAILED:
         error = fault
-    sample = Sample(id="b", expected=KINDS[other], status=status, error=error)
+    expected = KINDS[other]
+    sample = Sample(id="b", expected=expected, status=status, error=error)
     report = gradestack.grade([sample], {kind: {"kind": kind} for kind in (key, other)})
     (row,) = report.rows()
     state = row["grades"][key]["state"]
@@ -169,7 +175,9 @@ def test_the_reason_is_that_of_the_runs_the_grader_should_have_graded(
     tmp_path, monkeypatch, capsys
 ):
     call = [{"name": "f", "arguments": {}}]
-    records = [{"id": f"a{number}", **GRADED} for number in range(20)]
+    records = []
+    for number in range(20):
+        records.append({"id": f"a{number}", **GRADED})
     records += [
         {"id": f"b{number}", "predicted": call, "expected": {"calls": call}} for number in range(2)
     ]
@@ -184,8 +192,11 @@ def test_the_reason_is_that_of_the_runs_the_grader_should_have_graded(
     assert "Gate (text >= 1): PASSED" in printed
     assert "20 of 40 graded, 20 are for calls)" in printed
     assert "2 of 40 graded, 20 are for text: 18 errors, timeout)" in printed
-    summary = json.loads((tmp_path / "out/summary.json").read_text())
-    assert summary["gates"][1]["coverage"] == {
+    summary_path = tmp_path / "out/summary.json"
+    text = summary_path.read_text()
+    summary = json.loads(text)
+    coverage = summary["gates"][1]["coverage"]
+    assert coverage == {
         "calls": {
             "graded": 2,
             "runs": 40,
@@ -279,11 +290,13 @@ def test_a_recorded_percentage_is_kept_with_a_warning(tmp_path, monkeypatch, cap
     ]
     folder = tmp_path / "recorded"
     folder.mkdir()
-    write_records(folder / "results.jsonl", rows)
+    path = folder / "results.jsonl"
+    write_records(path, rows)
     gate = {"metric_key": "score", "metric": "accuracy", "op": "gte", "value": 0.8}
     summary = {"config": {"gate": gate}, "metrics": {"by_metric": {"score": {}}}}
     summary_path = folder / "summary.json"
-    summary_path.write_text(json.dumps(summary))
+    text = json.dumps(summary)
+    summary_path.write_text(text)
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SystemExit) as ended:
         main(["grade", "recorded", "-o", "out"])

@@ -11,10 +11,13 @@ RAISE = {"recorded": {"do": "raise"}}
 @pytest.mark.parametrize(("failed", "warned"), [(1, False), (2, True)])
 def test_more_than_five_per_cent_is_a_warning(run_lines, record, failed, warned):
     """One of twenty is not, two of twenty-one are; also without a gate."""
-    records = [record(f"a{number}", 1.0) for number in range(19)]
+    records = []
+    for number in range(19):
+        records.append(record(f"a{number}", 1.0))
     records += [record(f"b{number}", **RAISE) for number in range(failed)]
     share = "2 of 21 runs (9.5%) could not be graded by 'quality'"
-    warnings = run_lines(records).summary["warnings"]
+    lines = run_lines(records)
+    warnings = lines.summary["warnings"]
     assert warnings == ([share] if warned else [])
 
 

@@ -57,13 +57,14 @@ def test_the_share_has_the_interval_of_a_mean_of_zeros_and_ones():
         for task, several in verdicts.items()
         for run, verdict in enumerate(several)
     ]
-    rows = [
-        (Key(id=task, run=run), Grade(score=0.5, passed=bool(verdict)))
-        for task, run, verdict in runs
-    ]
+    rows = []
+    for task, run, verdict in runs:
+        key = Key(id=task, run=run)
+        rows.append((key, Grade(score=0.5, passed=bool(verdict))))
+    success = Success("q")
     computed = of(
         rows,
-        Success("q"),
+        success,
     )
     figures = gradestack.figures(
         {"mean": {}}, [(task, run, None, float(verdict)) for task, run, verdict in runs]
@@ -81,7 +82,8 @@ def test_nothing_graded_has_no_share():
     """Not a share of 0, and the interval says why there is none."""
     key = Key(id="a")
     rows = [(key, skipped("x", ""))]
-    computed = of(rows, Success("q"))
+    success = Success("q")
+    computed = of(rows, success)
     assert computed["passed"] == 0
     assert computed["failed"] == 0
     assert computed["share"] is None

@@ -40,13 +40,16 @@ def interval_of(formula, tasks, confidence=0.95):
     value = formula(tasks)
     pseudo = []
     for at in range(count):
-        pseudo.append(count * value - (count - 1) * formula(tasks[:at] + tasks[at + 1 :]))
+        without_one = formula(tasks[:at] + tasks[at + 1 :])
+        pseudo.append(count * value - (count - 1) * without_one)
     stderr = statistics.stdev(pseudo) / math.sqrt(count)
     probability = (1 + confidence) / 2
     q = t_quantile(probability, count - 1)
     centre = math.log(value / (1 - value))
     half = q * stderr / (value * (1 - value))
-    return [1 / (1 + math.exp(half - centre)), 1 / (1 + math.exp(-half - centre))]
+    low = 1 / (1 + math.exp(half - centre))
+    high = 1 / (1 + math.exp(-half - centre))
+    return [low, high]
 
 
 def mean(tasks):
@@ -82,10 +85,11 @@ def test_an_average_and_an_accuracy_have_the_interval_of_the_mean(gates):
         == f"Gate (quality >= 0.5): PASSED (actual: 0.67, {shown}: passes, but could be "
         "below 0.5)"
     )
-    assert (
+    expected_text = (
         f", 95% interval {100 * expected[0]:.1f}% to {100 * expected[1]:.1f}%: passes, but could "
-        "be below 50%" in gate_lines(accuracy)[0]
+        "be below 50%"
     )
+    assert expected_text in gate_lines(accuracy)[0]
 
 
 @pytest.mark.parametrize(
@@ -108,7 +112,8 @@ def test_with_confidence_the_one_sided_bound_decides(gates, op, value, outcome):
     tasks = list(TASKS.values())
     bounds = interval_of(mean, tasks, confidence=0.9)
     assert undecided["bounds"] == pytest.approx(bounds, abs=1e-12)
-    assert (undecided["outcome"], undecided["passed"]) == (outcome, outcome == "passed")
+    passed = undecided["passed"]
+    assert (undecided["outcome"], passed) == (outcome, outcome == "passed")
     assert passing["passed"] is warned["passed"] is (outcome != "failed")
 
 
@@ -174,7 +179,9 @@ def test_each_group_has_its_own_interval(gates):
         scores = [(scores[run],) for scores in tasks]
         group = gate_row["groups"][f"m{run}"]["interval"]
         interval = interval_of(mean, scores)
-        assert [group["low"], group["high"]] == pytest.approx(interval, abs=1e-12)
+        low = group["low"]
+        high = group["high"]
+        assert [low, high] == pytest.approx(interval, abs=1e-12)
     groups = gate_row["groups"].values()
     expected = all(group["sure"] for group in groups)
     assert gate_row["sure"] is expected
@@ -193,9 +200,8 @@ def test_a_figure_has_the_interval_of_its_aggregator(gates):
     assert [gate_row["interval"][end] for end in ("low", "high")] == pytest.approx(
         [intervals[0.95][end] for end in ("low", "high")], abs=1e-9
     )
-    assert gate_row["bounds"] == pytest.approx(
-        [intervals[0.8][end] for end in ("low", "high")], abs=1e-9
-    )
+    bounds = gate_row["bounds"]
+    assert bounds == pytest.approx([intervals[0.8][end] for end in ("low", "high")], abs=1e-9)
 
 
 def test_a_quantile_decides_by_its_value(gates):
@@ -207,7 +213,8 @@ def test_a_quantile_decides_by_its_value(gates):
 
 def test_one_task_decides_nothing_where_confidence_is_asked_for(run_lines, record):
     gate = {"metric_key": "quality", "op": "gte", "value": 0.5}
-    plain, sure = run_lines([record("a", 1.0)], gates=[gate, gate | {"confidence": 0.9}]).gates
+    lines = run_lines([record("a", 1.0)], gates=[gate, gate | {"confidence": 0.9}])
+    plain, sure = lines.gates
     assert plain["passed"] is True
     assert plain["sure"] is None
     assert plain["interval"] == {"reason": "one task"}

@@ -22,7 +22,9 @@ class Interrupted(Grader):
     def grade(self, sample):
         if sample.id in self.at:
             self.at[sample.id]()
-        score = HALF if sample.id == "10" else 1.0
+        score = 1.0
+        if sample.id == "10":
+            score = HALF
         return Grade(score=score)
 
 
@@ -54,12 +56,17 @@ def interrupted(make_worker, quick, toys):
         made = slots(*graders)
         aggregator = toys.Count()
         count = metric(key="toy_count", of="quality", aggregator=aggregator)
-        means = [metric(key="mean", of=slot.key, aggregator=Mean()) for slot in made]
+        means = []
+        for slot in made:
+            means.append(metric(key="mean", of=slot.key, aggregator=Mean()))
         options = {"graders": made, "metrics": (count, *means)}
         before = signal.getsignal(signal.SIGINT)
         try:
             worker = make_worker(**{**options, **fields})
-            records = numbered() if samples is None else samples
+            if samples is None:
+                records = numbered()
+            else:
+                records = samples
             blocks = singly(records)
             return worker.process(SHARD, blocks)
         finally:
@@ -127,7 +134,8 @@ def test_ctrl_c_while_reading_grades_what_was_read(interrupted):
 
 def test_ctrl_c_while_the_rest_is_graded_keeps_what_was_judged(interrupted):
     for press, end in ((ctrl_c(), 100), (ctrl_c(2), 99), (stop, 99)):
-        result = interrupted(Interrupted(at={"99": press}))
+        make_worker = Interrupted(at={"99": press})
+        result = interrupted(make_worker)
         assert consistent(result) == [str(number) for number in range(end)]
         assert result.interrupted
 

@@ -12,7 +12,8 @@ from gradestack.table import Table, Wanted
 
 def naive(samples):
     """List the positions of repeated samples with one set of identities."""
-    identities, duplicates = set(), []
+    identities = set()
+    duplicates = []
     for position, sample in enumerate(samples):
         identity = (sample.id, sample.model, sample.run)
         if sample.status is not Status.MISSING and identity in identities:
@@ -35,12 +36,11 @@ def some(seed, number=2_000):
     runs = [None, None, 0, 1, "1", 2**64, -(10**30)]
     samples = []
     for _ in range(number):
-        sample = Sample(
-            id=choose.choice(ids),
-            model=choose.choice([None, "", "m", "a"]),
-            run=choose.choice(runs),
-            status=choose.choice([Status.OK, Status.OK, Status.FAILED, Status.MISSING]),
-        )
+        identifier = choose.choice(ids)
+        model = choose.choice([None, "", "m", "a"])
+        run = choose.choice(runs)
+        status = choose.choice([Status.OK, Status.OK, Status.FAILED, Status.MISSING])
+        sample = Sample(id=identifier, model=model, run=run, status=status)
         samples.append(sample)
     return samples
 
@@ -63,7 +63,9 @@ def test_duplicates_are_listed_by_their_places_or_without_rows_by_their_ids(
 ):
     import gradestack
 
-    records = [record(str(number % 700), 1.0) for number in range(2_000)]
+    records = []
+    for number in range(2_000):
+        records.append(record(str(number % 700), 1.0))
     path = write_lines(records)
     paths = [str(path)]
     suite = {
@@ -78,5 +80,8 @@ def test_duplicates_are_listed_by_their_places_or_without_rows_by_their_ids(
     duplicates = report.summary["duplicates"]
     assert duplicates["count"] == 1_300
     at = [f"runs.jsonl:{line}" for line in range(701, 1_701)]
-    expected = at if rows else [f"task {number % 700}" for number in range(700, 1_700)]
+    if rows:
+        expected = at
+    else:
+        expected = [f"task {number % 700}" for number in range(700, 1_700)]
     assert duplicates["listed"] == expected

@@ -64,7 +64,8 @@ def test_a_grader_may_end_the_run(slot):
 @pytest.mark.parametrize("parts", [None, (), 0, ""])
 def test_parts_that_are_no_mapping_fail_the_grade(slot, parts):
     grades = [Grade(score=1.0, parts=parts)]
-    check_grades(slot, [sample()], grades)
+    samples = [sample()]
+    check_grades(slot, samples, grades)
     assert grades[0].outcome is Outcome.FAILED
 
 
@@ -74,7 +75,8 @@ def test_parts_that_are_no_mapping_fail_the_grade(slot, parts):
 def test_parts_are_finite_one_by_one(slot, parts):
     """Or undefined; their sum may be beyond any float."""
     grades = [Grade(score=1.0, parts=parts)]
-    check_grades(slot, [sample()], grades)
+    samples = [sample()]
+    check_grades(slot, samples, grades)
     assert grades[0].outcome is Outcome.GRADED
 
 
@@ -117,7 +119,8 @@ def test_deep_recursion_is_a_failure_with_a_plain_message(slot, toys):
 def test_runs_that_failed_are_not_graded(slot):
     """Their own error is the fault; without one, that they failed."""
     error = Fault(category="target", code="timeout", message="too slow")
-    assert grade_sample(slot, sample(status=Status.FAILED, error=error))[0].fault == error
+    fault = grade_sample(slot, sample(status=Status.FAILED, error=error))[0].fault
+    assert fault == error
     bare, _ = grade_sample(slot, sample(status=Status.FAILED))
     assert bare.outcome == Outcome.FAILED
     assert bare.fault.code == "target_error"
@@ -151,8 +154,12 @@ class Length(TextGrader):
             msg = "boom"
             raise RuntimeError(msg)
         exact = sample.expected.text == sample.text
-        score = 1.0 if exact else len(sample.text) / 10
-        return Grade(score=score, rationale=f"{sample.text!r}")
+        if exact:
+            score = 1.0
+        else:
+            score = len(sample.text) / 10
+        rationale = f"{sample.text!r}"
+        return Grade(score=score, rationale=rationale)
 
 
 @attrs.frozen(kw_only=True)
@@ -249,7 +256,8 @@ def test_numbers_of_classes_of_their_own_are_plain(slot):
             counts={"n": Whole(2), "flag": True},
         )
     ]
-    check_grades(slot, [sample()], grades)
+    samples = [sample()]
+    check_grades(slot, samples, grades)
     parts = grades[0].parts.values()
     counts = grades[0].counts.values()
     numbers = (grades[0].score, *parts, *counts)

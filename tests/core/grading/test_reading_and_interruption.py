@@ -32,7 +32,8 @@ def test_surprises_become_plugin_errors():
     with pytest.raises(PluginError, match="reader x raised KeyError: 'a'"), guarded("reader x"):
         raise KeyError("a")
     data_error = DataError("m")
-    for error in (data_error, FileNotFoundError(2, "gone")):
+    file_not_found_error = FileNotFoundError(2, "gone")
+    for error in (data_error, file_not_found_error):
         with pytest.raises(type(error)), guarded("reader x"):
             raise error
     with pytest.raises(KeyboardInterrupt), guarded("reader x"):

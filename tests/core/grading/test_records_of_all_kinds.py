@@ -24,7 +24,10 @@ def test_a_dataset_is_joined_by_id(run_lines, write_lines):
     report = run_lines(records, graders={"q": "tau_partial"}, dataset=str(gold))
     rows = []
     for row in report.rows():
-        rows.append((row["model_name"], row["sample"]["id"], row["state"], row["sample"]["input"]))
+        model_name = row["model_name"]
+        sample = row["sample"]
+        state = row["state"]
+        rows.append((model_name, sample["id"], state, row["sample"]["input"]))
     assert rows == [
         ("m", "0", "graded", "q0"),
         ("m", "2", "graded", "q2"),
@@ -78,15 +81,18 @@ def twice(record):
 def test_duplicates_are_kept_and_told(run_lines, record, small_shards, size):
     small_shards(size)
     report = run_lines(twice(record))
-    assert report.summary["duplicates"] == {
+    duplicates = report.summary["duplicates"]
+    assert duplicates == {
         "policy": "keep",
         "count": 2,
         "listed": ["runs.jsonl:3", "runs.jsonl:5"],
     }
-    assert report.summary["warnings"] == [
+    warnings = report.summary["warnings"]
+    assert warnings == [
         "2 record(s) repeat an (id, model, run), the first at runs.jsonl:3; all are kept"
     ]
-    assert report.metrics["total"] == 5
+    total = report.metrics["total"]
+    assert total == 5
 
 
 @pytest.mark.parametrize("size", [1, 10_000])
@@ -138,7 +144,8 @@ def test_bad_records_are_counted_and_listed(run_lines, record):
     bad_records = report.summary["bad_records"]
     expected = bad_records["listed"][0]["reason"]
     assert "not JSON" in expected
-    assert report.metrics["total"] == 2
+    total = report.metrics["total"]
+    assert total == 2
     assert report.exit_code == 0
 
 
@@ -197,6 +204,7 @@ def test_every_depth_is_read_or_refused(run_lines, record, depth):
 def test_huge_scores_do_not_poison_the_sums(run_lines, record):
     """Finite but absurd: failed grades, the average is of the others."""
     report = run_lines([record("a", 1.0), record("b", 1.7e308), record("c", 1.7e308)])
-    assert report.metrics["avg_score_attempted"] == 1.0
+    avg_score_attempted = report.metrics["avg_score_attempted"]
+    assert avg_score_attempted == 1.0
     quality = report.states["quality"]
     assert quality["failed"] == 2

@@ -44,7 +44,10 @@ def test_tasks(grade, write_lines, case):
         options = [*options, "--dataset", lines]
     result, report = grade(case["files"], *options)
     assert ids(report) == case["ids"]
-    expected = [case["note"]] if "note" in case else []
+    if "note" in case:
+        expected = [case["note"]]
+    else:
+        expected = []
     notes = report.header.get("notes", [])
     assert notes == expected
     assert result.out.count("tasks of their own") == ("note" in case)

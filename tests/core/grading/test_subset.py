@@ -51,7 +51,8 @@ def test_a_filter_without_an_end(text):
 
 def test_runs_are_compared_on_a_subset(run_lines, record, tmp_path):
     """The same of every side; what is left out is among the comparison's warnings."""
-    (tmp_path / "ids").write_text("a\nb\n")
+    ids_folder = tmp_path / "ids"
+    ids_folder.write_text("a\nb\n")
     before, after = (
         run_lines([record(task, score, run=run) for task in "abc" for run in range(3)], output=name)
         for name, score in (("before", 0.0), ("after", 1.0))

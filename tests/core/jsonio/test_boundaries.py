@@ -222,4 +222,5 @@ def test_the_end_of_a_broken_file_is_not_loaded(tmp_path):
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
         assert count == 8_002
-        assert peak < path.stat().st_size
+        status = path.stat()
+        assert peak < status.st_size

@@ -104,9 +104,8 @@ NO_FORM = [
 def test_what_has_no_json_form_is_refused(value):
     options = Options(where=[value])
     for odd in (value, [value], {"x": value}, options):
-        with pytest.raises(
-            TypeError, match=f"^Object of type {type(value).__name__} is not JSON serializable$"
-        ):
+        match = f"^Object of type {type(value).__name__} is not JSON serializable$"
+        with pytest.raises(TypeError, match=match):
             json_data(odd)
 
 
@@ -160,7 +159,8 @@ def test_a_level_takes_one_call():
     for _ in range(ROOM // 2 - 20):
         value = {"a": [value]}
     with for_a_shard():
-        assert json_data(value) == value
+        document = json_data(value)
+        assert document == value
 
 
 def test_not_a_number_stays_a_number_until_it_is_written():

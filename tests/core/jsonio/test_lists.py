@@ -54,7 +54,8 @@ def test_a_broken_list_keeps_what_came_before(tmp_path, text, values, problem):
 )
 def test_reading_goes_on_behind_a_bad_element(tmp_path, bad, problem):
     path = tmp_path / "x.json"
-    elements_read = elements(path, f'[{{"a": 1}},\n{bad},\n{{"b": 2}}]')
+    text = f'[{{"a": 1}},\n{bad},\n{{"b": 2}}]'
+    elements_read = elements(path, text)
     assert [element.value for element in elements_read] == [{"a": 1}, None, {"b": 2}]
     assert problem in elements_read[1].problem
     fatals = [element.fatal for element in elements_read]
@@ -79,4 +80,5 @@ def test_a_bad_stretch_counts_by_the_records_in_it(tmp_path, text, values, bad):
     path.write_text(text)
     records_read = list(iter_records(path))
     assert [record.value for record in records_read if record.problem is None] == values
-    assert sum(record.problem is not None for record in records_read) == bad
+    count = sum(record.problem is not None for record in records_read)
+    assert count == bad

@@ -56,7 +56,8 @@ def test_elements_keep_their_line_and_ordinal(tmp_path):
     members = iter_members(path, 1)
     runs = next(member for member in members if member.key == "runs")
     elements = [element for part in runs.ranges for element in iter_list(path, part)]
-    assert len(runs.ranges) == 5
+    range_count = len(runs.ranges)
+    assert range_count == 5
     ordinals = [element.ordinal for element in elements]
     assert ordinals == list(range(5))
     expected = [f'"n": {n}' for n in range(5)]

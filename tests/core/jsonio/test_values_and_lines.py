@@ -77,7 +77,8 @@ def agrees(data):
         with pytest.raises(JsonProblem):
             loads(data)
     else:
-        shown = repr(loads(data))
+        document = loads(data)
+        shown = repr(document)
         assert shown == expected
 
 
@@ -148,7 +149,8 @@ def test_flat_objects_are_written_the_same(value):
 
 @given(st.floats())
 def test_floats_read_back_equal(number):
-    document = loads(dumps([number]))
+    text = dumps([number])
+    document = loads(text)
     back = document[0]
     if math.isfinite(number):
         assert back == number

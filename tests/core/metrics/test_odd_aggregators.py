@@ -178,7 +178,8 @@ def test_equal_verdicts_with_other_items_are_told_apart():
 )
 def test_the_kit_checks_what_it_declares(members, message):
     mine = type("Mine", (Aggregator,), {"__doc__": "One of a test.", **members})
-    assert message in find_flaw(mine)
+    flaw = find_flaw(mine)
+    assert message in flaw
 
 
 def test_groups_of_equal_names_stay_apart():
@@ -200,7 +201,8 @@ def test_groups_of_equal_names_stay_apart():
     levels = {name: list(group.rows) for name, group in scores.groups("level").items()}
     assert sorted(levels.values()) == [[0, 1], [2]]
     grades = Grades(table, "g")
-    assert len(grades.by_task) == 3
+    by_task_count = len(grades.by_task)
+    assert by_task_count == 3
 
 
 @pytest.mark.parametrize("where", ["counts", "parts", "metadata"])

@@ -62,15 +62,18 @@ def test_a_key_may_be_missing(key):
     report = report_of(json.dumps(changed | {"odd": float("inf")}).encode())
     whole_index = index_of(report)
     assert content(quick) == content(whole_index)
-    assert len(quick.entries) == 1
+    entry_count = len(quick.entries)
+    assert entry_count == 1
 
 
 def test_repeated_keys_count_by_the_last():
     line = row()[:-1] + b', "run": "late", "grades": {"other": {"score": 1, "state": "graded"}}}'
-    index = index_of(report_of(line))
+    report = report_of(line)
+    index = index_of(report)
     first_entry = index.entries[0]
     assert first_entry.run == "late"
-    assert list(index.scores) == ["other"]
+    scores = list(index.scores)
+    assert scores == ["other"]
 
 
 def test_names_are_text_and_bounded():
@@ -86,7 +89,9 @@ def test_names_are_text_and_bounded():
     entries = index.entries[:3]
     runs = [entry.run for entry in entries]
     assert runs == ["1", "1", ""]
-    id_counts = [len(entry.id) for entry in index.entries[3:]]
+    id_counts = []
+    for entry in index.entries[3:]:
+        id_counts.append(len(entry.id))
     assert id_counts == [800, 800]
     tasks = list(index.tasks[3:])
     assert tasks == [1, 2]  # though they begin alike
@@ -126,14 +131,16 @@ def test_blocks_do_not_show(monkeypatch):
     def all_content():
         lines = ((number, 0, line) for number, line in enumerate(rows, start=1))
         index = RowIndex.of(lines, lambda _, line: json.loads(line), "a", ("a", "b"), ordered=True)
+        kinds = index.reasons.kinds
         index_content = (
-            index.reasons.kinds,
+            kinds,
             index.reasons.samples,
             index.reasons.by_run,
             index.calls.tools,
         )
+        marks = index.verdicts.marks
         verdicts = (
-            index.verdicts.marks,
+            marks,
             index.verdicts.by_grader,
             index.verdicts.reordered,
             index.verdicts.tasks,

@@ -48,7 +48,8 @@ def made(tmp_path_factory, registry):
     for number in range(6):
         score = number % 2
         rows.append({"id": str(number), "predicted": "x", "recorded": {"score": score}})
-    write_records(folder / "runs.jsonl", rows)
+    path = folder / "runs.jsonl"
+    write_records(path, rows)
     runs_path = folder / "runs.jsonl"
     paths = [str(runs_path)]
     suite = {
@@ -117,9 +118,11 @@ def add_comparison(folder, name, runs):
     made_folder = folder / name
     made_folder.mkdir()
     (made_folder / "comparison.html").touch()
-    content = {"runs": [{"name": run} for run in runs], "sentence": f"{name} differ"}
+    sentence = f"{name} differ"
+    content = {"runs": [{"name": run} for run in runs], "sentence": sentence}
     comparison_path = made_folder / "comparison.json"
-    comparison_path.write_text(json.dumps(content))
+    text = json.dumps(content)
+    comparison_path.write_text(text)
 
 
 def test_golden_page_of_a_folder(add, tmp_path):
@@ -132,7 +135,8 @@ def test_golden_page_of_a_folder(add, tmp_path):
     add("b/two", 1, value=0.55)
     add("c/two", 2, value=0.6, suite="weekly")
     run = add("models", 4, headline=headline)
-    summary = read_json(run / "summary.json")
+    path = run / "summary.json"
+    summary = read_json(path)
     summary["metrics"]["per_model"] = [{"model_name": name, "total": 3} for name in models]
     summary_path = run / "summary.json"
     summary_path.write_text(json.dumps(summary))
@@ -207,8 +211,10 @@ def test_the_command_says_what_it_found(command, add, tmp_path):
     add("one")
     add("two", incomplete="interrupted")
     result = command("index", tmp_path / "folder")
-    assert (result.code, result.err) == (0, "warning: two: interrupted\n")
-    assert result.out == f"Index: {tmp_path / 'folder' / 'index.html'} (2 runs)\n"
+    assert result.code == 0
+    assert result.err == "warning: two: interrupted\n"
+    expected_text = f"Index: {tmp_path / 'folder' / 'index.html'} (2 runs)\n"
+    assert result.out == expected_text
 
 
 def test_where_there_is_no_run_nothing_is_written(command, tmp_path, add):

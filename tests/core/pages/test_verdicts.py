@@ -28,7 +28,9 @@ def marks(index, key):
 
 def test_the_mark_of_a_grade():
     grades = DATA["the_mark_of_a_grade"]
-    rows = [row(a=grades[0], b=grade) for grade in grades]
+    rows = []
+    for grade in grades:
+        rows.append(row(a=grades[0], b=grade))
     index = index_of(*rows, row(a=grades[0]))
     names = ["passed", "part", "lost", "lost", "failed", "skipped", "missing"]
     codes = ["", "", "", "", "boom", "no_reference", ""]

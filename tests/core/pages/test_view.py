@@ -47,10 +47,12 @@ def runs(tmp_path_factory, registry):
             "predicted": made,
         }
         lines.append(row | ({"expected": None} if number == 7 else {}))
-    write_records(folder / "rows.jsonl", lines)
+    path = folder / "rows.jsonl"
+    write_records(path, lines)
     for row_form in ("full", "compressed", "none"):
         rows_path = folder / "rows.jsonl"
-        target = {"paths": [str(rows_path)]}
+        paths = [str(rows_path)]
+        target = {"paths": paths}
         suite = {
             "name": "s & t",
             "target": target,
@@ -68,7 +70,8 @@ def served(path, registry):
     """Yield a function that asks the server of a run for an address and returns status, headers and
     body.
     """
-    run = ServedRun(load_report(path), registry)
+    report = load_report(path)
+    run = ServedRun(report, registry)
     server = Server(run)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
@@ -113,10 +116,12 @@ def full(runs, registry):
 def sample_of(ask, number):
     """Return the row of a sample as the page loads it, and what panels show of it."""
     status, headers, body = ask(f"report_data/chunk-s{number}.js")
-    assert (status, headers["Content-Type"]) == (200, "text/javascript; charset=utf-8")
+    assert status == 200
+    assert headers["Content-Type"] == "text/javascript; charset=utf-8"
     documents = []
     for line in unpacked(body.decode().split('"')[1]).split("\n"):
-        documents.append(json.loads(line))
+        document = json.loads(line)
+        documents.append(document)
     return documents
 
 
@@ -137,7 +142,8 @@ def test_pages_of_a_run_and_nothing_written(full, runs):
     results_path = full_folder / "results.jsonl"
     lines = results_path.read_bytes().splitlines(keepends=True)
     assert row == lines[7]
-    assert files_of(runs) == before
+    files = files_of(runs)
+    assert files == before
 
 
 def test_only_who_knows_the_address_is_answered(full):
@@ -175,7 +181,8 @@ def test_only_who_knows_the_address_is_answered(full):
 )
 def test_only_reading_is_possible(full, method):
     status, headers, _ = full(method=method)
-    assert (status, headers["Allow"]) == (405, "GET")
+    assert status == 405
+    assert headers["Allow"] == "GET"
 
 
 @pytest.mark.parametrize("address", DATA["there_is_nothing_else"])
@@ -199,7 +206,8 @@ def test_pages_may_do_nothing_but_be_shown(full):
         assert "http" not in policy
         if body.startswith(b"<!doctype"):
             own_policy = policy.removesuffix("; frame-ancestors 'none'")
-            assert f'content="{own_policy}"' in body.decode().replace("&#39;", "'")
+            expected_text = f'content="{own_policy}"'
+            assert expected_text in body.decode().replace("&#39;", "'")
         assert headers["X-Content-Type-Options"] == "nosniff"
         assert headers["Referrer-Policy"] == "no-referrer"
         assert headers["Cache-Control"] == "no-store"
@@ -236,7 +244,8 @@ def test_a_port_that_is_taken_is_said(command, runs, tmp_path):
         port = busy_socket.getsockname()[1]
         full_folder = runs / "full"
         result = command("view", full_folder, "--port", port)
-    assert (result.code, result.out) == (2, "")
+    assert result.code == 2
+    assert result.out == ""
     assert result.err.startswith(f"error: --port {port}: 127.0.0.1:{port} cannot be listened on: ")
     assert command("view", tmp_path).code == 3
 
@@ -269,10 +278,13 @@ def test_ctrl_c_ends_it_quietly(command, runs, monkeypatch, name):
     full_folder = runs / "full"
     result = command("view", full_folder, "--open")
     ask.join()
-    assert (result.code, result.err, answers) == (0, "", [200])
+    assert result.code == 0
+    assert result.err == ""
+    assert answers == [200]
     assert signal.getsignal(signal.SIGTERM) is handler
     (url,) = opened
-    assert result.out == f"View: {url} (Ctrl-C ends it)\n"
+    expected_text = f"View: {url} (Ctrl-C ends it)\n"
+    assert result.out == expected_text
     assert [folder.exists() for folder in folders] == [False]
     with closing(socket.socket()) as probe:
         number = int(url.split(":")[2].split("/")[0])

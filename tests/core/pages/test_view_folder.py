@@ -20,10 +20,13 @@ def folder(tmp_path_factory):
             for number in range(12)
         ]
         graders = {"e": "exact_match"}
-        gradestack.grade(samples, graders=graders, output=folder / name, name=f"suite {task}")
-        header = json.loads((folder / name / "header.json").read_text())
+        output = folder / name
+        gradestack.grade(samples, graders=graders, output=output, name=f"suite {task}")
+        text = (folder / name / "header.json").read_text()
+        header = json.loads(text)
         header["timestamp"] = f"2031-01-0{right % 3 + 1}T00:00:00+00:00"
-        (folder / name / "header.json").write_text(json.dumps(header))
+        header_path = folder / name / "header.json"
+        header_path.write_text(json.dumps(header))
     return folder
 
 
@@ -50,10 +53,14 @@ def test_the_first_page_links_every_run_and_its_page_is_served(served, folder):
     index = text_at(served, "")
     assert "2 suites, 3 evaluations" in index
     for name, share in (("one", "2 of 12"), ("in/two", "11 of 12"), ("three", "5 of 12")):
-        assert f'href="./{name}/report.html"' in index
-        assert share in text_at(served, f"{name}/report.html")
+        expected_text = f'href="./{name}/report.html"'
+        assert expected_text in index
+        path = f"{name}/report.html"
+        assert share in text_at(served, path)
     row, ending = served.respond("in/two/rows/1.json")
-    assert (json.loads(row)["sample"]["id"], ending) == ("a0", ".json")
+    document = json.loads(row)
+    assert document["sample"]["id"] == "a0"
+    assert ending == ".json"
     assert files_of(folder) == before
 
 

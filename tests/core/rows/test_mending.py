@@ -58,7 +58,8 @@ def line(sample, grades, *, success=None, strict=False, submissions=None):
         strict=strict,
     )
     assert data.endswith(b"\n")
-    return json.loads(data), sample, kept_grades
+    document = json.loads(data)
+    return document, sample, kept_grades
 
 
 @pytest.mark.parametrize(
@@ -154,13 +155,15 @@ def test_a_strict_run_ends_at_a_grade_that_is_not_json():
     grades = {**GRADES, "other": Grade(score=1.0, metadata={"x": {1}})}
     with pytest.raises(PluginError) as caught:
         line(SAMPLE, grades, strict=True)
-    assert str(caught.value) == (
+    expected_text = (
         f"grader 'other' (other 1) broke its contract on {SAMPLE.source}\n"
         "  - the grade is not JSON: Object of type set is not JSON serializable"
     )
+    assert str(caught.value) == expected_text
     metadata = {"x": nested(50_000)}
     deep = {**GRADES, "other": Grade(score=1.0, metadata=metadata)}
-    assert line(SAMPLE, deep, strict=True)[2]["other"].fault.code == "too_deep"
+    fault = line(SAMPLE, deep, strict=True)[2]["other"].fault
+    assert fault.code == "too_deep"
 
 
 @pytest.mark.parametrize("strict", [False, True])

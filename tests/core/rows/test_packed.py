@@ -46,14 +46,17 @@ def test_everything_but_the_file_of_rows_is_the_same(run, tmp_path):
     run("full")
     report = run("serial", rows="compressed")
     run("processes", rows="compressed", engine="processes", workers=2)
-    full = files_but_headers(tmp_path / "full")
-    serial = files_but_headers(tmp_path / "serial")
+    full_folder = tmp_path / "full"
+    full = files_but_headers(full_folder)
+    serial_folder = tmp_path / "serial"
+    serial = files_but_headers(serial_folder)
     folder = tmp_path / "processes"
     assert serial == files_but_headers(folder)
     decompressed = zstd.decompress(serial.pop(PACKED))
     assert decompressed == full.pop("results.jsonl")
     assert serial == full
-    assert report.header["rows"] == "compressed"
+    rows = report.header["rows"]
+    assert rows == "compressed"
     assert report.has_rows is True
 
 
@@ -63,7 +66,9 @@ def test_rows_are_read_in_any_order(run, monkeypatch):
     report = run("out", rows="compressed")
     lines = list(full.lines())
     assert list(report.lines()) == lines
-    backwards = [(number - 1, offset) for number, offset, _ in reversed(lines)]
+    backwards = []
+    for number, offset, _ in reversed(lines):
+        backwards.append((number - 1, offset))
     assert list(report.lines(backwards)) == lines[::-1]
     rows = list(report.rows())
     expected = list(full.rows())
@@ -80,11 +85,13 @@ def test_they_are_compared_and_graded_again(run, tmp_path, registry):
     run("full")
     run("out", rows="compressed")
     comparison = gradestack.compare("full", "out", registry=registry)
-    assert comparison.data["incomparable"] == []
-    graded_again = [
-        gradestack.grade_files(name, graders=["toy"], reader="letta", registry=registry)
-        for name in ("full", "out")
-    ]
+    incomparable = comparison.data["incomparable"]
+    assert incomparable == []
+    graded_again = []
+    for name in ("full", "out"):
+        graded_again.append(
+            gradestack.grade_files(name, graders=["toy"], reader="letta", registry=registry)
+        )
     assert graded_again[0].metrics == graded_again[1].metrics
     results_path = tmp_path / "full/results.jsonl"
     shutil.copy(results_path, tmp_path / "out/results.jsonl")
@@ -134,7 +141,8 @@ def test_a_file_that_cannot_be_unpacked_is_refused(run, tmp_path, damage, why):
 def test_slim_rows_of_an_earlier_release_are_not_graded_again(run, tmp_path, registry):
     run("out")
     header = tmp_path / "out/header.json"
-    document = json.loads(header.read_text())
+    text = header.read_text()
+    document = json.loads(text)
     header.write_text(json.dumps({**document, "rows": "slim"}))
     with pytest.raises(DataError, match="its rows hold no conversation"):
         gradestack.grade_files("out", graders=["toy"], reader="letta", registry=registry)

@@ -58,7 +58,8 @@ def test_a_failed_grade_reads_back_with_its_fault():
 
     Written again, nothing changes.
     """
-    back = through_json(failed(FAULT))
+    grade = failed(FAULT)
+    back = through_json(grade)
     assert back.outcome == Outcome.FAILED
     assert back.score is None
     assert back.fault == FAULT
@@ -72,7 +73,8 @@ SAMPLE = replace(msgspec.convert(DATA["sample"], Sample), native=object())
 def test_a_row_holds_the_letta_form_and_more():
     grades = {"q": Grade(score=1.0), "r": failed(FAULT)}
     written_grades = {key: grade_to_json(grade) for key, grade in grades.items()}
-    expected = DATA["row"] | {"grade": written_grades["q"], "grades": written_grades}
+    row = DATA["row"]
+    expected = row | {"grade": written_grades["q"], "grades": written_grades}
     assert written(SAMPLE, grades, "q", passed=True) == expected
 
 

@@ -16,21 +16,29 @@ from tests.core.outcomes import write_records
 def test_the_columns_are_a_contract():
     key = "position id model run"
     interval = "low high confidence n clusters method reason"
-    expected = {
-        "headline": f"label figure model value {interval} unit better",
-        "figures": f"grader aggregator figure model value {interval} label unit better",
-        "gates": f"gate outcome passed metric_key metric op threshold actual {interval}",
-        "samples": f"{key} cluster facets status ended state score passed n_calls requests "
+    gates = f"gate outcome passed metric_key metric op threshold actual {interval}"
+    samples = (
+        f"{key} cluster facets status ended state score passed n_calls requests "
         "input_tokens "
         "cached_input_tokens cache_write_tokens output_tokens reasoning_tokens cost_usd seconds "
         "first_token_seconds "
-        "source_file source_line source_ordinal",
-        "grades": f"{key} grader state score passed label gold parts",
+        "source_file source_line source_ordinal"
+    )
+    grades = f"{key} grader state score passed label gold parts"
+    reasons = f"{key} grader item code subject pointer"
+    calls = f"{key} side index name matched score error seconds"
+    headline = f"label figure model value {interval} unit better"
+    expected = {
+        "headline": headline,
+        "figures": f"grader aggregator figure model value {interval} label unit better",
+        "gates": gates,
+        "samples": samples,
+        "grades": grades,
         "items": f"{key} grader item state score label gold parts",
-        "reasons": f"{key} grader item code subject pointer",
+        "reasons": reasons,
         "tasks": "id model trials passed not_passed ungraded mean_score",
         "failures": "grader code subject argument samples",
-        "calls": f"{key} side index name matched score error seconds",
+        "calls": calls,
     }
     assert {name: " ".join(columns) for name, columns in COLUMNS.items()} == expected
 
@@ -84,10 +92,13 @@ def test_rows_of_any_kind_are_read(run_lines, record):
     samples = loaded.table("samples")
     grades = loaded.table("grades")
     assert samples["id"] == ["a", "12", None, None]
+    run = samples["run"]
+    passed = samples["passed"]
+    requests = samples["requests"]
     assert (
-        samples["run"][1],
-        samples["passed"][1],
-        samples["requests"][1],
+        run[1],
+        passed[1],
+        requests[1],
         samples["seconds"][1],
     ) == (
         "2",

@@ -94,7 +94,8 @@ def test_bundles_hold_each_shard_once_in_order(tmp_path, number):
     inputs = []
     for at in range(number):
         path = tmp_path / f"{at}"
-        inputs.append(Input(path=path, name=f"{at}", shown=f"{at}"))
+        shown = f"{at}"
+        inputs.append(Input(path=path, name=f"{at}", shown=shown))
     shards = [Shard(ordinal=at, input=input_file, end=10) for at, input_file in enumerate(inputs)]
     bundles = reading.bundle_shards(shards)
     assert [shard for bundle in bundles for shard in reading.shards_in(bundle)] == shards
@@ -108,6 +109,9 @@ def test_bundles_hold_each_shard_once_in_order(tmp_path, number):
 def test_large_shards_are_not_bundled(tmp_path):
     large = reading._MOST_BYTES // 2 + 1
     large_input = Input(path=tmp_path, name="x", shown="x")
-    shards = [Shard(ordinal=at, input=large_input, end=large) for at in range(500)]
+    shards = []
+    for at in range(500):
+        shard = Shard(ordinal=at, input=large_input, end=large)
+        shards.append(shard)
     bundle_shards = reading.bundle_shards(shards)
     assert len(bundle_shards) == 500

@@ -46,7 +46,8 @@ def test_the_mark_of_a_range(tmp_path):
 def test_two_runs_cannot_share_a_place(tmp_path, monkeypatch):
     monkeypatch.setattr(place, "PATIENCE", 0.1)
     monkeypatch.setattr(place.lock, "__defaults__", (0.1,))
-    first = Staging(tmp_path / "out")
+    out_folder = tmp_path / "out"
+    first = Staging(out_folder)
     with pytest.raises(ConfigError, match="another run is writing it"):
         Staging(tmp_path / "out")
     first.write_json("x.json", 1)
@@ -91,7 +92,8 @@ def test_an_earlier_run_is_back_when_replacing_it_was_killed(tmp_path):
     old = tmp_path / ".out.unfinished/old"
     old.mkdir(parents=True)
     header_path = old / "header.json"
-    header_path.write_text(json.dumps({"generator": "gradestack"}))
+    text = json.dumps({"generator": "gradestack"})
+    header_path.write_text(text)
     out_folder = tmp_path / "out"
     Staging(out_folder).discard()
     assert (tmp_path / "out/header.json").is_file()
@@ -121,7 +123,8 @@ def test_an_input_that_is_gone_by_the_end_loses_no_run(suite, tmp_path, registry
 
     output = tmp_path / "out"
     report = gradestack.run(suite, output=output, registry=registry, progress=progress)
-    assert report.metrics["total"] == 2
+    total = report.metrics["total"]
+    assert total == 2
     planned_inputs = report.header["inputs"]
     assert [planned_input["sha256"] is None for planned_input in planned_inputs] == [
         False,
@@ -206,16 +209,20 @@ def test_errors_name_files_where_they_were_going_to_be(tmp_path):
     assert full.value.filename == str(samples_path)
     with pytest.raises(ValueError, match="wrong") as wrong, filling(tmp_path) as new:
         raise ValueError(f"{new}/report.html is wrong")
-    assert str(wrong.value) == f"{tmp_path}/report.html is wrong"
-    assert not list(tmp_path.iterdir())
+    expected_text = f"{tmp_path}/report.html is wrong"
+    assert str(wrong.value) == expected_text
+    paths = tmp_path.iterdir()
+    assert not list(paths)
 
 
 def test_what_was_written_before_an_error_is_not_put_there(tmp_path):
-    (tmp_path / "page").write_text("before")
+    page_folder = tmp_path / "page"
+    page_folder.write_text("before")
 
     def fill():
         with filling(tmp_path) as new:
-            (new / "page").write_text("half")
+            page_folder = new / "page"
+            page_folder.write_text("half")
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
@@ -227,7 +234,8 @@ def test_what_was_written_before_an_error_is_not_put_there(tmp_path):
 
 def test_files_have_the_rights_of_any_new_file(tmp_path):
     """The directory they are written in is nobody else's, they are not."""
-    (tmp_path / "usual").write_text("")
+    usual_folder = tmp_path / "usual"
+    usual_folder.write_text("")
     with filling(tmp_path) as new:
         status = new.stat()
         assert status.st_mode & 0o077 == 0

@@ -79,9 +79,10 @@ def run(suite, registry):
     """Return a function that runs the suite, in one process unless told otherwise."""
 
     def call(output="out", **more):
-        options = {
-            name: more.pop(name) for name in ("resume", "rows", "workers", "echo") if name in more
-        }
+        options = {}
+        for name in ("resume", "rows", "workers", "echo"):
+            if name in more:
+                options[name] = more.pop(name)
         return gradestack.run(
             {**suite, "engine": "serial", **more}, output=output, registry=registry, **options
         )
@@ -162,7 +163,10 @@ def test_a_line_that_was_not_written_to_its_end(run, full_disk, tmp_path, cut):
         os.truncate(rows, status.st_size // 2)
     report = run(resume=True)
     resumed = report.header["resumed"]
-    expected = 8 if cut == 1 else report.header["resumed"]
+    if cut == 1:
+        expected = 8
+    else:
+        expected = report.header["resumed"]
     assert resumed == expected
     assert 1 < report.header["resumed"] < 9
     out_folder = tmp_path / "out"
@@ -244,7 +248,8 @@ def test_the_default_place(run, full_disk, tmp_path):
     )
     report = run(None, resume=True)
     assert report.header["resumed"] == 5
-    assert f".{report.path.name}.unfinished" in left
+    expected_text = f".{report.path.name}.unfinished"
+    assert expected_text in left
     assert report.path != fresh.path
     x_folder = tmp_path / "gradestack-runs/x"
     path_count = len(list(x_folder.glob(".*")))
@@ -456,7 +461,8 @@ def test_grades_that_took_too_long_are_done_again(tmp_path, monkeypatch):
         (tmp_path / mark).touch()
     first = run("out", "limits.seconds_per_grade=0.2")
     assert first.exit_code == 130
-    assert first.header["timed_out"] == 1
+    timed_out = first.header["timed_out"]
+    assert timed_out == 1
     failed = first.states["g"]["failed"]
     assert failed == 1
     for mark in ("slow", "stop"):

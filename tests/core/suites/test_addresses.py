@@ -56,7 +56,8 @@ def suite_folder(tmp_path, monkeypatch):
 
 def suite(suite_folder, **content):
     suite_path = suite_folder / "suite.yaml"
-    suite_path.write_text(json.dumps({"reports": [], **content}))
+    text = json.dumps({"reports": [], **content})
+    suite_path.write_text(text)
     return suite_folder / "suite.yaml"
 
 
@@ -111,7 +112,8 @@ def test_an_address_that_a_suite_names_is_opened_only_when_that_is_allowed(
     command, web, suite_folder, imported, name
 ):
     """Otherwise it is refused with its place, by validate as well, and nothing is fetched."""
-    (suite_folder / "here.jsonl").write_bytes(LINES)
+    here_path = suite_folder / "here.jsonl"
+    here_path.write_bytes(LINES)
     text = json.dumps(SUITES[name]).replace("WEB", web.address)
     content = json.loads(text)
     file = suite(suite_folder, **content)
@@ -124,9 +126,8 @@ def test_an_address_that_a_suite_names_is_opened_only_when_that_is_allowed(
         assert result.code == 2, result
         ending = "is a remote file; pass --allow-remote if you trust this suite\n"
         assert result.err.endswith(ending)
-        assert (
-            f"suite.yaml:1: {'dataset' if 'dataset' in content else 'target.paths'}" in result.err
-        )
+        expected_text = f"suite.yaml:1: {'dataset' if 'dataset' in content else 'target.paths'}"
+        assert expected_text in result.err
         assert result.err.count("\n") == 2
     with pytest.raises(ConfigError, match="suite"):
         gradestack.run(content, registry=REGISTRY)
@@ -135,9 +136,8 @@ def test_an_address_that_a_suite_names_is_opened_only_when_that_is_allowed(
     web.pages["/"] = f'<a href="{web.address}/log.jsonl">log</a>'.encode()
     assert command("validate", file, "--allow-remote").code == 0
     assert command("run", file, "-o", "out", "--allow-remote").code == 0
-    total = gradestack.run(content, registry=REGISTRY, allow_remote=True, output="again").metrics[
-        "total"
-    ]
+    metrics = gradestack.run(content, registry=REGISTRY, allow_remote=True, output="again").metrics
+    total = metrics["total"]
     assert total >= 3
     assert "/log.jsonl" in web.requests
 
@@ -150,20 +150,24 @@ def test_an_address_on_the_command_line_is_opened(command, web, suite_folder):
     paths = [f"{web.address}/theirs"]
     file = suite(suite_folder, target={"paths": paths})
     mine = f"{web.address}/log.jsonl"
+    target_paths = f"[{mine}]"
     for path, value in {
-        "target.paths": f"[{mine}]",
+        "target.paths": target_paths,
         "target.paths.0": mine,
         "target": f"{{paths: [{mine}]}}",
     }.items():
-        assert command("validate", file, "--set", f"{path}={value}").code == 0
-    assert command("grade", mine, "--dataset", mine, "-o", "out", "--set", "reports=[]").code == 0
+        expected_text = f"{path}={value}"
+        assert command("validate", file, "--set", expected_text).code == 0
+    code = command("grade", mine, "--dataset", mine, "-o", "out", "--set", "reports=[]").code
+    assert code == 0
     gradestack.grade_files(
         mine, dataset=mine, overrides=["reports=[]"], output="out", registry=REGISTRY
     )
     stream = gradestack.stream(mine, "tau_partial", registry=REGISTRY)
     stream_count = len(list(stream))
     assert stream_count == 3
-    assert set(web.requests) == {"/log.jsonl"}
+    requests = set(web.requests)
+    assert requests == {"/log.jsonl"}
     target = {"paths": ["x", f"{web.address}/theirs"], "reader": "jsonl"}
     file = suite(suite_folder, target=target)
     for assignment in (f"target.paths.0={mine}", "target.reader=jsonl", "name=x"):
@@ -179,7 +183,8 @@ ELSEWHERE = DATA["elsewhere"]
 @pytest.mark.parametrize("name", ELSEWHERE)
 def test_no_other_file_of_a_suite_is_fetched(command, web, suite_folder, imported, name):
     """Whatever is allowed: they are local, and an address is refused without its password."""
-    (suite_folder / "here.jsonl").write_bytes(LINES)
+    here_path = suite_folder / "here.jsonl"
+    here_path.write_bytes(LINES)
     address = f"http://user:s3cret@{web.host}"
     text = json.dumps(ELSEWHERE[name]).replace("WEB", address)
     content = json.loads(text)
@@ -231,10 +236,12 @@ def test_what_lets_readers_in_is_used_and_never_written(command, web, suite_fold
         for secret in ("s3cret", "AKIA", "pa55", "fragm3nt", "us3r"):
             assert secret not in text
     assert f"/log.jsonl.gz?{SECRET}" in web.requests
-    assert web.users[0] == "Basic dXMzcjpwYTU1"
+    first_user = web.users[0]
+    assert first_user == "Basic dXMzcjpwYTU1"
     assert (suite_folder / "gradestack-runs/log").is_dir()
     web.pages["/"] = LINES
-    assert command("grade", f"http://{place_of_it}?{SECRET}", "--set", "reports=[]").code == 0
+    expected_text = f"http://{place_of_it}?{SECRET}"
+    assert command("grade", expected_text, "--set", "reports=[]").code == 0
     assert "us3r" not in written()
     assert "pa55" not in written()
 
@@ -266,10 +273,10 @@ def test_a_server_that_falls_silent_is_waited_for_a_while(
     monkeypatch.setattr(fetch, "SILENCE", 0.2)
     result = command("grade", f"{web.address}{path}")
     assert result.code == 3
-    assert (
-        result.err
-        == f"error: {web.address}{path}: cannot be read: the server did not answer in time\n"
+    expected_text = (
+        f"error: {web.address}{path}: cannot be read: the server did not answer in time\n"
     )
+    assert result.err == expected_text
 
 
 def test_a_run_is_continued_with_another_signature(web):
@@ -339,7 +346,8 @@ def test_a_bucket_is_read(suite_folder, bucket):
     for address in ("s3://b/logs/*", "s3://b/logs", "s3://b/logs/"):
         bucket.pop("b/logs/" if "*" in address else "", None)
         report = gradestack.grade_files(address, reader="jsonl", output="out", registry=REGISTRY)
-        assert report.metrics["total"] == 6
+        total = report.metrics["total"]
+        assert total == 6
         rows = report.rows()
         files = {row["source"]["file"] for row in rows}
         assert files == {"a.jsonl", "b c.jsonl.gz"}
@@ -395,7 +403,8 @@ def test_no_name_leads_out_of_the_folder_of_copies(tmp_path, temporary, bucket, 
             assert copy.is_file()
             assert copy.resolve().is_relative_to(temporary.resolve())
             relative_path = copy.resolve().relative_to(temporary.resolve())
-            assert len(relative_path.parts) == 3
+            part_count = len(relative_path.parts)
+            assert part_count == 3
     for address in ("s3://b/dir", "s3://b/deep"):
         with pytest.raises(DataError, match="no local file can be called"):
             expand([address])
@@ -427,7 +436,8 @@ def test_copies_are_removed_when_a_signal_ends_their_making(
             "the tests were started with this signal ignored (nohup), and so is what they start"
         )
     log_path = suite_folder / "log.jsonl.gz"
-    log_path.write_bytes(gzip.compress(LINES))
+    compressed = gzip.compress(LINES)
+    log_path.write_bytes(compressed)
     paths = [f"{web.address}/half"]
     file = suite(suite_folder, target={"paths": paths})
     grade = ["grade", f"{web.address}/half"]
@@ -452,6 +462,7 @@ def test_copies_are_removed_when_a_signal_ends_their_making(
     )
     run.send_signal(getattr(signal, number))
     out, err = run.communicate(timeout=60)
-    assert (out, err.strip()) == ("", "interrupted")
+    assert out == ""
+    assert err.strip() == "interrupted"
     assert run.returncode == 130
     assert not list(temporary.iterdir())

@@ -26,7 +26,8 @@ def test_code_travels_to_workers_by_file_and_name(shapes, registry, monkeypatch,
         "from gradestack import Grade, Grader\nimport helper\n"
         + grader_text("Helped", "helper.SCORE")
     )
-    (shapes / "helper.py").write_text("SCORE = 0.75\n")
+    helper_path = shapes / "helper.py"
+    helper_path.write_text("SCORE = 0.75\n")
     monkeypatch.setattr(pool, "context", lambda: multiprocessing.get_context(way))
     suite = data(__file__, "code.yaml")["suite_of_code_travels_to_workers_by_file_and_name"]
     again_path = shapes / "again.jsonl"
@@ -80,11 +81,13 @@ def test_a_class_a_function_and_options(shapes, registry):
 def test_every_kind_of_component_may_stand_in_a_file(shapes, registry):
     kinds_path = shapes / "kinds.py"
     kinds_path.write_text(DATA["every_kind_of_component_may_stand_in_a_file"])
-    (shapes / "words.txt").write_text("one two three")
+    words_path = shapes / "words.txt"
+    words_path.write_text("one two three")
     suite = data(__file__, "code.yaml")["suite_of_every_kind_of_component_may_stand_in_a_file"]
     report = gradestack.run(suite, output="out", allow_code=True, registry=registry)
     assert average(report, "q") == 1.0
-    assert report.metrics["total"] == 3
+    total = report.metrics["total"]
+    assert total == 3
     config = report.summary["config"]
     assert config["reader"] == {"kind": "kinds.py:Lines"}
     names = [page.name for page in report.pages]
@@ -130,14 +133,15 @@ def test_code_that_was_not_allowed_is_not_run(shapes, command):
 
     All places are told at once.
     """
-    (shapes / "suite.yaml").write_text(
+    suite_path = shapes / "suite.yaml"
+    suite_path.write_text(
         "target: {paths: [runs.jsonl]}\nreader: trap.py:R\ngraders: {q: ./trap.py:Q}\nmetrics: "
         "{m: {kind: trap.py:M}}\n"
     )
-    (shapes / "plugin.yaml").write_text(
-        "target: {paths: [runs.jsonl]}\nplugins: [trap.py]\ngraders: {q: toy}\n"
-    )
-    (shapes / "trap.py").write_text("open('sprung', 'w')\n")
+    plugin_path = shapes / "plugin.yaml"
+    plugin_path.write_text("target: {paths: [runs.jsonl]}\nplugins: [trap.py]\ngraders: {q: toy}\n")
+    trap_path = shapes / "trap.py"
+    trap_path.write_text("open('sprung', 'w')\n")
     advice = "is Python code; pass --allow-code if you trust it"
     for arguments in (["run", "suite.yaml"], ["validate", "suite.yaml"]):
         result = command(*arguments)
@@ -151,18 +155,15 @@ def test_code_that_was_not_allowed_is_not_run(shapes, command):
         assert "3 problems" in result.err
     expected = command("run", "plugin.yaml").err
     assert f"plugin.yaml:2: plugins[0]: trap.py {advice}" in expected
-    assert (
-        f"graders.q: trap.py:Q {advice}"
-        in command("grade", "runs.jsonl", "--grader", "trap.py:Q").err
-    )
+    expected_text = f"graders.q: trap.py:Q {advice}"
+    assert expected_text in command("grade", "runs.jsonl", "--grader", "trap.py:Q").err
     sprung_folder = shapes / "sprung"
     assert not sprung_folder.exists()
 
 
 def test_a_suite_with_code_can_be_checked(shapes, command):
-    (shapes / "suite.yaml").write_text(
-        "target: {paths: [runs.jsonl]}\ngraders: {q: shapes.py:Share}\n"
-    )
+    suite_path = shapes / "suite.yaml"
+    suite_path.write_text("target: {paths: [runs.jsonl]}\ngraders: {q: shapes.py:Share}\n")
     result = command("validate", "suite.yaml", "--allow-code")
     assert result.code == 0
     assert "graders: q (shapes.py:Share)" in result.out
@@ -186,13 +187,16 @@ def test_graders_take_the_place_of_a_stack(shapes, command, registry):
         in result.err
     )
     report = graded("toy", registry=registry)
-    assert list(report.states) == ["toy"]
-    assert "stack" not in report.summary["config"]
+    states = list(report.states)
+    assert states == ["toy"]
+    config = report.summary["config"]
+    assert "stack" not in config
 
 
 def test_two_files_of_one_name_are_told_apart(shapes, command):
     (shapes / "sub").mkdir()
-    (shapes / "sub/shapes.py").write_text(SHAPES)
+    shapes_path = shapes / "sub/shapes.py"
+    shapes_path.write_text(SHAPES)
     result = command(
         "grade",
         "runs.jsonl",
@@ -203,10 +207,11 @@ def test_two_files_of_one_name_are_told_apart(shapes, command):
         "--allow-code",
     )
     assert result.code == 2
-    assert (
+    expected_text = (
         f"shapes.py:Share is the name of another file's, too ({shapes}/shapes.py); rename one of "
-        "the files" in result.err
+        "the files"
     )
+    assert expected_text in result.err
 
 
 class Loud(Grader):
@@ -223,7 +228,8 @@ class Choosy(Grader):
     least: int
 
     def grade(self, sample):
-        return Grade(score=float(self.least))
+        score = float(self.least)
+        return Grade(score=score)
 
 
 class Empty(Grader):
@@ -276,4 +282,5 @@ def test_a_registry_is_not_changed_by_a_suite(shapes, registry):
     """Components of a file belong to the run that names it."""
     before = registry.names("grader")
     graded("shapes.py:Share", registry=registry)
-    assert registry.names("grader") == before
+    names = registry.names("grader")
+    assert names == before

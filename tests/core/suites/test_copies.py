@@ -68,14 +68,17 @@ def test_a_packed_file_gives_what_it_holds(tmp_path, temporary, pack):
     status = (tmp_path / "runs.jsonl.gz").stat()
     assert file["bytes"] == status.st_size
     assert str(temporary) not in json.dumps(report.header)
-    assert report.header["suite_name"] == "runs"
+    suite_name = report.header["suite_name"]
+    assert suite_name == "runs"
 
 
 def test_content_decides_and_not_the_name(tmp_path):
     """A packed file may be called as it likes; a plain one called .gz is read as it is."""
     a_path = tmp_path / "a.jsonl"
-    a_path.write_bytes(gzip.compress(LINES))
-    (tmp_path / "b.jsonl.gz").write_bytes(LINES)
+    compressed = gzip.compress(LINES)
+    a_path.write_bytes(compressed)
+    b_path = tmp_path / "b.jsonl.gz"
+    b_path.write_bytes(LINES)
     for name in ("a.jsonl", "b.jsonl.gz"):
         paths = tmp_path / name
         output = tmp_path / "out"
@@ -126,7 +129,8 @@ def test_errors_name_the_packed_file(tmp_path):
             with pytest.raises(DataError) as caught:
                 graded(tmp_path / f"{name}.jsonl.gz", reader=reader, output=tmp_path / "out")
             assert "temporary" not in str(caught.value)
-            assert f"{name}.jsonl.gz" in str(caught.value)
+            expected_text = f"{name}.jsonl.gz"
+            assert expected_text in str(caught.value)
 
 
 def test_a_directory_is_read_with_its_packed_files_unpacked(tmp_path):
@@ -145,17 +149,21 @@ def test_a_directory_is_read_with_its_packed_files_unpacked(tmp_path):
     paths = tmp_path / "logs"
     output = tmp_path / "out"
     report = graded(paths, output=output)
-    assert report.metrics["total"] == 18
+    total = report.metrics["total"]
+    assert total == 18
     names = {"a.jsonl", "a.jsonl.gz", "b.jsonl", "c.jsonl.gz", "d.gz", "d.zst"}
     rows = report.rows()
     assert {row["source"]["file"] for row in rows} == names
-    assert "logs/odd.gz: not recognised, left out" in report.summary["warnings"]
+    warnings = report.summary["warnings"]
+    assert "logs/odd.gz: not recognised, left out" in warnings
 
 
 def test_a_dataset_may_be_packed(tmp_path):
     gold_path = tmp_path / "gold.jsonl.gz"
-    gold_path.write_bytes(gzip.compress(b'{"id": "0", "expected": "x", "predicted": ""}\n'))
-    (tmp_path / "runs.jsonl").write_bytes(b'{"id": "0", "predicted": "x"}\n')
+    compressed = gzip.compress(b'{"id": "0", "expected": "x", "predicted": ""}\n')
+    gold_path.write_bytes(compressed)
+    runs_path = tmp_path / "runs.jsonl"
+    runs_path.write_bytes(b'{"id": "0", "predicted": "x"}\n')
     paths = tmp_path / "runs.jsonl"
     dataset = tmp_path / "gold.jsonl.gz"
     output = tmp_path / "out"
@@ -165,7 +173,8 @@ def test_a_dataset_may_be_packed(tmp_path):
         overrides=("graders={text: {kind: exact_match}}",),
         output=output,
     )
-    assert report.metrics["avg_score_attempted"] == 1.0
+    avg_score_attempted = report.metrics["avg_score_attempted"]
+    assert avg_score_attempted == 1.0
     config = report.summary["config"]
     assert config["dataset"] == "gold.jsonl.gz"
 
@@ -191,7 +200,8 @@ def test_a_dash_is_standard_input(tmp_path, monkeypatch, pack):
     inputs = report.header["inputs"]
     path = inputs[0]["path"]
     assert path == "-"
-    assert report.header["suite_name"] == "stdin"
+    suite_name = report.header["suite_name"]
+    assert suite_name == "stdin"
 
 
 def test_empty_standard_input_is_said(tmp_path, monkeypatch):
@@ -207,16 +217,19 @@ def test_empty_standard_input_is_said(tmp_path, monkeypatch):
 def test_a_file_that_is_called_like_an_address_is_a_file(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "s3:").mkdir()
-    (tmp_path / "s3:/a.jsonl").write_bytes(LINES)
+    a_path = tmp_path / "s3:/a.jsonl"
+    a_path.write_bytes(LINES)
     assert expand(["s3://a.jsonl"]) == [Path("s3:/a.jsonl")]
-    (tmp_path / "run:1.jsonl").write_bytes(LINES)
+    run_1_path = tmp_path / "run:1.jsonl"
+    run_1_path.write_bytes(LINES)
     assert expand(["run:1.jsonl", "run:*"]) == [Path("run:1.jsonl")] * 2
 
 
 def test_a_run_of_a_packed_file_can_be_continued_by_another_process(tmp_path, monkeypatch):
     """The run depends on the file that was given, not on the folder of its copy."""
     path = tmp_path / "runs.jsonl.gz"
-    path.write_bytes(gzip.compress(LINES))
+    compressed = gzip.compress(LINES)
+    path.write_bytes(compressed)
 
     def looked_at():
         monkeypatch.setattr(copying, "_made", {})

@@ -37,13 +37,15 @@ def parse_yaml(text, name):
     [((), ""), (("a",), "a"), (("a", "b", 0, "c"), "a.b[0].c"), (("a", 0, 1), "a[0][1]")],
 )
 def test_places_read_as_people_write_them(key_path, text):
-    assert show_location(key_path) == text
+    location = show_location(key_path)
+    assert location == text
 
 
 @pytest.mark.parametrize(("key_path", "line"), DATA["every_value_knows_its_line"])
 def test_every_value_knows_its_line(key_path, line):
     where = parse_yaml(TEXT, "s.yaml").where(tuple(key_path))
-    assert where == f"s.yaml:{line}: {show_location(key_path)}"
+    expected_text = f"s.yaml:{line}: {show_location(key_path)}"
+    assert where == expected_text
 
 
 def test_values_are_plain_data():
@@ -115,7 +117,8 @@ def test_a_key_given_twice_in_recorded_yaml_counts_once():
 
 
 def test_files_that_cannot_be_read(tmp_path):
-    (tmp_path / "latin.yaml").write_bytes(b"name: \xe9")
+    latin_path = tmp_path / "latin.yaml"
+    latin_path.write_bytes(b"name: \xe9")
     wide_path = tmp_path / "wide.yaml"
     wide_path.write_bytes("name: x".encode("utf-16"))
     for name, message in [
@@ -161,7 +164,8 @@ def test_overrides_that_make_no_sense(assignment, message):
 def test_a_problem_with_an_override_is_placed_on_the_command_line():
     document = parse_yaml(TEXT, "s.yaml")
     apply_override(document, "graders.one.factor=x")
-    assert document.where(("graders", "one", "factor")) == "--set graders.one.factor"
+    where = document.where(("graders", "one", "factor"))
+    assert where == "--set graders.one.factor"
     assert document.where(("graders", "one", "kind")) == "s.yaml:3: graders.one.kind"
     apply_override(document, "gone.deeper.key=x")
     assert document.where(("gone",)) == "--set gone"
@@ -306,5 +310,6 @@ def test_a_missing_option_is_named():
 def test_relative_paths_are_taken_from_the_base(tmp_path):
     folder = Folder(tmp_path)
     assert structure({"path": "a/b"}, Options, folder).path == tmp_path / "a/b"
-    assert structure({"path": "/a"}, Options, Folder(tmp_path, is_open=True)).path == Path("/a")
+    path = structure({"path": "/a"}, Options, Folder(tmp_path, is_open=True)).path
+    assert path == Path("/a")
     assert structure({"path": "a"}, Options).path == Path("a")

@@ -8,11 +8,14 @@ import gradestack
 @pytest.fixture
 def foreign(toys):
     def make(**targets):
-        more = [toys.component("exporter", name, target) for name, target in targets.items()]
+        more = []
+        for name, target in targets.items():
+            more.append(toys.component("exporter", name, target))
         registry = toys.make_registry()
         offer = toys.offer(*more)
         extra = [("strange", offer)]
-        strange = gradestack.discover(extra=extra, limit="").plugins[-1]
+        plugins = gradestack.discover(extra=extra, limit="").plugins
+        strange = plugins[-1]
         return registry.extended(strange)
 
     return make
@@ -34,7 +37,8 @@ def test_an_exporter_of_another_plugin_does_not_run_unasked(run_lines, record, f
         report = run_lines([record("a", 1.0)], using=foreign(**targets))
         assert native(report) == []
         assert report.exit_code == 0
-        assert report.summary["warnings"] == []
+        warnings = report.summary["warnings"]
+        assert warnings == []
 
 
 def test_an_exporter_runs_when_the_suite_names_it(run_lines, record, foreign):

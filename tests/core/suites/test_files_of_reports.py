@@ -14,9 +14,11 @@ PANEL = DATA["panel"]
 
 
 def test_what_a_file_offers_is_added(tmp_path):
-    (tmp_path / "shown.py").write_text(PANEL)
+    shown_path = tmp_path / "shown.py"
+    shown_path.write_text(PANEL)
     registry = with_files(discover(limit=""), [str(tmp_path / "shown.py")], allow_code=True)
-    assert "line" in registry.names("reporter")
+    names = registry.names("reporter")
+    assert "line" in names
     panels = panels_of(registry).placed[-1:]
     assert [(panel.plugin, panel.name) for panel in panels] == [("shown.py", "card")]
 

@@ -59,7 +59,8 @@ def test_files_of_a_folder_are_recognised_as_one_alone(tmp_path, registry, name,
     runs_folder = tmp_path / "runs"
     together = recognition.recognise([runs_folder], registry, None)
     assert together.reader == alone.reader
-    assert len(together.paths) == 30
+    path_count = len(together.paths)
+    assert path_count == 30
 
 
 @pytest.mark.parametrize("name", RECORDS)

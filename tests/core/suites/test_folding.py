@@ -36,5 +36,6 @@ def test_aggregators_fold_rows_of_task_run_model_and_grade():
 def test_what_cannot_be_folded_is_refused(metrics, rows, message):
     with pytest.raises(ConfigError) as caught:
         figures(metrics, rows)
-    expected = " ".join([str(caught.value), *caught.value.problems])
+    problems = caught.value.problems
+    expected = " ".join([str(caught.value), *problems])
     assert message in expected

@@ -57,12 +57,12 @@ def test_a_named_stack_declares_outcome_and_figures(suite):
     """
     registry = stack_of(FRAGMENT)
     loaded = suite(registry, stack="theirs")
-    assert outcome_of(loaded) == ("b", None)
+    outcome = outcome_of(loaded)
+    assert outcome == ("b", None)
     assert loaded.headline.passed == "passed"
     assert loaded.headline.failed == "not passed"
-    assert [(figure.label, figure.path) for figure in loaded.headline.figures] == [
-        ("Contained", "b.mean")
-    ]
+    figures = loaded.headline.figures
+    assert [(figure.label, figure.path) for figure in figures] == [("Contained", "b.mean")]
     changed = suite(
         registry, stack="theirs", headline={"figures": {"Mine": "a.mean.stderr"}, "passed": "yes"}
     )
@@ -82,7 +82,8 @@ def test_a_stack_decides_for_the_graders_that_are_in_use(suite):
     """
     registry = stack_of(FRAGMENT)
     replaced = suite(registry, stack="theirs", graders={"b": {"kind": "regex_match"}})
-    assert outcome_of(replaced) == ("b", None)
+    outcome = outcome_of(replaced)
+    assert outcome == ("b", None)
     first_figure = replaced.headline.figures[0]
     assert first_figure.path == "b.mean"
     other = suite(graders={"mine": "exact_match"})

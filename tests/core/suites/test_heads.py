@@ -86,7 +86,8 @@ def test_a_file_that_is_no_text_is_refused_once(file, tmp_path, kind, reader):
         message = "no Parquet file that can be read"
     with pytest.raises(DataError) as caught:
         gradestack.grade_files(path, reader=reader, output=tmp_path / "out")
-    assert f"{path.name}: {message}" in str(caught.value)
+    expected_text = f"{path.name}: {message}"
+    assert expected_text in str(caught.value)
     assert caught.value.problems == ()
 
 
@@ -142,11 +143,8 @@ def test_another_document_behind_records_does_not_make_the_format(file, first):
     paths = [file(first)]
     registry = gradestack.discover()
     alone = recognise(paths, registry, None).reader
-    assert (
-        recognise([file(first + result)], gradestack.discover(), None).reader
-        == alone
-        != "orchestrationbench"
-    )
+    reader = recognise([file(first + result)], gradestack.discover(), None).reader
+    assert reader == alone != "orchestrationbench"
     assert recognise([file(result)], gradestack.discover(), None).reader == "orchestrationbench"
 
 
@@ -202,7 +200,8 @@ def test_a_long_conversation_is_recognised(bounded, tmp_path, length, begin):
     done = bounded("grade", "log.jsonl", "--output", "out", "--allow-all-failed")
     assert done.returncode == 0, done.stderr
     results_path = tmp_path / "out/results.jsonl"
-    lines = results_path.read_text().splitlines()
+    text = results_path.read_text()
+    lines = text.splitlines()
     line_count = len(lines)
     assert line_count == 1
 

@@ -24,11 +24,14 @@ def inputs_folder(tmp_path):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(LINE)
     (tmp_path / "runs/.hidden.jsonl").write_text(LINE)
-    (tmp_path / "runs/notes.txt").write_text("just notes")
-    (tmp_path / "x.numbers").write_text("numbers\n1\n")
+    notes_path = tmp_path / "runs/notes.txt"
+    notes_path.write_text("just notes")
+    x_path = tmp_path / "x.numbers"
+    x_path.write_text("numbers\n1\n")
     (tmp_path / "empty.jsonl").touch()
     (tmp_path / "nothing").mkdir()
-    (tmp_path / "runs/loop").symlink_to("loop")
+    loop_folder = tmp_path / "runs/loop"
+    loop_folder.symlink_to("loop")
     return tmp_path
 
 
@@ -37,7 +40,8 @@ def names(paths, base):
 
 
 def test_patterns_are_expanded_in_sorted_order(inputs_folder):
-    expanded = expand(["runs/*.jsonl", "x.numbers", "runs/a.jsonl"], Folder(inputs_folder))
+    folder = Folder(inputs_folder)
+    expanded = expand(["runs/*.jsonl", "x.numbers", "runs/a.jsonl"], folder)
     assert names(expanded, inputs_folder) == [
         "runs/a.jsonl",
         "runs/b.jsonl",
@@ -54,8 +58,10 @@ def test_patterns_are_expanded_in_sorted_order(inputs_folder):
 
 
 def test_a_file_whose_name_looks_like_a_pattern_is_a_file(inputs_folder):
-    (inputs_folder / "odd[1].jsonl").write_text(LINE)
-    paths = expand(["odd[1].jsonl"], Folder(inputs_folder))
+    odd_1_path = inputs_folder / "odd[1].jsonl"
+    odd_1_path.write_text(LINE)
+    folder = Folder(inputs_folder)
+    paths = expand(["odd[1].jsonl"], folder)
     assert names(paths, inputs_folder) == ["odd[1].jsonl"]
 
 
@@ -70,21 +76,25 @@ def test_paths_that_lead_nowhere(inputs_folder, given_paths, message):
 
 
 def test_a_path_that_leads_nowhere_names_the_file_it_may_have_meant(tmp_path):
-    (tmp_path / "openai.jsonl").write_text("{}")
+    openai_path = tmp_path / "openai.jsonl"
+    openai_path.write_text("{}")
     for path_name, hint in [("openai.json", " (did you mean 'openai.jsonl'?)"), ("nai.jsonl", "")]:
         with pytest.raises(DataError) as caught:
             expand([path_name], Folder(tmp_path))
-        assert str(caught.value) == f"{tmp_path / path_name}: no such file or directory{hint}"
+        expected_text = f"{tmp_path / path_name}: no such file or directory{hint}"
+        assert str(caught.value) == expected_text
 
 
 def test_pipes_and_sockets_are_refused(inputs_folder):
     """They cannot be read twice; a reader would wait for ever."""
-    os.mkfifo(inputs_folder / "pipe")
+    pipe_folder = inputs_folder / "pipe"
+    os.mkfifo(pipe_folder)
     with socket.socket(socket.AF_UNIX) as made:
         sock_folder = inputs_folder / "sock"
         made.bind(os.path.relpath(sock_folder))
         for name in ("pipe", "sock"):
-            with pytest.raises(DataError, match=f"{name}: neither a file nor a directory"):
+            match = f"{name}: neither a file nor a directory"
+            with pytest.raises(DataError, match=match):
                 expand([name], Folder(inputs_folder))
 
 
@@ -118,12 +128,15 @@ def test_a_directory_is_named_whole(tmp_path, monkeypatch):
     first_name_input = name_inputs([runs_path])[0]
     assert first_name_input.name == "runs.v1"
     monkeypatch.chdir(tmp_path / "runs.v1")
-    (here,) = name_inputs(expand(["."]))
-    assert (here.name, here.shown) == ("runs.v1", "runs.v1")
+    paths = expand(["."])
+    (here,) = name_inputs(paths)
+    assert here.name == "runs.v1"
+    assert here.shown == "runs.v1"
 
 
 def test_the_format_is_recognised(inputs_folder, registry):
-    paths = expand(["x.numbers"], Folder(inputs_folder))
+    folder = Folder(inputs_folder)
+    paths = expand(["x.numbers"], folder)
     assert recognise(paths, registry, None)[0] == "numbers"
 
 
@@ -132,7 +145,8 @@ def test_directories_are_searched(inputs_folder, registry):
 
     What is not recognised is told by its path below the directory.
     """
-    paths = expand(["runs"], Folder(inputs_folder))
+    folder = Folder(inputs_folder)
+    paths = expand(["runs"], folder)
     recognised = recognise(paths, registry, None)
     assert recognised.reader == "jsonl"
     assert names(recognised.paths, inputs_folder) == [
@@ -146,7 +160,8 @@ def test_directories_are_searched(inputs_folder, registry):
 def test_a_named_reader_is_believed(inputs_folder, registry):
     """Nothing is guessed for files; a directory is searched for files it knows."""
     notes_path = inputs_folder / "runs/notes.txt"
-    assert recognise([notes_path], registry, "jsonl").paths == [inputs_folder / "runs/notes.txt"]
+    paths = recognise([notes_path], registry, "jsonl").paths
+    assert paths == [inputs_folder / "runs/notes.txt"]
     runs_folder = inputs_folder / "runs"
     path_count = len(recognise([runs_folder], registry, "jsonl").paths)
     assert path_count == 3
@@ -172,7 +187,8 @@ def test_directories_nobody_can_read(inputs_folder, registry, run_lines, name, r
     }
     with pytest.raises(DataError) as caught:
         recognise([inputs_folder / name], registry, reader)
-    assert str(caught.value) == f"{inputs_folder / name}: {message[name]}"
+    expected_text = f"{inputs_folder / name}: {message[name]}"
+    assert str(caught.value) == expected_text
 
 
 def test_a_run_that_kept_no_rows_is_not_read_again(inputs_folder, registry, run_lines):
@@ -189,9 +205,8 @@ def test_several_formats_at_once_are_refused(inputs_folder, registry):
     formats = (
         r"jsonl \(3 of them, such as .*a\.jsonl\), numbers \(1 of them, such as .*x\.numbers\)"
     )
-    with pytest.raises(
-        ConfigError, match=f"the inputs are of several formats: {formats}\n  - "
-    ) as caught:
+    match = f"the inputs are of several formats: {formats}\n  - "
+    with pytest.raises(ConfigError, match=match) as caught:
         recognise(expand(["runs", "x.numbers"], Folder(inputs_folder)), registry, None)
     target = yaml.safe_load(str(caught.value).partition(" in a suite: ")[2])
     suite = gradestack.load_suite({**target, "graders": {"x": "toy"}}, registry=registry)
@@ -226,7 +241,8 @@ def test_a_reader_that_stumbles_does_not_know_the_file(
 
 def test_one_file_is_read_once_whatever_its_spelling(inputs_folder, registry, monkeypatch):
     monkeypatch.chdir(inputs_folder)
-    (inputs_folder / "link.jsonl").symlink_to("runs/a.jsonl")
+    link_path = inputs_folder / "link.jsonl"
+    link_path.symlink_to("runs/a.jsonl")
     a_path = inputs_folder / "runs/a.jsonl"
     given_paths = [
         "runs/a.jsonl",
@@ -243,6 +259,7 @@ def test_one_file_is_read_once_whatever_its_spelling(inputs_folder, registry, mo
         ("runs/a.jsonl", ": given 6 times; it is read once")
     ]
     recognised = recognise(expand(["runs", "runs/a.jsonl"]), registry, "jsonl")
-    assert sum(path.name == "a.jsonl" for path in recognised.paths) == 1
+    count = sum(path.name == "a.jsonl" for path in recognised.paths)
+    assert count == 1
     messages = [message for _, message in recognised.remarks]
     assert messages == [": given 2 times; it is read once"]

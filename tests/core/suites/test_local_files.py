@@ -19,28 +19,35 @@ from tests.core.code_samples import average, graded, grader_text
 
 def test_the_code_of_a_run_is_in_its_header(shapes, registry):
     (shapes / "parts").mkdir()
-    (shapes / "parts/__init__.py").write_text("")
-    (shapes / "parts/score.py").write_text("SCORE = 0.5\n")
-    (shapes / "whole.py").write_text(
+    init_path = shapes / "parts/__init__.py"
+    init_path.write_text("")
+    score_path = shapes / "parts/score.py"
+    score_path.write_text("SCORE = 0.5\n")
+    whole_path = shapes / "whole.py"
+    whole_path.write_text(
         "import json\nfrom parts.score import SCORE\ndef f(sample):\n    return SCORE\n"
     )
     report = graded("whole.py:f", registry=registry)
     files = ["parts/__init__.py", "parts/score.py", "whole.py"]
     code = report.header["code"]
-    expected = [
-        {
-            "path": str(shapes / file),
-            "sha256": hashlib.sha256((shapes / file).read_bytes()).hexdigest(),
-        }
-        for file in files
-    ]
+    expected = []
+    for file in files:
+        digest = hashlib.sha256((shapes / file).read_bytes()).hexdigest()
+        path = str(shapes / file)
+        expected.append(
+            {
+                "path": path,
+                "sha256": digest,
+            }
+        )
     assert code == expected
     assert graded("toy", registry=registry).header["code"] == []
 
 
 @pytest.mark.parametrize("changed", ["mine.py", "helper.py"])
 def test_a_run_is_not_continued_with_other_code(here, registry, monkeypatch, full_disk, changed):
-    (here / "helper.py").write_text("SCORE = 0.5\n")
+    helper_path = here / "helper.py"
+    helper_path.write_text("SCORE = 0.5\n")
     mine_path = here / "mine.py"
     mine_path.write_text(
         "from gradestack import Grade, Grader\nimport helper\n"
@@ -61,7 +68,8 @@ def test_a_run_is_not_continued_with_other_code(here, registry, monkeypatch, ful
     full_disk(1, lambda: gradestack.grade_files(["runs.jsonl", "more.jsonl"], **options))
     text = (here / changed).read_text()
     (here / changed).write_text(text + "# changed\n")
-    with pytest.raises(ConfigError, match=rf"code {here}/{changed}: changed"):
+    match = rf"code {here}/{changed}: changed"
+    with pytest.raises(ConfigError, match=match):
         gradestack.grade_files(["runs.jsonl", "more.jsonl"], resume=True, **options)
     (here / changed).write_text(text)
     report = gradestack.grade_files(["runs.jsonl", "more.jsonl"], resume=True, **options)
@@ -70,7 +78,8 @@ def test_a_run_is_not_continued_with_other_code(here, registry, monkeypatch, ful
 
 
 def test_changed_code_is_loaded_again(tmp_path):
-    (tmp_path / "helper.py").write_text("A = 1\n")
+    helper_path = tmp_path / "helper.py"
+    helper_path.write_text("A = 1\n")
     (tmp_path / "mine.py").write_text("from helper import A\nB = 1\n")
     first = load_file(tmp_path / "mine.py")
     path = tmp_path / "mine.py"
@@ -87,7 +96,8 @@ def test_changed_code_is_loaded_again(tmp_path):
 
 def test_a_file_is_run_as_it_is_written(tmp_path):
     """Its annotations are what they are in a script; one that is interrupted is begun anew."""
-    (tmp_path / "mine.py").write_text("class Thing:\n    size: int = 3\nraise KeyboardInterrupt\n")
+    mine_path = tmp_path / "mine.py"
+    mine_path.write_text("class Thing:\n    size: int = 3\nraise KeyboardInterrupt\n")
     for _ in range(2):
         with pytest.raises(KeyboardInterrupt):
             load_file(tmp_path / "mine.py")
@@ -123,19 +133,23 @@ def test_files_are_loaded_before_what_is_of_their_classes(tmp_path):
 
     Changed ones are refused.
     """
-    (tmp_path / "helper.py").write_text("class Unit:\n    pass\n")
+    helper_path = tmp_path / "helper.py"
+    helper_path.write_text("class Unit:\n    pass\n")
     (tmp_path / "mine.py").write_text("import helper\nclass Thing:\n    unit = helper.Unit()\n")
     mine_path = tmp_path / "mine.py"
     files = LocalFiles.load([mine_path])
     path = tmp_path / "mine.py"
-    instance = load_file(path).Thing()
+    file = load_file(path)
+    instance = file.Thing()
     instance.unit = instance.unit
     pickled_folder = tmp_path / "pickled"
-    pickled_folder.write_bytes(pickle.dumps([files, instance]))
+    text = pickle.dumps([files, instance])
+    pickled_folder.write_bytes(text)
     code = "import pickle; print(type(pickle.load(open('pickled', 'rb'))[1].unit).__module__)"
     command = [sys.executable, "-c", code]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert (done.stdout, done.stderr) == ("helper\n", "")
+    assert done.stdout == "helper\n"
+    assert done.stderr == ""
     (tmp_path / "helper.py").write_text("class Unit:\n    pass\n\n")
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert "ConfigError: code of a run is not what it was when the run was begun" in done.stderr
@@ -156,7 +170,8 @@ def test_an_error_without_text_is_its_place(shapes, registry):
 
     Memory and recursion have no place that is always the same.
     """
-    (shapes / "odd.py").write_text(
+    odd_path = shapes / "odd.py"
+    odd_path.write_text(
         "def checked(sample):\n    assert sample.id == 'x'\n"
         "def deep(sample):\n    return deep(sample)\n"
         "def full(sample):\n    raise MemoryError\n"
@@ -164,7 +179,10 @@ def test_an_error_without_text_is_its_place(shapes, registry):
     report = graded("odd.py:checked", "odd.py:deep", "odd.py:full", registry=registry)
     rows = iter(report.rows())
     row = next(rows)
-    messages = {key: row["grades"][key]["fault"]["message"] for key in ("checked", "deep", "full")}
+    messages = {}
+    for key in ("checked", "deep", "full"):
+        grade = row["grades"][key]
+        messages[key] = grade["fault"]["message"]
     assert messages == {
         "checked": "(odd.py:2)",
         "deep": "nested too deeply",

@@ -80,7 +80,8 @@ def test_a_broken_plugin_is_told_with_the_place_that_uses_it(load, make_registry
 def test_no_component_is_loaded_that_the_suite_does_not_name(
     load, make_registry_, toys, tmp_path, monkeypatch
 ):
-    (tmp_path / "raising_plugin.py").write_text("raise RuntimeError('loaded')\n")
+    raising_plugin_path = tmp_path / "raising_plugin.py"
+    raising_plugin_path.write_text("raise RuntimeError('loaded')\n")
     monkeypatch.syspath_prepend(tmp_path)
     kinds = get_args(Kind)
     using = make_registry_(

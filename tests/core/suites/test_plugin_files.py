@@ -51,7 +51,8 @@ def test_a_file_is_used_as_if_it_were_installed(here, registry):
     paths = [code_file["path"] for code_file in code_files]
     assert paths == expected
     for name in ("few_calls", "hidden", "abstract"):
-        with pytest.raises(ConfigError, match=f"unknown grader '{name}'"):
+        match = f"unknown grader '{name}'"
+        with pytest.raises(ConfigError, match=match):
             gradestack.run({**suite, "graders": {"q": name}}, allow_code=True, registry=registry)
 
 
@@ -78,10 +79,12 @@ def test_a_file_with_a_hook_says_itself_what_it_offers(here, registry):
 
 
 def test_a_plugin_file_that_cannot_be_used(here, registry):
-    (here / "empty.py").write_text("VALUE = 1\n")
+    empty_path = here / "empty.py"
+    empty_path.write_text("VALUE = 1\n")
     clash_path = here / "clash.py"
     clash_path.write_text("from gradestack import Grade, Grader\n" + grader_text("TauPartial", 1.0))
-    (here / "abstract.py").write_text(
+    abstract_path = here / "abstract.py"
+    abstract_path.write_text(
         "from gradestack import Grader\nclass Mine(Grader):\n    def graed(self, sample): ...\n"
     )
     wrong = "abstract.py has no component: Mine has no method grade"
@@ -97,7 +100,8 @@ def test_a_plugin_file_that_cannot_be_used(here, registry):
     suite = gradestack.load_suite(
         plugin_suite("clash.py", graders={"q": "tau_partial"}), allow_code=True, registry=registry
     )
-    assert suite.warnings[0].endswith(
+    first_warning = suite.warnings[0]
+    assert first_warning.endswith(
         "write gradestack:tau_partial or local:tau_partial: the first is used"
     )
     assert registry.conflicts == []

@@ -107,7 +107,9 @@ def test_a_grader_is_decided_on_by_the_first_records_of_each_input(recording_reg
 def test_of_very_many_inputs_some_are_looked_into(recording_registry, write, monkeypatch):
     """Spread evenly over all: 4 of 10 where 4 are looked into at most."""
     monkeypatch.setattr("gradestack.suites.components._MOST_INPUTS", 4)
-    paths = [write(f"{number}.jsonl", {"score": 0.001}) for number in range(10)]
+    paths = []
+    for number in range(10):
+        paths.append(write(f"{number}.jsonl", {"score": 0.001}))
     suite = {"target": {"paths": paths, "reader": "jsonl"}, "graders": {"x": "adapting"}}
     first_grader = gradestack.load_suite(suite, registry=recording_registry).graders[0]
     assert first_grader.component.factor == 4
@@ -121,8 +123,11 @@ def test_a_grader_may_refuse_a_recording(recording_registry, write):
     }
     with pytest.raises(ConfigError) as caught:
         gradestack.load_suite(suite, registry=recording_registry)
-    expected = [f"graders.{key}: {key} finds no score in 1 input(s) of JsonLines" for key in "xy"]
-    assert [problem.partition(": ")[2] for problem in caught.value.problems] == expected
+    expected = []
+    for key in "xy":
+        expected.append(f"graders.{key}: {key} finds no score in 1 input(s) of JsonLines")
+    problems = caught.value.problems
+    assert [problem.partition(": ")[2] for problem in problems] == expected
 
 
 @pytest.mark.parametrize("grader", ["adapting", Adapting()])
@@ -142,4 +147,5 @@ def test_samples_in_memory_are_looked_at_and_graded(recording_registry, grader):
     assert sample.id == "0"
     assert grades["x"].score == 1.0
     assert len(made) < FIRST + 200
-    assert 1 + sum(1 for _ in graded) == FIRST + 200
+    count = sum(1 for _ in graded)
+    assert 1 + count == FIRST + 200

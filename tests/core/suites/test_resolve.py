@@ -20,10 +20,10 @@ def entry(stage):
 
 @pytest.mark.parametrize("case", data(__file__, "resolved.yaml"))
 def test_what_a_suite_comes_to(load, tmp_path, case):
-    (tmp_path / "x.numbers").write_text("numbers\n1\n")
-    (tmp_path / "gold.jsonl").write_text(
-        '{"id": "a", "expected": [{"name": "f", "arguments": {"x": 1}}]}\n'
-    )
+    x_path = tmp_path / "x.numbers"
+    x_path.write_text("numbers\n1\n")
+    gold_path = tmp_path / "gold.jsonl"
+    gold_path.write_text('{"id": "a", "expected": [{"name": "f", "arguments": {"x": 1}}]}\n')
     suite = load(case["suite"], *case.get("set", ()))
     fields = {
         name: getattr(suite, name) for name in ("name", "profile", "main", "duplicates", "config")
@@ -31,15 +31,21 @@ def test_what_a_suite_comes_to(load, tmp_path, case):
     inputs = [input_file.shown for input_file in suite.inputs.data]
     reader = entry(suite.reader)
     graders = [entry(stage) for stage in suite.graders]
+    metrics = []
+    for metric in suite.metrics:
+        metrics.append([metric.of, *entry(metric.stage)])
+    gates = [gate.text for gate in suite.gates]
+    reports = [stage.name for stage in suite.reports]
+    warnings = list(suite.warnings)
     fields |= {
         "inputs": inputs,
         "reader": reader,
         "graders": graders,
-        "metrics": [[metric.of, *entry(metric.stage)] for metric in suite.metrics],
-        "gates": [gate.text for gate in suite.gates],
-        "reports": [stage.name for stage in suite.reports],
+        "metrics": metrics,
+        "gates": gates,
+        "reports": reports,
         "engine": suite.engine.name,
-        "warnings": list(suite.warnings),
+        "warnings": warnings,
     }
     fields_by_name = {name: fields[name] for name in case["is"]}
     assert fields_by_name == case["is"]
@@ -49,7 +55,8 @@ def test_a_component_that_the_suite_does_not_name_is_never_loaded(
     tmp_path, monkeypatch, registry, write_lines, record
 ):
     """A plugin whose module raises breaks the suites that name a component of it, no others."""
-    (tmp_path / "module_that_raises.py").write_text("raise OSError('no licence')")
+    module_that_raises_path = tmp_path / "module_that_raises.py"
+    module_that_raises_path.write_text("raise OSError('no licence')")
     monkeypatch.syspath_prepend(tmp_path)
     offers = [Component(kind, "broken", "module_that_raises:X", "Broken") for kind in KINDS]
     plugin = Plugin("broken", "gradestack-broken", "1", tuple(offers))
@@ -119,7 +126,8 @@ def test_files_without_a_suite(tmp_path, registry, write_lines, record):
     options = RunOptions(registry=registry, overrides=["reports=[]"])
     suite = files_suite(path, options)
     assert suite.name == "my runs"
-    assert suite.config["stack"] == "trajectory"
+    stack = suite.config["stack"]
+    assert stack == "trajectory"
     with pytest.raises(ConfigError, match="no file to grade"):
         files_suite([], options)
     with pytest.raises(ConfigError, match="unknown stack 'jsn'"):
@@ -129,8 +137,10 @@ def test_files_without_a_suite(tmp_path, registry, write_lines, record):
 
 
 def test_a_dataset_makes_up_for_what_the_format_lacks(load, tmp_path, registry):
-    (tmp_path / "gold.jsonl").write_text('{"id": "0", "expected": "x"}\n')
-    (tmp_path / "x.numbers").write_text("numbers\n1\n")
+    gold_path = tmp_path / "gold.jsonl"
+    gold_path.write_text('{"id": "0", "expected": "x"}\n')
+    x_path = tmp_path / "x.numbers"
+    x_path.write_text("numbers\n1\n")
     suite = load("target: {paths: [x.numbers]}\ndataset: gold.jsonl\n")
     assert suite.reader.name == "numbers"
     assert suite.dataset_reader.name == "jsonl"

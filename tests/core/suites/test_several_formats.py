@@ -24,7 +24,8 @@ def run(tmp_path, monkeypatch):
         messages = [{"role": "user", "content": f"Question {number}?"}, reply]
         chats.append({"messages": messages})
     for name, records in (("lines.jsonl", lines), ("chats.jsonl", [*chats, {"messages": 3}])):
-        write_records(tmp_path / name, records)
+        path = tmp_path / name
+        write_records(path, records)
     table_path = tmp_path / "table.csv"
     table_path.write_text("id,answer,expected\n" + "".join(f"c{number},no,ok\n" for number in many))
 

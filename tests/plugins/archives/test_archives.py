@@ -60,12 +60,16 @@ def test_a_trajectory_names_nothing_outside_its_folder(tmp_path, name):
     trajectory = {"schema_version": "ATIF-v1.7", "session_id": "s", "agent": {}}
     steps = [{"source": "user", "message": "Go"}, {"source": "agent", "message": "hush"}]
     hush_path = tmp_path / "hush.json"
-    hush_path.write_text(json.dumps({**trajectory, "steps": steps}))
-    (folder / "link.json").symlink_to("../hush.json")
+    text = json.dumps({**trajectory, "steps": steps})
+    hush_path.write_text(text)
+    link_path = folder / "link.json"
+    link_path.symlink_to("../hush.json")
     record = {**trajectory, "steps": steps[:1]}
     record["continued_trajectory_ref"] = name.replace("ABOVE", str(tmp_path))
     t_path = folder / "t.json"
     t_path.write_text(json.dumps(record))
     (sample,) = samples_of(folder / "t.json")
-    assert "hush" not in repr(sample.turns)
-    assert sample.remarks["continued_trajectory_ref"] == 1
+    shown = repr(sample.turns)
+    assert "hush" not in shown
+    continued_trajectory_ref = sample.remarks["continued_trajectory_ref"]
+    assert continued_trajectory_ref == 1

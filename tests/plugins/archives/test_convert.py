@@ -158,8 +158,10 @@ def convert(tmp_path, monkeypatch, capsys):
     log_path.write_text("\n".join(lines), encoding="utf-8")
     (tmp_path / "none.jsonl").write_text('{"id": 1, "predicted": 7}\n', encoding="utf-8")
     (tmp_path / "full").mkdir()
-    os.mkfifo(tmp_path / "pipe")
-    (tmp_path / "link").symlink_to("log.jsonl")
+    pipe_folder = tmp_path / "pipe"
+    os.mkfifo(pipe_folder)
+    link_folder = tmp_path / "link"
+    link_folder.symlink_to("log.jsonl")
 
     def _convert(arguments):
         monkeypatch.chdir(tmp_path)
@@ -189,12 +191,15 @@ def test_what_is_written_is_valid_json(tmp_path, monkeypatch, capsys, form):
     monkeypatch.chdir(tmp_path)
     call = '[{"name": "f", "arguments": {"x": NaN, "y": -Infinity}}]'
     record = f'{{"id": "a", "expected": {call}, "predicted": {call}}}\n'
-    (tmp_path / "log.jsonl").write_text(record)
+    log_path = tmp_path / "log.jsonl"
+    log_path.write_text(record)
     main(["convert", "log.jsonl", "--to", form, "-o", "out.jsonl"])
-    written = (tmp_path / "out.jsonl").read_text()
+    out_path = tmp_path / "out.jsonl"
+    written = out_path.read_text()
     json.loads(written, parse_constant=pytest.fail)
     assert '"x":"NaN","y":"-Infinity"' in written
-    assert f"not kept, {form} has no place for it: calls of 1" in capsys.readouterr().err
+    expected_text = f"not kept, {form} has no place for it: calls of 1"
+    assert expected_text in capsys.readouterr().err
 
 
 def test_what_is_written_is_whole(convert, tmp_path):
@@ -216,7 +221,8 @@ def test_convert_touches_nothing_but_its_output(tmp_path, monkeypatch, put, form
     """A foreign file beside the output stays, even under a name like that of unfinished output."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "victim").write_text("mine")
-    (tmp_path / "log.jsonl").write_text('{"id": "a", "predicted": "x", "expected": "x"}\n')
+    log_path = tmp_path / "log.jsonl"
+    log_path.write_text('{"id": "a", "predicted": "x", "expected": "x"}\n')
     put(tmp_path / "out.jsonl.part")
     out_path = tmp_path / "out.jsonl.part"
     before = os.lstat(out_path)
@@ -225,7 +231,8 @@ def test_convert_touches_nothing_but_its_output(tmp_path, monkeypatch, put, form
     assert before.st_ino == after.st_ino
     assert before.st_size == after.st_size
     victim_folder = tmp_path / "victim"
-    assert victim_folder.read_text() == "mine"
+    text = victim_folder.read_text()
+    assert text == "mine"
     names = {"victim", "log.jsonl", "out.jsonl", "out.jsonl.part"}
     paths = tmp_path.iterdir()
     assert {path.name for path in paths} == names

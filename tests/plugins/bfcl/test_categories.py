@@ -10,7 +10,9 @@ def report(bfcl, tmp_path):
     """Return the report of a file of three entries and one of a single entry, which is wrong."""
     sizes = {"simple_python": 3, "parallel": 1}
     for category, size in sizes.items():
-        names = [f"{category}_{number}" for number in range(size)]
+        names = []
+        for number in range(size):
+            names.append(f"{category}_{number}")
         bfcl.questions(*map(bfcl.question, names), category=category)
         bfcl.results(*(bfcl.result([], name) for name in names), category=category)
         if category == "simple_python":

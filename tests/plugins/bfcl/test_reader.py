@@ -17,7 +17,8 @@ DATA = data(__file__, "reader.yaml")
 
 
 def one(bfcl, reply, **more):
-    bfcl.questions(bfcl.question())
+    question = bfcl.question()
+    bfcl.questions(question)
     (sample,) = read(Bfcl(), bfcl.results(bfcl.result(reply, **more)))
     return sample
 
@@ -57,16 +58,20 @@ def test_texts_of_calls_are_parsed_as_literals_only(bfcl, tmp_path):
     What is no literal leaves the call its text, and what is no call is an answer.
     """
     mark = tmp_path / "opened"
+    reply = (
+        f"[find.trains(to='X', price=-1.5, stops=('a', None)), find.trains(to=open({str(mark)!r}, "
+        "'w'))]"
+    )
     sample = one(
         bfcl,
-        f"[find.trains(to='X', price=-1.5, stops=('a', None)), find.trains(to=open({str(mark)!r}, "
-        "'w'))]",
+        reply,
     )
     expected = {"to": "X", "price": -1.5, "stops": ["a", None]}
     first_call = sample.calls[0]
     assert first_call.arguments == expected
     assert sample.calls[1].arguments is None
-    assert sample.calls[1].raw_arguments == f"find.trains(to=open({str(mark)!r}, 'w'))"
+    expected_text = f"find.trains(to=open({str(mark)!r}, 'w'))"
+    assert sample.calls[1].raw_arguments == expected_text
     assert sample.remarks == {"arguments_not_literal": 1}
     assert not mark.exists()
     assert sample.text is None
@@ -78,7 +83,8 @@ def test_texts_of_calls_are_parsed_as_literals_only(bfcl, tmp_path):
 )
 def test_broken_lines_of_possible_answers_are_said(bfcl, line, expected_remark):
     """Counted, the first with its line; what stands around them is joined."""
-    bfcl.questions(bfcl.question())
+    question = bfcl.question()
+    bfcl.questions(question)
     path = bfcl.answers(bfcl.answer([{"find.trains": {"to": ["G"]}}]))
     path.write_text(f"{path.read_text(encoding='utf-8')}{line}\n{line}\n", encoding="utf-8")
     result = bfcl.result("x")
@@ -96,7 +102,8 @@ def test_broken_lines_of_possible_answers_are_said(bfcl, line, expected_remark):
 
 
 def test_a_broken_line_of_scores_passes_nobody(bfcl):
-    bfcl.questions(bfcl.question())
+    question = bfcl.question()
+    bfcl.questions(question)
     path = bfcl.scores({"accuracy": 0.0, "correct_count": 0, "total_count": 1})
     text = path.read_text(encoding="utf-8")
     path.write_text(text + '{"id": "parallel_0", "valid": fal\n', encoding="utf-8")
@@ -132,13 +139,15 @@ def test_what_has_no_counterpart_is_said(bfcl):
 
 def test_questions_alone_are_references_and_no_run(bfcl):
     """They can be read, and a run says in one sentence what is missing."""
-    path = bfcl.questions(bfcl.question())
+    question = bfcl.question()
+    path = bfcl.questions(question)
     bfcl.answers(bfcl.answer([{"find.trains": {"to": ["X"]}}]))
     (sample,) = read(Bfcl(), path, bfcl.root / "possible_answer" / path.name)
     assert sample.calls is None
     call_count = len(sample.expected.calls)
     assert call_count == 1
-    assert len(sample.tools) == 1
+    tool_count = len(sample.tools)
+    assert tool_count == 1
     with pytest.raises(DataError, match="questions without results"):
         remarks(path)
     with pytest.raises(DataError, match="a score file lists failures only"):
@@ -147,9 +156,11 @@ def test_questions_alone_are_references_and_no_run(bfcl):
 
 def test_files_given_together_are_joined_wherever_they_stand(bfcl, tmp_path):
     """Question, answer, score and result in one folder, all named."""
-    bfcl.questions(bfcl.question())
+    question = bfcl.question()
+    bfcl.questions(question)
     bfcl.answers(bfcl.answer([{"find.trains": {"to": ["X"]}}]))
-    bfcl.results(bfcl.result("x"))
+    result = bfcl.result("x")
+    bfcl.results(result)
     header = bfcl.header(1, 1)
     bfcl.scores(header)
     moved = []
@@ -178,7 +189,8 @@ published = pytest.mark.skipif(not PUBLISHED, reason="GRADESTACK_REFERENCE_DATA 
 @published
 def test_the_published_answers_are_understood():
     """Every possible answer of three categories is a list of calls with names and arguments."""
-    folder = Path(PUBLISHED) / "bfcl"
+    published_path = Path(PUBLISHED)
+    folder = published_path / "bfcl"
     for name, number in (("simple_python", 400), ("multiple", 200), ("parallel", 200)):
         file = f"BFCL_v4_{name}.json"
         samples = read(Bfcl(), folder / file, folder / "possible_answer" / file)

@@ -17,14 +17,16 @@ def test_verdicts_are_scores():
     grader = BfclValid()
     sample = Sample(id="a", recorded={"valid": True})
     assert grader.grade(sample).passed is True
-    assert grader.grade(Sample(id="a", recorded={"valid": "yes"})).outcome is Outcome.SKIPPED
+    outcome = grader.grade(Sample(id="a", recorded={"valid": "yes"})).outcome
+    assert outcome is Outcome.SKIPPED
 
 
 def test_a_run_that_ended_in_an_error_is_not_valid():
     """BFCL divides by all its entries."""
     fault = Fault(category="target", code="inference_error", message="Error during inference: 429")
     grade = BfclValid().grade(Sample(id="a", status=Status.FAILED, error=fault))
-    assert (grade.score, grade.passed) == (0.0, False)
+    assert grade.score == 0.0
+    assert grade.passed is False
     expected = [("run_error", fault.message)]
     assert [(reason.code, reason.message) for reason in grade.reasons] == expected
 
@@ -33,7 +35,8 @@ def test_a_run_that_ended_in_an_error_is_not_valid():
 def test_a_failure_says_why(failure, code, message):
     """Single turns say it in a list, several turns in an object."""
     grade = BfclValid().grade(Sample(id="a", recorded={"valid": False}, native=BfclRun(failure)))
-    assert (grade.score, grade.passed) == (0.0, False)
+    assert grade.score == 0.0
+    assert grade.passed is False
     assert [(reason.code, reason.message) for reason in grade.reasons] == [(code, message)]
 
 
@@ -53,7 +56,8 @@ def test_ground_truth_of_no_valid_form_fails_as_the_checker_stops_at_it(bfcl, tm
     with pytest.raises(SystemExit):
         main(["grade", str(bfcl.root), "-o", str(tmp_path / "out")])
     path = tmp_path / "out"
-    rows = gradestack.load_report(path).rows()
+    report = gradestack.load_report(path)
+    rows = report.rows()
     failed, wrong, valid = (row["grades"]["ast"] for row in rows)
     assert failed["state"] == "failed"
     code = failed["fault"]["code"]

@@ -36,9 +36,9 @@ PARTS = ("tool_selection", "parameter_accuracy", "execution_success")
 
 def make_tool(name: str = "f", required: Any = (), **types: Any) -> dict[str, Any]:
     """Return a tool in the OpenAI form; a type is a word, or a whole property."""
-    properties = {
-        key: word if isinstance(word, dict) else {"type": word} for key, word in types.items()
-    }
+    properties = {}
+    for key, word in types.items():
+        properties[key] = word if isinstance(word, dict) else {"type": word}
     schema = {"type": "object", "properties": properties, "required": list(required)}
     return {
         "type": "function",
@@ -83,7 +83,8 @@ def make_sample(record: Any, reply: Any) -> Any:
 def make_grade(record: Any, reply: Any, **options: Any) -> Any:
     """Return the grade of a record and its reply."""
     deep_fabric = DeepFabric(**options)
-    return deep_fabric.grade(make_sample(record, reply))
+    sample = make_sample(record, reply)
+    return deep_fabric.grade(sample)
 
 
 def verdict(grade: Any) -> tuple[int, ...] | None:
@@ -94,7 +95,9 @@ def verdict(grade: Any) -> tuple[int, ...] | None:
 
 
 def read(reader: DeepFabricReader, *paths: Any, dataset: Any = None) -> list[Any]:
-    inputs_given = [Input(path=path, name=path.stem, shown=path.name) for path in paths]
+    inputs_given = []
+    for path in paths:
+        inputs_given.append(Input(path=path, name=path.stem, shown=path.name))
     if dataset is None:
         side = None
     else:
@@ -131,7 +134,8 @@ def native_text(grader: DeepFabric, graded_samples: Any, shown: str = "in.jsonl"
         str(outcome): sum(grade.outcome is outcome for grade in grades) for outcome in Outcome
     }
     part = GraderSummary(key="tools", grader=grader, states=states, aggregates=aggregates)
-    reader, graders = DeepFabricReader(), {"deepfabric": part}
+    reader = DeepFabricReader()
+    graders = {"deepfabric": part}
     summary = ExportSummary(input=input_file, reader=reader, graders=graders)
     shard = Shard(ordinal=0, input=input_file)
     rows = [

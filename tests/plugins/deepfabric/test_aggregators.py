@@ -80,7 +80,8 @@ def test_interpretation_advises_on_low_rates_only(df, grades):
     fine = df.fold(DeepFabricMetrics(), [rates[0], rates[0], rates[0], rates[3]])["interpretation"]
     assert fine["band"] == "good"
     assert [entry["metric"] for entry in fine["advice"]] == []
-    assert [(entry["band"], entry["from"]) for entry in fine["bands"]] == [
+    bands = fine["bands"]
+    assert [(entry["band"], entry["from"]) for entry in bands] == [
         ("excellent", 0.9),
         ("good", 0.75),
         ("fair", 0.5),

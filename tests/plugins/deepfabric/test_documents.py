@@ -22,11 +22,10 @@ def table(mark):
 
 def test_worked_example(df):
     """The page's six calls have the page's verdicts, scores and totals."""
-    tools = [
-        df.tool(
-            "reserve_plot", ["plot", "weeks"], plot="integer", weeks="integer", watered="boolean"
-        )
-    ]
+    tool = df.tool(
+        "reserve_plot", ["plot", "weeks"], plot="integer", weeks="integer", watered="boolean"
+    )
+    tools = [tool]
     lines = []
     rows = table("<!-- worked example: calls -->")
     for call, *expected in rows:
@@ -44,9 +43,11 @@ def test_worked_example(df):
     assert metrics.tool_selection_accuracy == 4 / 6
     assert metrics.parameter_accuracy == 2 / 6
     assert metrics.execution_success_rate == 2 / 6
-    assert f"= {metrics.overall_score:.6f}" in PAGE
+    expected_text = f"= {metrics.overall_score:.6f}"
+    assert expected_text in PAGE
     text = run_program(lines).files["deepfabric.json"]
-    program = json.loads(text)["metrics"]
+    document = json.loads(text)
+    program = document["metrics"]
     assert program["parameter_accuracy"] == 3 / 6
     assert f"overall_score {program['overall_score']:g}" in PAGE
 

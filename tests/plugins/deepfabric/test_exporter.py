@@ -49,7 +49,8 @@ def test_golden_file_of_results(lines):
 
 
 def test_golden_file_of_the_program(lines):
-    page = run_program(lines).files["deepfabric.json"]
+    program = run_program(lines)
+    page = program.files["deepfabric.json"]
     check_golden_file("deepfabric_upstream.json", page)
 
 
@@ -85,7 +86,8 @@ def _ending(line):
 def test_rendering_keeps_values_and_layout(value, level):
     """Rendered values read back equal, and are laid out like json.dumps with indent 2."""
     text = render(value, level)
-    assert json.loads(text) == value
+    document = json.loads(text)
+    assert document == value
     plain = json.dumps(value, indent=2, ensure_ascii=False)
     endings = [_ending(line) for line in text.splitlines()]
     expected = [_ending(line) for line in plain.splitlines()]
@@ -103,18 +105,23 @@ def test_the_config_names_the_dataset_and_the_limit(tmp_path):
     file_path = Path(__file__)
     example = file_path.parents[3] / "examples/deepfabric"
     for limit in (None, 2):
-        overrides = [f"max_samples={limit}"] if limit else []
+        if limit:
+            overrides = [f"max_samples={limit}"]
+        else:
+            overrides = []
         output = tmp_path / f"run-{limit}"
         replies_path = example / "replies.jsonl"
+        dataset = example / "dataset.jsonl"
         report = gradestack.grade_files(
             [replies_path],
-            dataset=example / "dataset.jsonl",
+            dataset=dataset,
             output=output,
             overrides=overrides,
         )
         deepfabric_path = report.path / "native/deepfabric.json"
         text = deepfabric_path.read_bytes()
-        config = json.loads(text)["config"]
+        document = json.loads(text)
+        config = document["config"]
         assert config["dataset_path"] == "dataset.jsonl"
         assert config["max_samples"] == limit
 

@@ -42,7 +42,8 @@ def test_values_that_are_not_plain_json_count_by_their_class(df):
     number = Number(3)
     for value, right in ((number, 1.0), ((1, 2), 0.4)):
         made = ToolCall(name="f", arguments={"a": value})
-        assert DeepFabric().grade(foreign(calls=(made,), tools=specs)).score == right
+        score = DeepFabric().grade(foreign(calls=(made,), tools=specs)).score
+        assert score == right
 
 
 @pytest.mark.parametrize(("weights", "message"), DATA["bad_weights"])
@@ -96,7 +97,8 @@ def test_the_first_error_is_the_first_in_input_order(df, lines):
     grader = DeepFabric()
     grades = []
     for line in lines:
-        grades.append(grader.grade(df.sample(line["sample"], line["recorded"])))
+        recorded = line["recorded"]
+        grades.append(grader.grade(df.sample(line["sample"], recorded)))
     sample = lines[0]["sample"]
     long = df.sample(sample, {"kind": "exception", "message": "x" * 1000})
     (message,) = df.fold(
@@ -130,7 +132,8 @@ def test_inspecting_failures(df, tmp_path, capsys):
     assert [(p.sample_id, p.error) for p in results.predictions] == [(0, None), (1, None)]
     assert results.metrics.tool_selection_accuracy == 0.5
     assert results.metrics.overall_score == 0.5
-    assert results.config["metric_weights"] == {"tool_selection": 1.0}
+    metric_weights = results.config["metric_weights"]
+    assert metric_weights == {"tool_selection": 1.0}
 
 
 def test_decoded_records(df):
@@ -138,7 +141,8 @@ def test_decoded_records(df):
     tool = df.tool("f")
     record = df.record(("f", {}), [tool])
     records = [record] * 2
-    replies = [df.reply(("f", {})), None]
+    reply = df.reply(("f", {}))
+    replies = [reply, None]
     results = family.evaluate(records, replies, profile="upstream")
     errors = [p.error for p in results.predictions]
     assert errors == [
@@ -148,7 +152,8 @@ def test_decoded_records(df):
     joined = [{"sample": records[0], "recorded": replies[0]}, {"no": "record"}]
     results = family.evaluate(joined)
     assert results.metrics.tool_selection_accuracy == 1.0
-    assert len(results.predictions) == 1
+    prediction_count = len(results.predictions)
+    assert prediction_count == 1
     assert [bad_record["line"] for bad_record in results.bad_records] == [2]
 
 

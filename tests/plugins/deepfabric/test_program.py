@@ -150,7 +150,8 @@ def test_what_it_prints_and_its_figures_beside_ours(four):
 
 
 def test_nothing_to_evaluate():
-    text = run_program([]).files["deepfabric.json"]
+    program = run_program([])
+    text = program.files["deepfabric.json"]
     document = json.loads(text)
     assert document["predictions"] == []
     metrics = set(document["metrics"].values())

@@ -79,7 +79,8 @@ def independent(expected, made, tools, *, program=False):
     elif program and not expected[1] and not given_arguments:
         fine = True
     elif schema is not None:
-        is_complete = all(key in given_arguments for key in schema["required"])
+        required = schema["required"]
+        is_complete = all(key in given_arguments for key in required)
         properties = schema["properties"].items()
         types = {key: declared["type"] for key, declared in properties}
         fine = is_complete and all(
@@ -143,7 +144,8 @@ def test_verdicts_match_an_independent_reading_of_the_rules(expected, made, tool
     assert verdict == independent(expected, made, tools)
     assert verdict[2] == (verdict[0] and verdict[1])
     assert 0.0 <= grade.score <= 1.0
-    assert grade.score == 0.4 * verdict[0] + 0.35 * verdict[1] + 0.25 * verdict[2]
+    selected, right, ran = verdict
+    assert grade.score == 0.4 * selected + 0.35 * right + 0.25 * ran
     assert bool(grade.reasons) is not all(verdict)
 
 
@@ -153,19 +155,22 @@ def test_figures_are_consistent(pairs, data):
     """Rates lie within [0, 1], execution is at most the lesser of the others, order is of no
     importance.
     """
-    grades = [DeepFabric().grade(sample_of(*pair)) for pair in pairs]
+    grades = []
+    for pair in pairs:
+        grades.append(DeepFabric().grade(sample_of(*pair)))
     orders = st.permutations(grades)
     shuffled = data.draw(orders)
-    both_figures = [
-        figures({"deepfabric": {}}, [("s", None, None, grade) for grade in order])["deepfabric"]
-        for order in (grades, shuffled)
-    ]
+    both_figures = []
+    for order in (grades, shuffled):
+        deepfabric = figures({"deepfabric": {}}, [("s", None, None, grade) for grade in order])[
+            "deepfabric"
+        ]
+        both_figures.append(deepfabric)
     assert both_figures[0] == both_figures[1]
     metrics = both_figures[0]
     assert metrics["samples_evaluated"] == len(pairs)
-    assert (
-        metrics["samples_processed"] + metrics["processing_errors"] == metrics["samples_evaluated"]
-    )
+    samples_processed = metrics["samples_processed"]
+    assert samples_processed + metrics["processing_errors"] == metrics["samples_evaluated"]
     if not pairs:
         return
     selection, parameters, execution = (
@@ -175,8 +180,9 @@ def test_figures_are_consistent(pairs, data):
     assert 0.0 <= execution <= min(selection, parameters) <= 1.0
     fraction = Fraction(40, 100)
     weighted = fraction * Fraction(selection) + Fraction(35, 100) * Fraction(parameters)
+    overall_score = metrics["overall_score"]
     assert math.isclose(
-        metrics["overall_score"], weighted + Fraction(25, 100) * Fraction(execution), abs_tol=1e-12
+        overall_score, weighted + Fraction(25, 100) * Fraction(execution), abs_tol=1e-12
     )
 
 

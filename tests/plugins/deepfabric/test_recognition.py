@@ -29,7 +29,8 @@ def certainty(tmp_path):
 
 @pytest.mark.parametrize("row", data(__file__, "recognition.yaml"))
 def test_lines_tell(certainty, row):
-    assert certainty(*row["lines"], name=row.get("name", "x.jsonl")) == row["sure"]
+    lines = row["lines"]
+    assert certainty(*lines, name=row.get("name", "x.jsonl")) == row["sure"]
 
 
 def test_line_ends_and_a_byte_order_mark_do_not_matter(certainty):

@@ -18,7 +18,8 @@ CALL = {"id": "abcdefgh1", "type": "function", "function": {"name": "f", "argume
 
 def truth_of(value):
     record = parse_record(value)
-    return read_truth(record, read_calls(record))
+    calls = read_calls(record)
+    return read_truth(record, calls)
 
 
 ANSWERS = [
@@ -38,12 +39,14 @@ def test_the_expected_answer(df, fields, with_tools, answer):
     record["messages"] += [
         {"role": "assistant", "content": text} for text in ("plain", "f(x) it is")
     ]
-    assert truth_of(record).answer == answer
+    truth = truth_of(record)
+    assert truth.answer == answer
 
 
 def test_when_all_messages_look_like_calls_the_last_one_is_the_answer(df):
     record = df.record(("f", {}))
-    assert truth_of(record).answer is None
+    truth = truth_of(record)
+    assert truth.answer is None
     record["messages"] += [{"role": "assistant", "content": text} for text in ("f(1)", "f(2)")]
     assert truth_of(record).answer == "f(2)"
 
@@ -81,9 +84,8 @@ def test_executions_with_lone_surrogates(df, key):
     first_call = truth_of(record).calls[0]
     assert first_call.arguments == {"a": "é\U0001f600"}
     execution[key] = '{"a": "\ud800"}'
-    with pytest.raises(
-        RecordProblem, match=f"executions.{key}: must be text without lone surrogates"
-    ):
+    match = f"executions.{key}: must be text without lone surrogates"
+    with pytest.raises(RecordProblem, match=match):
         truth_of(record)
     if key == "arguments":
         execution[key] = '{"a": "\\ud800"}'

@@ -89,7 +89,8 @@ def test_own_form():
     Types by word, required unless said otherwise, defaults converted.
     """
     (spec,) = convert([OWN])
-    assert (spec.name, spec.description) == ("f", "does it")
+    assert spec.name == "f"
+    assert spec.description == "does it"
     own_form_documented = data(__file__, "schemas.yaml")["own_form_documented"]
     assert spec.parameters == own_form_documented
     assert accepts(spec.parameters, {"a": "x", "c": 5})
@@ -136,7 +137,8 @@ def test_what_is_heard(row):
 
 def test_parts_of_text_are_its_content_in_the_document():
     parts = {"kind": "chat", "content": [{"type": "text", "text": "hi"}], "tool_calls": [CALL]}
-    assert read_reply(parts).content == "hi"
+    reply = read_reply(parts)
+    assert reply.content == "hi"
 
 
 @pytest.mark.parametrize("row", REPLIES["texts"], ids=lambda row: row["text"][:40])
@@ -162,7 +164,8 @@ def test_first_object_is_string_aware():
 
 def test_kinds():
     """A kind is taken at its word; without one the keys decide, calls before text."""
-    assert kind_of({"kind": "text", "tool_calls": []}) == "text"
+    kind = kind_of({"kind": "text", "tool_calls": []})
+    assert kind == "text"
     assert kind_of({"kind": None, "tool_calls": [], "text": ""}) == "chat"
     assert kind_of({"message": "x"}) == "exception"
     assert kind_of({"messages": []}) is None

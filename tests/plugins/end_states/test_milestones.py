@@ -52,7 +52,8 @@ def test_tables_are_compared_by_the_best_assignment_of_rows():
     assert table_similarity(rows, [{"a": 1}, {"a": 1}], {}) == 0.0
     assert table_similarity([], [], {}) == 1.0
     words = table_similarity(rows, [{"a": 2, "b": "y"}, {"a": 1, "b": "x"}], {"b": "words"})
-    assert words == pytest.approx(math.exp(-(-math.log(2 / 3) / 2) / 2))
+    distance = -math.log(2 / 3) / 2
+    assert words == pytest.approx(math.exp(-distance / 2))
 
 
 @pytest.mark.parametrize(("value", "wanted", "measure", "similarity"), DATA["every_measure"])
@@ -77,9 +78,8 @@ def test_assignments_are_those_of_another_solver():
         rows, columns = linear_sum_assignment(costs)
         pairs = zip(rows, columns, strict=True)
         wanted = sum(costs[row][column] for row, column in pairs)
-        assert sum(costs[row][column] for row, column in enumerate(assignment)) == pytest.approx(
-            wanted
-        )
+        total = sum(costs[row][column] for row, column in enumerate(assignment))
+        assert total == pytest.approx(wanted)
 
 
 def _tried(matcher, snapshots):
@@ -87,7 +87,8 @@ def _tried(matcher, snapshots):
     goes back.
     """
     best = 0.0
-    numbers = range(len(matcher.milestones))
+    milestone_count = len(matcher.milestones)
+    numbers = range(milestone_count)
     for order in itertools.permutations(numbers):
         if any(
             order.index(other) > order.index(number)
@@ -98,12 +99,13 @@ def _tried(matcher, snapshots):
         for places in itertools.combinations_with_replacement(range(len(snapshots)), len(order)):
             pairs = zip(order, places, strict=True)
             at = dict(pairs)
+            total = sum(
+                _similarity(matcher.milestones[number], snapshots, at, at[number])
+                for number in numbers
+            )
             best = max(
                 best,
-                sum(
-                    _similarity(matcher.milestones[number], snapshots, at, at[number])
-                    for number in numbers
-                ),
+                total,
             )
     return best
 
@@ -116,7 +118,8 @@ def _similarity(constraints, snapshots, at, chosen):
         else:
             before = snapshots[0 if each.reference == -1 else at[each.reference]]
         product *= each.similarity(snapshots[chosen], before)
-    return product ** (1 / sum(constraint.kind != "guardrail" for constraint in constraints))
+    count = sum(constraint.kind != "guardrail" for constraint in constraints)
+    return product ** (1 / count)
 
 
 def test_the_best_mapping_is_found():
@@ -130,10 +133,11 @@ def test_the_best_mapping_is_found():
         edges = [[i, j] for i in range(number) for j in range(i + 1, number) if rng.random() < 0.5]
         nodes = []
         for _ in range(number):
-            constraints = [
-                {"database": rng.choice("AB"), "target": [{"x": rng.randrange(3)}]}
-                for _ in range(rng.randrange(1, 3))
-            ]
+            constraints = []
+            for _ in range(rng.randrange(1, 3)):
+                database = rng.choice("AB")
+                target = [{"x": rng.randrange(3)}]
+                constraints.append({"database": database, "target": target})
             nodes.append({"constraints": constraints})
         for i, j in edges:
             if rng.random() < 0.5:
@@ -146,7 +150,8 @@ def test_the_best_mapping_is_found():
         total = sum(similarity for _, similarity in best.values())
         tried = _tried(matcher, snapshots)
         assert total == pytest.approx(tried)
-        scores.add(round(total, 3))
+        rounded = round(total, 3)
+        scores.add(rounded)
     assert scores == {0.0, 1.0, 2.0, 3.0}
 
 

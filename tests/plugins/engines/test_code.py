@@ -22,11 +22,13 @@ def test_a_cluster_loads_the_code_of_each_run(tmp_path):
     Workers that stay take what has changed since the last run.
     """
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
-    (tmp_path / "mine.py").write_text(CODE)
+    mine_path = tmp_path / "mine.py"
+    mine_path.write_text(CODE)
     for name in ("one", "two"):
         (tmp_path / f"{name}.jsonl").write_text('{"id": "a", "predicted": "x"}\n')
     one_path = tmp_path / "one.jsonl"
-    files = [one_path, tmp_path / "two.jsonl"]
+    two_path = tmp_path / "two.jsonl"
+    files = [one_path, two_path]
     graders = [f"{tmp_path}/mine.py:Mine", f"{tmp_path}/mine.py:alone"]
     (tmp_path / "workers").mkdir()
     with _scheduler() as address:

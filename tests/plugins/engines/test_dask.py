@@ -41,7 +41,9 @@ def _twice():
 def test_a_cluster_that_is_there(cluster, shards, capfd):
     address, workers = cluster
     for count in (0, 1, 30):
-        expected = [(2 * n, True) for n in range(count)]
+        expected = []
+        for n in range(count):
+            expected.append((2 * n, True))
         dask = Dask(address=address)
         assert list(dask.map(_twice(), shards(count))) == expected
     assert workers.processes[0].poll() is None
@@ -163,12 +165,14 @@ def test_a_worker_that_cannot_see_the_run(sent, tmp_path):
     folder = tmp_path / "out"
     writers = SimpleNamespace(folder=folder)
     work = written(SimpleNamespace(writers=writers))
-    with pytest.raises(DataError, match=f"{tmp_path}/out: the dask worker on .* cannot see it"):
+    match = f"{tmp_path}/out: the dask worker on .* cannot see it"
+    with pytest.raises(DataError, match=match):
         work_on(work, *sent[1:], __version__)
 
 
 def test_a_worker_of_another_version(sent):
-    with pytest.raises(ConfigError, match=rf"has gradestack {__version__}, this is 9\.9"):
+    match = rf"has gradestack {__version__}, this is 9\.9"
+    with pytest.raises(ConfigError, match=match):
         work_on(*sent, "9.9")
 
 
@@ -184,7 +188,8 @@ def test_a_cluster_of_its_own_leaves_nothing(shards, tmp_path, monkeypatch, capf
     assert list(dask.map(_twice(), shards(12))) == [(2 * n, True) for n in range(12)]
     paths = list(scratch.iterdir())
     assert paths == []
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["data", "scratch"]
+    names = sorted(path.name for path in tmp_path.iterdir())
+    assert names == ["data", "scratch"]
     assert logging.getLogger("distributed").handlers is handlers
     assert capfd.readouterr() == ("", "")
 
@@ -196,7 +201,8 @@ def test_an_address_that_is_none(shards, address, capfd, monkeypatch):
     later.
     """
     monkeypatch.setattr(dask_cluster, "Client", None)
-    with pytest.raises(ConfigError, match=f"no dask scheduler answers at {address}"):
+    match = f"no dask scheduler answers at {address}"
+    with pytest.raises(ConfigError, match=match):
         list(Dask(address=address).map(_twice(), shards(2)))
     gc.collect()
     assert capfd.readouterr() == ("", "")
@@ -213,7 +219,8 @@ def test_errors_that_are_no_exceptions_cross(cluster, shards):
         raise KeyboardInterrupt
 
     for work, name in ((cancelled, "CancelledError"), (odd, "GeneratorExit")):
-        with pytest.raises(PluginError, match=f"a dask worker raised {name}"):
+        match = f"a dask worker raised {name}"
+        with pytest.raises(PluginError, match=match):
             list(Dask(address=cluster[0]).map(work, shards(1)))
     with pytest.raises(KeyboardInterrupt):
         list(Dask(address=cluster[0]).map(interrupted, shards(1)))

@@ -25,7 +25,8 @@ GOOD = {"predicted": "x", "expected": "x"}
 def grade(folder, *arguments, memory=None):
     """Run the command; ``memory``: bytes of address space it has."""
     executable_path = Path(sys.executable)
-    program = str(executable_path.with_name("gradestack"))
+    path = executable_path.with_name("gradestack")
+    program = str(path)
     command = [program, "grade", *map(str, arguments), "-o", "out", "--set", "reports=[]"]
 
     def limit_memory():
@@ -39,7 +40,8 @@ def grade(folder, *arguments, memory=None):
 
 def ids(folder):
     results_path = folder / "out/results.jsonl"
-    lines = results_path.read_text().splitlines()
+    text = results_path.read_text()
+    lines = text.splitlines()
     return [json.loads(line)["sample"]["id"] for line in lines]
 
 
@@ -181,7 +183,8 @@ def test_a_path_without_end(tmp_path, engine, path, how):
         tmp_path, "runs.jsonl", *options, "--engine", engine, "--allow-all-failed", "--set", limit
     )
     assert outcome.returncode == 0, outcome.stderr
-    assert f"the path {path!r} took longer than 0.3 s (limits.seconds_per_grade)" in outcome.stdout
+    expected_text = f"the path {path!r} took longer than 0.3 s (limits.seconds_per_grade)"
+    assert expected_text in outcome.stdout
     assert "runs.jsonl:2: the path" in outcome.stdout
     assert "1 grade or record took longer than 0.3 s" in outcome.stdout
     id_count = len(ids(tmp_path))
@@ -196,7 +199,8 @@ def test_a_path_without_end(tmp_path, engine, path, how):
 def test_a_path_to_the_records(tmp_path, records):
     runs = [{"id": "a", "predicted": "x", "t": tree()}]
     runs_path = tmp_path / "runs.json"
-    runs_path.write_text(json.dumps({"runs": runs}))
+    text = json.dumps({"runs": runs})
+    runs_path.write_text(text)
     limit = "limits.seconds_per_grade=0.3"
     outcome = grade(
         tmp_path, "runs.json", "--reader", "records", "--records", records, "--set", limit
@@ -250,7 +254,8 @@ def test_a_scheduler_that_is_stopped(tmp_path, monkeypatch, protocol, when):
     pytest.importorskip("distributed")
     if protocol == "tls":
         certified(tmp_path, monkeypatch)
-    (tmp_path / "slow.py").write_text(GRADER)
+    slow_path = tmp_path / "slow.py"
+    slow_path.write_text(GRADER)
     for number in range(40):
         text = json.dumps({"id": f"t{number}", "predicted": "x"})
         (tmp_path / f"{number}.jsonl").write_text(text + "\n")

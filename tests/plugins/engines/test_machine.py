@@ -44,7 +44,8 @@ def test_cores_of_a_container(monkeypatch, tmp_path, limit, cores):
     cpu_path = tmp_path / "cpu.max"
     monkeypatch.setattr(machine, "_GROUP_CPUS", cpu_path)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(64)), raising=False)
-    assert machine.usable_cores() == cores
+    usable_cores = machine.usable_cores()
+    assert usable_cores == cores
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is limited on Linux only")
@@ -78,4 +79,5 @@ def test_available_memory(tmp_path, monkeypatch, files, expected):
     monkeypatch.setattr(memory, "_PROC", proc_folder)
     group_folder = tmp_path / "group"
     monkeypatch.setattr(memory, "_GROUPS", group_folder)
-    assert memory.free_memory() == expected
+    free_memory = memory.free_memory()
+    assert free_memory == expected

@@ -42,7 +42,8 @@ class Noted:
     at: dict = attrs.field(factory=dict)
 
     def __call__(self, shard):
-        paths = list(self.calls_folder.glob(f"{shard.ordinal}-*"))
+        path = f"{shard.ordinal}-*"
+        paths = list(self.calls_folder.glob(path))
         number = len(paths)
         (self.calls_folder / f"{shard.ordinal}-{number}").touch()
         if number == 0:
@@ -50,7 +51,8 @@ class Noted:
         return shard.ordinal
 
     def calls(self, ordinal):
-        paths = self.calls_folder.glob(f"{ordinal}-*")
+        path = f"{ordinal}-*"
+        paths = self.calls_folder.glob(path)
         return len(list(paths))
 
 
@@ -117,7 +119,8 @@ def test_a_slow_shard_holds_up_the_order_only(tmp_path, shards):
     assert list(processes.map(work, shards(60))) == list(range(60))
     begun = set()
     seen_folder = tmp_path / "seen"
-    for name in json.loads(seen_folder.read_text()):
+    text = seen_folder.read_text()
+    for name in json.loads(text):
         number = int(name.partition("-")[0])
         begun.add(number)
     assert max(begun) == most - 1
@@ -277,7 +280,8 @@ def test_a_thread_of_our_own_does_not_hinder_forking(tmp_path):
     done = subprocess.run(
         [sys.executable, "-W", "error", script], capture_output=True, text=True, check=False
     )
-    assert done.stdout == f"run\n{list(range(9))}\n"
+    expected_text = f"run\n{list(range(9))}\n"
+    assert done.stdout == expected_text
     assert done.stderr == ""
 
 
@@ -298,7 +302,8 @@ def test_a_worker_stuck_in_native_code_ends_with_the_run(tmp_path, until):
     run = subprocess.Popen([sys.executable, script, workers_folder])
     try:
         until(lambda: any(workers_folder.iterdir()))
-        path = next(workers_folder.iterdir())
+        paths = workers_folder.iterdir()
+        path = next(paths)
         worker = int(path.name)
         begun = _ticks(worker)
         until(lambda: _ticks(worker) > begun + 10)  # it is at the pattern by now
@@ -369,4 +374,5 @@ def test_a_worker_whose_line_is_cut_ends_in_silence():
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=True
     )
-    assert (done.stdout, done.stderr) == ("0\n", "")
+    assert done.stdout == "0\n"
+    assert done.stderr == ""

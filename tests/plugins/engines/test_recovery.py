@@ -65,7 +65,8 @@ class Attempts:
 
 @pytest.mark.parametrize("deadly", [{0}, {999}, {2, 3, 900}, {0, 1, 2, 998, 999}])
 def test_only_the_records_that_end_workers_are_left_out(deadly):
-    attempt, killers = Attempts(), []
+    attempt = Attempts()
+    killers = []
     work = Work(frozenset(deadly))
     result = grade_lost(work, SHARD, attempt, killers)
     expected = {(4, position): "worker_died" for position in deadly}
@@ -86,7 +87,8 @@ def test_one_record_too_many_ends_the_evaluation():
 
 
 def test_a_death_elsewhere_is_nobodys_fault():
-    assert grade_lost(Work(), SHARD, Attempts(lambda made: made in (3, 5)), []).faults == {}
+    faults = grade_lost(Work(), SHARD, Attempts(lambda made: made in (3, 5)), []).faults
+    assert faults == {}
 
 
 @pytest.mark.parametrize("count", [0, 10])

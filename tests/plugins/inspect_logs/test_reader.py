@@ -161,7 +161,9 @@ def test_a_member_that_holds_more_than_it_says_is_no_sample(tmp_path, members, g
 def test_shards_hold_whole_samples(tmp_path, monkeypatch):
     """Every sample once, in the order in which they were written."""
     monkeypatch.setattr("gradestack_plugins.inspect_logs.reader.SHARD_BYTES", 600)
-    members = {f"samples/{at}_epoch_1.json": sample(at) for at in range(9)}
+    members = {}
+    for at in range(9):
+        members[f"samples/{at}_epoch_1.json"] = sample(at)
     path = tmp_path / "log.eval"
     records = read(archive(path, members))
     expected = [(str(at), at, at) for at in range(9)]

@@ -20,7 +20,8 @@ def number_of(text):
 
 
 def verdict_of(task, criterion):
-    number = number_of(f"{task}/{criterion}")
+    text = f"{task}/{criterion}"
+    number = number_of(text)
     if number % 100 < 70:
         return "pass"
     return "fail"
@@ -57,7 +58,8 @@ class Handler(BaseHTTPRequestHandler):
     def do_POST(self):
         content_length = self.headers["Content-Length"]
         question = json.loads(self.rfile.read(int(content_length)))
-        text = "\n".join(message["content"] for message in question["messages"])
+        messages = question["messages"]
+        text = "\n".join(message["content"] for message in messages)
         matches = re.findall(r"\bS\d{4}\b", text)
         task = matches[0]
         with self.server.lock:
@@ -65,7 +67,8 @@ class Handler(BaseHTTPRequestHandler):
             self.server.counts["asked"] += 1
         authorization = self.headers.get("Authorization", "")
         question |= {"key": authorization, "path": self.path}
-        other = self.server.answer(self.server, question, task, self.server.times[task])
+        times = self.server.times
+        other = self.server.answer(self.server, question, task, times[task])
         status, body, *headers = other or (200, completion(sound_reply(question, task)))
         if isinstance(body, bytes):
             content = body
@@ -89,15 +92,19 @@ def sound_reply(question, task, check=None):
     """
     last_message = question["messages"][-1]
     if "Criteria:" not in last_message["content"]:
-        score = 1 if verdict_of(task, "rubric") == "pass" else 0.25
+        score = 0.25
+        if verdict_of(task, "rubric") == "pass":
+            score = 1
         return json.dumps({"rationale": task, "score": score})
     check = check or question["messages"][0]["content"][-8:]
-    text = question["messages"][-1]["content"].split("Criteria:\n")[1].split("\n")[0]
+    messages = question["messages"]
+    text = messages[-1]["content"].split("Criteria:\n")[1].split("\n")[0]
     names_of_criteria = json.loads(text)
     criteria = {}
     for name in names_of_criteria:
         verdict = verdict_of(task, name)
-        criteria[name] = {"reason": f"{task} {name}", "verdict": verdict}
+        reason = f"{task} {name}"
+        criteria[name] = {"reason": reason, "verdict": verdict}
     return json.dumps({"check": check, "criteria": criteria})
 
 

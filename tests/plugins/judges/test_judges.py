@@ -80,7 +80,8 @@ def work_folder(tmp_path, monkeypatch):
     monkeypatch.setenv("JUDGE_KEY", "sk-secret-0123456789")
     r_path = tmp_path / "R.yaml"
     r_path.write_text(RUBRIC, encoding="utf-8")
-    write_samples(tmp_path / "data.jsonl", 40)
+    path = tmp_path / "data.jsonl"
+    write_samples(path, 40)
     return tmp_path
 
 
@@ -119,7 +120,8 @@ def command(work_folder, capfd):
 
 @pytest.fixture
 def on_record(command, work_folder):
-    write_samples(work_folder / "data.jsonl", SAMPLES)
+    path = work_folder / "data.jsonl"
+    write_samples(path, SAMPLES)
     with serving() as server:
         assert command("JUDGE ", server)[0] == 0
     return work_folder / "J.jsonl"
@@ -163,8 +165,9 @@ def answering(case):
         names["COPIED"] = sound_reply(question, task, check="00000000")
         names["FAILED"] = names["SOUND"].replace('"pass"', '"fail"')
         names["UNCLEAR"] = re.sub('"(pass|fail)"', '"unclear"', names["SOUND"])
+        key = question["key"]
         names["ESCAPED"] = names["SOUND"].replace(
-            task, "".join(f"\\u{ord(letter):04x}" for letter in question["key"])
+            task, "".join(f"\\u{ord(letter):04x}" for letter in key)
         )
         content = case["content"] and re.sub(
             "|".join(names), lambda match: names[match[0]], case["content"]
@@ -196,12 +199,13 @@ def prepare(step, work_folder, server):
         right, wrong = step["labels"]
         passes = []
         for n in range(right + wrong):
-            verdict = verdict_of(f"S{n:04d}", "solved")
+            task = f"S{n:04d}"
+            verdict = verdict_of(task, "solved")
             passes.append(verdict == verdict_of(f"S{n:04d}", "polite") == "pass")
-        lines = [
-            f"S{n:04d},{'pass' if passed != (n < wrong) else 'fail'}\n"
-            for n, passed in enumerate(passes)
-        ]
+        lines = []
+        for n, passed in enumerate(passes):
+            label = "pass" if passed != (n < wrong) else "fail"
+            lines.append(f"S{n:04d},{label}\n")
         l_path = work_folder / "L.csv"
         l_path.write_text("id,label\n" + "".join(lines) + "nobody,pass\n", encoding="utf-8")
 
@@ -218,7 +222,8 @@ def check(step, work_folder, output):
         lines = []
         j_path = work_folder / "J.jsonl"
         for line in j_path.read_text(encoding="utf-8").splitlines():
-            lines.append(json.loads(line))
+            document = json.loads(line)
+            lines.append(document)
         expected = {tuple(step["lines"])}
         assert {(line["mode"], len(line.get("rejected", ()))) for line in lines} == expected
     for name, text in step.get("shows", {}).items():
@@ -307,8 +312,9 @@ def test_judges_of_families(family, command, work_folder):
             verdict = grade["score"]
         if family == "orchestrationbench":
             reasons = grade.get("reasons", ())
+            parts = grade["parts"]
             verdict = [
-                grade["parts"]["value"],
+                parts["value"],
                 *(reason["code"] for reason in reasons),
             ]
         assert verdict == case["documented"], case["what"]
@@ -333,7 +339,8 @@ SECRETS = [
 def test_verdicts_do_not_depend_on_the_key(secret, command, work_folder, monkeypatch):
     """A key of 8 characters or more is nowhere on disk; no reply is read with a part missing."""
     monkeypatch.setenv("JUDGE_KEY", secret)
-    write_samples(work_folder / "data.jsonl", 6)
+    path = work_folder / "data.jsonl"
+    write_samples(path, 6)
 
     def reply(server, question, task, nth):
         reply = json.loads(sound_reply(question, task))
@@ -352,7 +359,11 @@ def test_verdicts_do_not_depend_on_the_key(secret, command, work_folder, monkeyp
     j_path = work_folder / "J.jsonl"
     lines = j_path.read_text(encoding="utf-8").splitlines()
     reasons = [json.loads(line)["content"] for line in lines]
-    repeated = [json.loads(text)["criteria"]["polite"]["reason"] for text in reasons]
+    repeated = []
+    for text in reasons:
+        document = json.loads(text)
+        reason = document["criteria"]["polite"]["reason"]
+        repeated.append(reason)
     hidden = len(secret) >= 8
     assert all((f"Bearer {secret}" in text) != hidden for text in repeated)
 
@@ -390,7 +401,9 @@ def test_a_server_without_verdicts_costs_little_and_is_no_success(kind, command,
     assert command("GRADE")[0] == (0 if kind == "half of them right" else 3)
     verdicts = {task for task, grade in rows(work_folder).items() if grade["state"] == "graded"}
     if kind == "half of them right":
-        right = {f"S{n:04d}" for n in range(1, 40, 2)}
+        right = set()
+        for n in range(1, 40, 2):
+            right.add(f"S{n:04d}")
     else:
         right = set()
     assert verdicts == right
@@ -444,7 +457,8 @@ def test_after_a_429_nobody_asks_and_a_second_judge_never_does(wait, command, wo
     times, second = [], []
 
     def reply(server, *_):
-        times.append(time.monotonic())
+        now = time.monotonic()
+        times.append(now)
         if server.counts["asked"] == 1:
             second.append(
                 subprocess.run([*LINE, server.url], capture_output=True, text=True, check=False)
@@ -495,7 +509,9 @@ def test_votes_become_a_grade(case, tmp_path):
     requests = grader.requests(sample)
     vote_count = len(case["votes"])
     assert len(requests) == vote_count
-    replies = [reply_of(vote, case["criteria"], requests[0]) for vote in case["votes"]]
+    replies = []
+    for vote in case["votes"]:
+        replies.append(reply_of(vote, case["criteria"], requests[0]))
     grade = grader.verdict(sample, replies)
     if "code" in case:
         assert grade.outcome.value == "failed"
@@ -518,7 +534,8 @@ def test_the_kit_knows_the_laws_of_judges(tmp_path):
     One that asks otherwise each time is found out.
     """
     (tmp_path / "J.jsonl").touch()
-    testing.check_grader(judged(tmp_path))
+    grader = judged(tmp_path)
+    testing.check_grader(grader)
     requests = (Request(model=str(n), messages=(), schema={}) for n in range(99))
     methods = {"requests": lambda *_: [next(requests)], "verdict": lambda *_: None}
     with pytest.raises(AssertionError, match="two different requests"):
@@ -556,14 +573,17 @@ def test_the_same_bytes_on_every_engine_and_no_socket(on_record, command, work_f
     """`grade` asks nobody; header.json has the journal's digest."""
     run_bytes = []
     for engine in ENGINES:
-        assert command(f"GRADE --engine {engine}")[0] == 0
-        contents = [
-            (work_folder / "out" / name).read_bytes() for name in ("results.jsonl", "summary.json")
-        ]
+        expected_text = f"GRADE --engine {engine}"
+        assert command(expected_text)[0] == 0
+        contents = []
+        for name in ("results.jsonl", "summary.json"):
+            out_folder = work_folder / "out"
+            contents.append((out_folder / name).read_bytes())
         run_bytes.append(contents)
     assert all(bytes_of_run == run_bytes[0] for bytes_of_run in run_bytes)
     header_path = work_folder / "out/header.json"
-    document = json.loads(header_path.read_text())
+    text = header_path.read_text()
+    document = json.loads(text)
     (entry,) = document["judgements"]
     assert entry["grader"] == "helpful"
     digest = hashlib.sha256(on_record.read_bytes()).hexdigest()
@@ -575,7 +595,8 @@ def test_the_same_bytes_on_every_engine_and_no_socket(on_record, command, work_f
     monkeypatch.setattr(socket, "socket", refuse)
     monkeypatch.setattr(socket, "create_connection", refuse)
     assert command("GRADE --engine serial")[0] == 0
-    (work_folder / "s.yaml").write_text(
+    s_path = work_folder / "s.yaml"
+    s_path.write_text(
         "target: {paths: [data.jsonl]}\ngraders: {h: {kind: judged, rubric: R.yaml, judgements: "
         "J.jsonl}}"
     )
@@ -584,7 +605,9 @@ def test_the_same_bytes_on_every_engine_and_no_socket(on_record, command, work_f
 
 
 def calibrated(grades, options):
-    rows = [(f"t{n}", None, None, grade) for n, grade in enumerate(grades)]
+    rows = []
+    for n, grade in enumerate(grades):
+        rows.append((f"t{n}", None, None, grade))
     return figures({"calibrated": options}, rows)["calibrated"]
 
 
@@ -600,9 +623,13 @@ def test_figures_are_those_of_their_formulas(case):
     cells = (
         [(1, "pass")] * both + [(1, "fail")] * judge + [(0, "pass")] * people + [(0, "fail")] * none
     )
-    cells += [(1, None)] * (case["passes"] - both - judge)
-    cells += [(0, None)] * (case["graded"] - case["passes"] - people - none)
-    grades = [Grade(score=float(c), passed=bool(c), gold=g) for c, g in cells]
+    passes = case["passes"]
+    cells += [(1, None)] * (passes - both - judge)
+    graded = case["graded"]
+    cells += [(0, None)] * (graded - case["passes"] - people - none)
+    grades = []
+    for c, g in cells:
+        grades.append(Grade(score=float(c), passed=bool(c), gold=g))
     options = case.get("options", {})
     figures = calibrated(grades, options)
     exact = {
@@ -622,7 +649,8 @@ def test_figures_are_those_of_their_formulas(case):
 
 def test_a_server_that_is_not_reached_costs_nothing():
     """Tokens count for a request without a reply, not for a request that was never sent."""
-    not_sent = _describe_failure(httpx.ConnectError("refused"))
+    connect_error = httpx.ConnectError("refused")
+    not_sent = _describe_failure(connect_error)
     assert not_sent == (_NOT_SENT, b"no connection (ConnectError)", None)
     read_timeout = httpx.ReadTimeout("late")
     failure = _describe_failure(read_timeout)

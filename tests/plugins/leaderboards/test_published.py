@@ -53,7 +53,9 @@ def four_runs(task, n_passed):
 def test_mcpmark_over_four_runs(graded):
     """The figures follow from 127 tasks: 16 pass in 4 runs, 38 in 2, 3 in 1 (143 of 508 runs)."""
     passes = [*repeat(4, 16), *repeat(2, 38), *repeat(1, 3), *repeat(0, 70)]
-    tasks = [four_runs(f"t{number}", n_passed) for number, n_passed in enumerate(passes)]
+    tasks = []
+    for number, n_passed in enumerate(passes):
+        tasks.append(four_runs(f"t{number}", n_passed))
     figures = graded({f"{task['task']}.json": task for task in tasks})
     mean = figures["mean"]["mean"]
     rounded = round(mean, 4)
@@ -75,7 +77,8 @@ def test_appworld_completes_a_scenario_where_every_task_passed(graded):
     passes = [*repeat(3, 40), *repeat(2, 10), *repeat(0, 6)]
     individual = {}
     for number, n_passed in enumerate(passes):
-        individual |= three_tasks(f"s{number}", n_passed)
+        scenario = f"s{number}"
+        individual |= three_tasks(scenario, n_passed)
     figures = graded({"test_normal.json": {"aggregate": {}, "individual": individual}})
     mean = figures["mean"]["mean"]
     assert mean == 140 / 168

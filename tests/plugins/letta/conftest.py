@@ -88,7 +88,8 @@ def rows(directory: Path) -> list[dict[str, Any]]:
     results_path = directory / "results.jsonl"
     text = results_path.read_text(encoding="utf-8")
     for line in text.splitlines():
-        documents.append(json.loads(line))
+        document = json.loads(line)
+        documents.append(document)
     return documents
 
 
@@ -103,5 +104,6 @@ def reference_dataset() -> Path:
     root = os.environ.get("GRADESTACK_REFERENCE_DATA")
     if not root:
         pytest.skip("GRADESTACK_REFERENCE_DATA is not set")
-    letta_folder = Path(root) / "letta"
+    root_path = Path(root)
+    letta_folder = root_path / "letta"
     return letta_folder / "dataset.jsonl"

@@ -115,4 +115,5 @@ def test_a_dataset_without_runs_is_refused_with_what_is_missing(tmp_path):
         f"{path}: no column for the agent's answer (read as letta_dataset): map one (--map "
         "text=COLUMN), or grade"
     )
-    assert f"{message} the file of its runs with this one as --dataset" in str(caught.value)
+    expected_text = f"{message} the file of its runs with this one as --dataset"
+    assert expected_text in str(caught.value)

@@ -65,7 +65,8 @@ def test_a_grade_is_taken(case):
     metric = case.get("metric")
     recorded = Recorded(metric=metric)
     grade = recorded.grade(sample)
-    assert {path: at(grade, path) for path in case["grade"]} == case["grade"]
+    paths = case["grade"]
+    assert {path: at(grade, path) for path in paths} == case["grade"]
 
 
 def test_grades_per_turn_become_items(letta):
@@ -106,7 +107,8 @@ def test_what_a_grade_says_in_place_of_a_judgement(
     "grade", [None, 3, {}, {"rationale": 3, "metadata": 3}, {"rationale": "An Error: none"}]
 )
 def test_a_judgement_is_no_fault(grade):
-    assert grade_fault(grade) is None
+    fault = grade_fault(grade)
+    assert fault is None
 
 
 ROOT = Path(__file__).parents[3]

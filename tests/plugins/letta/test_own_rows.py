@@ -61,7 +61,8 @@ def test_recorded_grades_of_a_run_come_back(tmp_path):
     results_path = out / "results.jsonl"
     text = results_path.read_text(encoding="utf-8")
     for line in text.splitlines():
-        before.append(json.loads(line))
+        document = json.loads(line)
+        before.append(document)
     rows = report.rows()
     for old, new in zip(before, rows, strict=True):
         calls = old["grades"]["calls"]
@@ -71,7 +72,9 @@ def test_recorded_grades_of_a_run_come_back(tmp_path):
 def test_a_run_directory_with_several_runs_is_read_once(letta, tmp_path):
     """results.jsonl holds all runs; run_N beside it is not read again, a run_N given alone is."""
     (tmp_path / "run_1").mkdir()
-    samples = [Sample(id="a", run=run, text="x") for run in (0, 1)]
+    samples = []
+    for run in (0, 1):
+        samples.append(Sample(id="a", run=run, text="x"))
     out_folder = tmp_path / "out"
     out = written(samples, out_folder)
     for number in (1, 2):
@@ -146,9 +149,8 @@ def test_a_run_that_has_lost_rows_is_not_graded_again(tmp_path, change):
     results_path = run / "results.jsonl"
     text = results_path.read_text(encoding="utf-8")
     rows = text.splitlines(keepends=True)
-    (run / "results.jsonl").write_text(
-        "".join(rows[:2] if change == "lost" else [*rows, rows[0]]), encoding="utf-8"
-    )
+    changed_rows = rows[:2] if change == "lost" else [*rows, rows[0]]
+    (run / "results.jsonl").write_text("".join(changed_rows), encoding="utf-8")
     message = (
         f"{2 if change == 'lost' else 4} rows, but summary.json is of 3 samples: it was "
         "changed; grade the files again"
@@ -169,4 +171,5 @@ def test_a_run_that_has_lost_rows_is_not_graded_again(tmp_path, change):
         report = gradestack.grade_files(
             source, graders=["exact_match"], output=output, overrides=["reports=[]"]
         )
-        assert report.metrics["total"] == left
+        total = report.metrics["total"]
+        assert total == left

@@ -56,10 +56,14 @@ def test_a_recording_graded_again(letta, tmp_path, case):
         for line in lines:
             document = json.loads(line)
             grades.append(document["result"]["grades"] or {})
-        scores_by_keys = [{key: grade["score"] for key, grade in of.items()} for of in grades]
+        scores_by_keys = []
+        for of in grades:
+            scores_by_key = {key: grade["score"] for key, grade in of.items()}
+            scores_by_keys.append(scores_by_key)
         assert scores_by_keys == case["scores"]
     assert entry["exit_code"] == case.get("exit")
-    assert not {*case.get("prints", ())} - {*entry["console"].splitlines()}
+    console = entry["console"]
+    assert not {*case.get("prints", ())} - {*console.splitlines()}
 
 
 @pytest.mark.parametrize("case", DATA["gates"], ids=str)
@@ -88,4 +92,5 @@ def test_a_gate_that_letta_evals_lacks_is_left_to_gradestack(gate):
 @pytest.mark.parametrize(("rule", "score", "passes"), DATA["samples"])
 def test_a_sample_passes_by_the_rule_of_the_gate(rule, score, passes):
     gate = gate_of({"gate": {"op": "gte", "value": 0.5, **rule}})
-    assert gate.passes_sample(score) is passes
+    passes_sample = gate.passes_sample(score)
+    assert passes_sample is passes

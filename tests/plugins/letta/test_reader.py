@@ -28,7 +28,8 @@ def test_both_layouts_are_recognised_and_read_alike(letta, tmp_path, form, layou
     as dir or file.
     """
     result = letta.result("a", "Oslo", model_name="m")
-    records = [result, letta.failure(7)]
+    failure = letta.failure(7)
+    records = [result, failure]
     out = tmp_path / "out"
     if form == "program":
         results_path = out / "results.jsonl"
@@ -44,7 +45,8 @@ def test_both_layouts_are_recognised_and_read_alike(letta, tmp_path, form, layou
     else:
         path = out / "results.jsonl"
     recognised = recognise([path], REGISTRY, None)
-    assert (recognised.reader, recognised.paths) == ("letta", [path])
+    assert recognised.reader == "letta"
+    assert recognised.paths == [path]
     first, second = letta.read(path)
     known = []
     for sample in (first, second):
@@ -96,7 +98,8 @@ def test_a_result(letta, tmp_path, case):
         record = letta.result(0, **case["result"])
     results_path = tmp_path / "results.jsonl"
     (sample,) = letta.read(letta.write(results_path, [record]))
-    assert {path: at(sample, path) for path in case["sample"]} == case["sample"]
+    paths = case["sample"]
+    assert {path: at(sample, path) for path in paths} == case["sample"]
 
 
 SUITE = {
@@ -152,7 +155,8 @@ def test_a_first_sample_that_failed(letta, tmp_path, reader, first):
     ]
     damaged = [] if isinstance(first, dict) else [("a", 1, "0"), ("c", 2, "0"), ("c", 10, "0")]
     assert identities == [identity for identity in expected if identity not in damaged]
-    assert taken_whole(tmp_path / "a.jsonl", reader)
+    path = tmp_path / "a.jsonl"
+    assert taken_whole(path, reader)
 
 
 @GIVEN
@@ -222,11 +226,13 @@ def test_a_trajectory(letta, tmp_path, case):
     results_path = tmp_path / "results.jsonl"
     (sample,) = letta.read(letta.write(results_path, [record]))
     if "messages" in case:
+        messages = case["messages"]
         assert [
             [message.role, message.content] for turn in sample.turns for message in turn
-        ] == case["messages"]
+        ] == messages
     if "calls" in case:
-        for call, wanted in zip(sample.calls or (), case["calls"], strict=True):
+        calls = case["calls"]
+        for call, wanted in zip(sample.calls or (), calls, strict=True):
             assert {name: getattr(call, name) for name in wanted} == wanted
     turn_counts = [len(turn) for turn in sample.turns]
     turns = case.get("turns", turn_counts)

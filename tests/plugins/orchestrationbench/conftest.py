@@ -121,7 +121,8 @@ class Bench:
         input_file = Input(path=path or self.directory, name="out", shown="out")
         reader = OrchestrationBenchReader(**options)
         run = OrchestrationBenchProgram().run(ProgramInput(input=input_file, reader=reader))
-        return json.loads(run.files["orchestrationbench.json"])
+        orchestrationbench_json = run.files["orchestrationbench.json"]
+        return json.loads(orchestrationbench_json)
 
 
 @pytest.fixture

@@ -59,11 +59,12 @@ def gold_prediction(label_, style=0):
         if "agent_id" in entry:
             gold = label_.get(f"{key}-1", entry)
             tool_calls = copy.deepcopy(gold.get("tool_calls", []))
+            agent_id = entry["agent_id"]
             sub.append(
                 {
                     "step_id": key,
                     "role": "assistant",
-                    "agent_id": entry["agent_id"],
+                    "agent_id": agent_id,
                     "content": None if "tool_calls" in gold else entry["content"],
                     "tool_calls": tool_calls,
                 }
@@ -260,8 +261,9 @@ def scenario_file(name, number, seed, trouble=0.0):
     history = {trial: perturber.run(name, trouble) for trial in names}
     if perturber.rng.random() < trouble / 8:
         history = {}
+    scenario_id = f"{name}-{number}"
     return {
-        "scenario_id": f"{name}-{number}",
+        "scenario_id": scenario_id,
         "generated_at": "0.0",
         "usage": {},
         "history": history,

@@ -37,7 +37,8 @@ def read_plan(text):  # noqa: C901
             if text[begin:end].count("{") == text[begin:end].count("}")
         ]
         if begin >= 0 and ends:
-            attempts.append((json.loads, text[begin : ends[0]]))
+            first_end = ends[0]
+            attempts.append((json.loads, text[begin:first_end]))
     attempts.append((json.loads, text))
     if match := re.search(r"```yaml\s*(workflow_.*?)\s*```", text, re.DOTALL):
         attempts.append((yaml.safe_load, match.group(1)))
@@ -66,7 +67,8 @@ def reindent(line):
 
 
 def structural_graph(workflows):
-    nodes, edges = [], set()
+    nodes = []
+    edges = set()
     for name, fields in workflows.items():
         nodes.append(name)
         depends_on = fields.get("depends_on")
@@ -88,7 +90,8 @@ def component_graph(workflows):
             if s.get("agent_id") or s.get("name")
         ]
 
-    nodes, edges = [], set()
+    nodes = []
+    edges = set()
     for name in workflows:
         nodes += steps(name)
         edges |= {(a, b) for a, b in itertools.pairwise(steps(name)) if a != b}
@@ -154,7 +157,8 @@ class Oracle:
     def similarity(self, left, right, price, kind):
         key = (kind, tuple(left[0]), frozenset(left[1]), tuple(right[0]), frozenset(right[1]))
         if key not in self.cache:
-            most = len(left[0]) + len(left[1]) + len(right[0]) + len(right[1])
+            left_size = len(left[0]) + len(left[1])
+            most = left_size + len(right[0]) + len(right[1])
             distance = 0.0
             if most:
                 distance = float(self.distance(left, right, price))
@@ -215,7 +219,8 @@ class Oracle:
 
         def share(position, divisor):
             if divisor:
-                return float(sum(Fraction(score[position]) for score in scores)) / divisor
+                total = sum(Fraction(score[position]) for score in scores)
+                return float(total) / divisor
             return None
 
         return {
@@ -337,7 +342,10 @@ class Oracle:
         if isinstance(value, list):
             return str(sorted(self.text(item) for item in value))
         if isinstance(value, dict):
-            return str({key: self.text(item) for key, item in sorted(value.items())})
+            texts_by_key = {}
+            for key, item in sorted(value.items()):
+                texts_by_key[key] = self.text(item)
+            return str(texts_by_key)
         return str(value)
 
     def texts(self, values):

@@ -38,7 +38,8 @@ def sound(scenario, turns):
 
 
 def row(bench):
-    (scenario,) = bench.figures()["scenarios"]
+    figures = bench.figures()
+    (scenario,) = figures["scenarios"]
     return scenario
 
 
@@ -99,7 +100,8 @@ def test_one_broken_record_costs_no_more_than_its_step(bench, broken):
 
 def test_plans_survive_a_broken_argument_part(bench, broken):
     is_lost = broken[0] in ("label", "")
-    (result,) = bench.program()["detailed_results"]
+    program = bench.program()
+    (result,) = program["detailed_results"]
     for scenario in (row(bench), result):
         assert scenario["total_comparison_steps_evaluated"] == (1 if is_lost else 2)
         assert scenario["workflow_evaluation_with_failure"] == 1.0
@@ -110,14 +112,17 @@ def test_a_file_without_runs(bench, sound, history):
     """One failed sample and an error entry; to the program a successful file of zeros."""
     sound["history"] = history
     bench.write("one", sound)
-    (result,) = bench.program()["detailed_results"]
+    program = bench.program()
+    (result,) = program["detailed_results"]
     assert result["detail"]["arguments_detail"]["error"]
     assert result["workflow_evaluation_with_failure"] == result["function_name_accuracy"] == 0.0
     ((sample, grade),) = bench.grades()
-    assert str(sample.status) == "failed"
+    status = str(sample.status)
+    assert status == "failed"
     assert grade.outcome == Outcome.FAILED
     assert grade.fault.code == "no_runs"
-    overall_statistics = bench.native()["overall_statistics"]
+    native = bench.native()
+    overall_statistics = native["overall_statistics"]
     failed_evaluations = overall_statistics["failed_evaluations"]
     assert failed_evaluations == 1
 
@@ -129,11 +134,14 @@ def test_strict_stops_at_the_first_file_that_cannot_be_read(tmp_path):
     """
     results = tmp_path / "results"
     results.mkdir()
-    (results / "a_out.json").write_text("{broken")
-    (results / "b_out.json").write_text("[]")
+    a_out_path = results / "a_out.json"
+    a_out_path.write_text("{broken")
+    b_out_path = results / "b_out.json"
+    b_out_path.write_text("[]")
     output = tmp_path / "out"
     report = gradestack.grade_files(results, output=output, overrides=["reports=[]"])
-    assert report.metrics["total"] == 2
+    total = report.metrics["total"]
+    assert total == 2
     with pytest.raises(DataError, match=r"results/a_out\.json record 0: not JSON: ") as caught:
         gradestack.grade_files(results, output=tmp_path / "strict", strict=True)
     assert caught.value.exit_code == 3

@@ -76,7 +76,8 @@ def test_a_directory_is_a_model_and_several_are_never_pooled(page_example, tmp_p
         for name in ("average", "call_rejection_accuracy", "fc", "plan")
     ]
     headline = two.summary["headline"]
-    assert [entry["models"]["weak"]["value"] for entry in headline["figures"]] == expected
+    entries = headline["figures"]
+    assert [entry["models"]["weak"]["value"] for entry in entries] == expected
     models = set(values["models"])
     assert models == {"strong", "weak"}
     one_folder = tmp_path / "one"
@@ -95,9 +96,9 @@ def test_a_directory_is_a_model_and_several_are_never_pooled(page_example, tmp_p
 
 
 def _close(value, expected):
-    return (value is None) == (expected is None) and (
-        value is None or abs(value - expected) < 1e-12
-    )
+    if value is None or expected is None:
+        return value is expected
+    return abs(value - expected) < 1e-12
 
 
 def _agree(native, expected):
@@ -117,7 +118,8 @@ def _agree(native, expected):
     for short, long in names.items():
         for side in ("reject", "fc"):
             count = expected["counts"][f"{short}_{side}"]
-            assert raw[f"total_{long}_{side}"] == count
+            expected_text = f"total_{long}_{side}"
+            assert raw[expected_text] == count
 
 
 @pytest.mark.slow
@@ -136,7 +138,8 @@ def test_scenarios_agree_with_the_slow_calculation(
     paths = sorted(directory.rglob("*_out.json"))
     figures = bench.figures(reader={"agent_cards": cards})
     native = bench.native(reader={"agent_cards": cards})
-    _agree(native, slow.overall(paths))
+    overall = slow.overall(paths)
+    _agree(native, overall)
     rows = {row["file"]: row for row in figures["scenarios"]}
     assert len(rows) == count
     for path in paths:
@@ -210,6 +213,7 @@ def test_all_published_gold_plans_but_one_are_read(reference):
             text = step["data"]["content"]
             if text.startswith("workflow_"):
                 plans += 1
-                if not parse_plan(text).workflows:
+                plan = parse_plan(text)
+                if not plan.workflows:
                     unread.append((path.stem, step["step_id"]))
     assert (plans, unread) == (317, [("85", 8)])

@@ -77,7 +77,8 @@ def test_golden_file_without_readable_files(bench, definition):
     """The program's tree lacks the fields that the original lacks; documented keeps them null."""
     bench.write("one", "{")
     name = f"orchestrationbench_nothing_{definition}.json"
-    check_golden_file(name, native_file(bench, definition))
+    page = native_file(bench, definition)
+    check_golden_file(name, page)
 
 
 def test_without_its_own_aggregator_nothing_is_exported():

@@ -20,7 +20,8 @@ def test_a_plan_of_aliases_nine_levels_deep_is_no_plan(lines):
     text = "\n".join(["workflow_1: {}", *lines])
     assert parse_plan(text).problem
     few = parse_plan("workflow_1: &a {x: 1}\nworkflow_2: *a\n")
-    assert few.workflows["workflow_2"] == {"x": 1}
+    workflow_2 = few.workflows["workflow_2"]
+    assert workflow_2 == {"x": 1}
 
 
 @pytest.mark.parametrize(

@@ -42,9 +42,11 @@ def grade(bench, scenario, turns):
 def test_a_malformed_plan_drops_the_run_in_the_program_only(bench, grade, text):
     """A plan on which the original raises drops all plans of the run, without a failure."""
     documented = grade({3: ONE, 5: ONE}, [(3, text), (5, ONE)])
-    (result,) = bench.program()["detailed_results"]
+    program = bench.program()
+    (result,) = program["detailed_results"]
     assert result["total_comparison_steps_evaluated"] == result["failed_workflow_generation"] == 0
-    assert documented.counts["plans"] == 2
+    plans = documented.counts["plans"]
+    assert plans == 2
     assert documented.items[1].score == 1.0
     first_item = documented.items[0]
     assert 0 < first_item.score < 1
@@ -63,7 +65,8 @@ def test_weights_come_from_the_config_or_are_the_defaults(bench, scenario, turns
 
     def component(reader=None):
         ((_, plan_grade),) = bench.grades(reader=reader)
-        return plan_grade.items[0].parts["component"]
+        first_item = plan_grade.items[0]
+        return first_item.parts["component"]
 
     assert component() == 1 - 0.5 / 2
     assert component({"config": config}) == 1 - 0.2 / 2

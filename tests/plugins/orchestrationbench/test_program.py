@@ -41,7 +41,8 @@ def test_its_figures_stand_beside_ours(tmp_path):
         )
         runs.append(report)
     (program,) = runs[1].summary["programs"]
-    values = {figure["label"]: figure["value"] for figure in program["figures"]}
+    figures = program["figures"]
+    values = {figure["label"]: figure["value"] for figure in figures}
     assert values == {
         "Average": 0.5463,
         "Call Rejection Classification Accuracy": 0.4,
@@ -67,7 +68,8 @@ def test_a_self_loop_is_measured_as_networkx_does(bench, scenario, turns):
     label = turns.label(_3={"role": "assistant", "content": gold})
     shards = turns.plan(3, predicted)
     bench.write("one", scenario(label, main=[shards]))
-    (result,) = bench.program()["detailed_results"]
+    program = bench.program()
+    (result,) = program["detailed_results"]
     ((_, grade),) = bench.grades()
     expected = 1 - 1 / 5
     assert result["average_component_GED"] == expected

@@ -179,7 +179,9 @@ def test_verdicts_are_found_by_relative_path_or_file_name(bench, tmp_path, scena
     path = tmp_path / "v.json"
     text = json.dumps({"a/x_out.json": one, "x_out.json": two})
     path.write_text(text, encoding="utf-8")
-    tps = [sample.native.verdicts["4"]["k"].tp for sample in bench.read(verdicts=path)]
+    tps = []
+    for sample in bench.read(verdicts=path):
+        tps.append(sample.native.verdicts["4"]["k"].tp)
     assert tps == [1, 2]
     samples = bench.read()
     assert all(sample.native.verdicts is None for sample in samples)

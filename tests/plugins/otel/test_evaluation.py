@@ -24,7 +24,8 @@ def test_a_grade_is_an_event_of_its_span(tmp_path, monkeypatch):
     """
     monkeypatch.chdir(tmp_path)
     runs_path = tmp_path / "runs.jsonl"
-    runs_path.write_text("".join(json.dumps(run) + "\n" for run in DATA["runs"]))
+    runs = DATA["runs"]
+    runs_path.write_text("".join(json.dumps(run) + "\n" for run in runs))
     suite_path = tmp_path / "suite.yaml"
     suite_path.write_text(yaml.safe_dump(DATA["suite"], sort_keys=False))
     report = gradestack.run("suite.yaml", output="out")
@@ -57,7 +58,8 @@ def test_events_that_are_read_with_their_traces_are_recorded_scores(tmp_path, mo
     """
     monkeypatch.chdir(tmp_path)
     traces_path = tmp_path / "traces.jsonl"
-    traces_path.write_text("".join(json.dumps(trace) + "\n" for trace in DATA["traces"]))
+    traces = DATA["traces"]
+    traces_path.write_text("".join(json.dumps(trace) + "\n" for trace in traces))
     written = gradestack.grade_files("traces.jsonl", output="first")
     events = "first/native/otel_evaluation.jsonl"
     second_report = gradestack.grade_files(["traces.jsonl", events], output="again")

@@ -146,19 +146,17 @@ def test_kinds_and_codes_that_are_no_text(tmp_path, odd):
     ]
     broken = []
     for at, key in enumerate(kinds):
-        broken.append({**span(f"1{at}"), "attributes": [{"key": key, "value": odd}]})
+        identifier = f"1{at}"
+        broken.append({**span(identifier), "attributes": [{"key": key, "value": odd}]})
     of_mlflow = {
         "context": {"trace_id": "ab", "span_id": "c"},
         "attributes": {"mlflow.spanType": "{}"},
     }
     spans_path = tmp_path / "spans.jsonl"
-    spans_path.write_text(
-        json.dumps({**of_mlflow, "name": "x", "start_time": 1, "status_code": []})
-    )
-    assert (
-        one(tmp_path, *USUAL, *broken, {**span("20"), "status": {"code": {}}}).calls
-        == one(tmp_path, *USUAL).calls
-    )
+    text = json.dumps({**of_mlflow, "name": "x", "start_time": 1, "status_code": []})
+    spans_path.write_text(text)
+    calls = one(tmp_path, *USUAL, *broken, {**span("20"), "status": {"code": {}}}).calls
+    assert calls == one(tmp_path, *USUAL).calls
     records = chat_files.read("otel", tmp_path / "spans.jsonl")
     assert not [record for record in records if record.calls]
 
@@ -182,7 +180,11 @@ def test_shards_are_whole_traces(tmp_path, monkeypatch):
 
 
 def test_a_session_may_be_named_by_a_number(tmp_path):
-    spans = [chat(f"{trace}", trace=trace, **{"session.id": 7}) for trace in ("ab", "cd")]
+    spans = []
+    for trace in ("ab", "cd"):
+        identifier = f"{trace}"
+        spans.append(chat(identifier, trace=trace, **{"session.id": 7}))
     (sample,) = read(tmp_path, document(*spans), unit="session")
     assert sample.id == "7"
-    assert sample.trace["session_id"] == "7"
+    session_id = sample.trace["session_id"]
+    assert session_id == "7"

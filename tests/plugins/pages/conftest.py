@@ -85,7 +85,10 @@ class Page(HTMLParser):
         assert not {name for name in names if name.startswith("on")} | (
             names & {"style", "src", "srcset", "action"}
         )
-        scripts = [attributes.get("type") for tag, attributes in self.tags if tag == "script"]
+        scripts = []
+        for tag, attributes in self.tags:
+            if tag == "script":
+                scripts.append(attributes.get("type"))
         assert scripts.count(None) == 2
         assert set(scripts) <= {None, "application/json"}
         tags = {tag for tag, _ in self.tags}

@@ -29,9 +29,9 @@ def _wanted(rng: random.Random, task: int) -> list[Row]:
     journey = f"J{task:03d}"
     seats = []
     for _ in range(2):
-        seats.append(
-            {"train": f"R{rng.randint(10, 99)}", "day": f"2025-03-{rng.randint(1, 28):02d}"}
-        )
+        train = f"R{rng.randint(10, 99)}"
+        day = f"2025-03-{rng.randint(1, 28):02d}"
+        seats.append({"train": train, "day": day})
     possible = [
         _call("get_journey", journey_id=journey),
         _call(
@@ -90,10 +90,11 @@ def _item(
         arguments[key] = new
         pointer = f"/{key}"
         score_lost = 0.6 / len(arguments)
+    subject = wanted["name"]
     reason = {
         "code": "wrong_argument",
         "pointer": pointer,
-        "subject": wanted["name"],
+        "subject": subject,
         "expected": old,
         "actual": new,
     }
@@ -143,11 +144,12 @@ def _talk(wanted: list[Row], made: list[Row], rng: random.Random) -> list[Row]:
         reply["stops"] = [{"station": name, "minute": rng.randint(0, 600)} for name in names]
         reply["notes"] = "Second class, quiet car. " * rng.randint(1, 30)
         text = json.dumps(reply)
+        tool_call_id = f"c{number}"
         messages.append(
             {
                 "role": "tool",
                 "name": call["name"],
-                "tool_call_id": f"c{number}",
+                "tool_call_id": tool_call_id,
                 "content": text,
             }
         )
@@ -165,8 +167,9 @@ def _gather(items: list[Row], wanted: list[Row], made: list[Row]) -> tuple[float
     if not wanted:
         reasons = []
         for call in made:
+            subject = call["name"]
             reasons.append(
-                {"code": "unexpected_call", "subject": call["name"], "actual": call["arguments"]}
+                {"code": "unexpected_call", "subject": subject, "actual": call["arguments"]}
             )
         return float(not made), reasons
     total = 0.0
@@ -216,7 +219,12 @@ def graded_row(task: int, run: int, model: str, seed: int = 7, threshold: float 
         "ground_truth": None,
     }
     trajectory = [_talk(wanted, made, rng)]
-    agent_usage = {"tokens": rng.randint(900, 9000)}
+    tokens = rng.randint(900, 9000)
+    agent_usage = {"tokens": tokens}
+    ordinal = task * 4 + run
+    source = {"file": "runs/rail.json", "ordinal": ordinal, "line": None}
+    recorded = {"reward": reward["score"]}
+    tools = DATA["tools"]
     return {
         "sample": sample,
         "submission": "No, thank you.",
@@ -226,15 +234,15 @@ def graded_row(task: int, run: int, model: str, seed: int = 7, threshold: float 
         "model_name": model,
         "run": run,
         "facets": {"domain": "rail"},
-        "source": {"file": "runs/rail.json", "ordinal": task * 4 + run, "line": None},
+        "source": source,
         "state": "graded",
         "passed": score >= threshold,
         "grade": partial,
         "grades": {"partial": partial, "reward": reward},
         "expected": {"calls": wanted, "label": None, "text": None, "plan": None},
         "predicted": {"calls": made, "label": None, "plan": None},
-        "tools": DATA["tools"],
-        "recorded": {"reward": reward["score"]},
+        "tools": tools,
+        "recorded": recorded,
         "status": "ok",
         "error": None,
     }
@@ -242,10 +250,11 @@ def graded_row(task: int, run: int, model: str, seed: int = 7, threshold: float 
 
 def ungraded_row(task: int, run: int, model: str, state: str) -> Row:
     row = graded_row(task, run, model)
+    rationale = f"this sample is {state}"
     grade: Row = {
         "score": 0.0,
         "state": state,
-        "rationale": f"this sample is {state}",
+        "rationale": rationale,
         "metadata": {},
     }
     if state == "failed":
@@ -286,15 +295,22 @@ def _figures(rows: list[Row], key: str, threshold: float) -> Row:
             scores.append(grade["score"])
     passed = sum(score >= threshold for score in scores)
     total = math.fsum(scores)
-    pass_rate = 100 * passed / len(scores) if scores else None
-    avg_score_attempted = total / len(scores) if scores else None
-    avg_score_total = total / len(rows) if rows else None
+    pass_rate = None
+    if scores:
+        pass_rate = 100 * passed / len(scores)
+    avg_score_attempted = None
+    if scores:
+        avg_score_attempted = total / len(scores)
+    avg_score_total = None
+    if rows:
+        avg_score_total = total / len(rows)
+    failed_attempts = len(scores) - passed
     return {
         "avg_score_attempted": avg_score_attempted,
         "avg_score_total": avg_score_total,
         "pass_rate": pass_rate,
         "passed_attempts": passed,
-        "failed_attempts": len(scores) - passed,
+        "failed_attempts": failed_attempts,
     }
 
 
@@ -310,12 +326,15 @@ def _model(rows: list[Row], name: str, threshold: float) -> Row:
     figures = _figures(rows_of_model, "partial", threshold)
     states = _states(rows_of_model, "partial")
     metrics = {"partial": figures["pass_rate"]}
+    graded = states["graded"]
+    avg_score_attempted = figures["avg_score_attempted"]
+    avg_score_total = figures["avg_score_total"]
     return {
         "model_name": name,
         "total": len(rows_of_model),
-        "total_attempted": states["graded"],
-        "avg_score_attempted": figures["avg_score_attempted"],
-        "avg_score_total": figures["avg_score_total"],
+        "total_attempted": graded,
+        "avg_score_attempted": avg_score_attempted,
+        "avg_score_total": avg_score_total,
         "passed_samples": figures["passed_attempts"],
         "failed_samples": figures["failed_attempts"],
         "metrics": metrics,
@@ -354,13 +373,16 @@ def _aggregates(rows: list[Row]) -> Row:
     edges = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
     bins = [max(n for n, low in enumerate(edges) if score >= low) for score in scores]
     names = ("[0.0-0.2)", "[0.2-0.4)", "[0.4-0.6)", "[0.6-0.8)", "[0.8-1.0)", "[1.0]")
-    histogram = [{"bin": name, "count": bins.count(number)} for number, name in enumerate(names)]
+    histogram = []
+    for number, name in enumerate(names):
+        count = bins.count(number)
+        histogram.append({"bin": name, "count": count})
     error = None if mean is None else 0.031
-    mean_interval = (
-        {"reason": "nothing graded"}
-        if mean is None
-        else {"low": mean - 0.06, "high": mean + 0.06, "confidence": 0.95}
-    )
+    if mean is None:
+        mean_interval = {"reason": "nothing graded"}
+    else:
+        high = mean + 0.06
+        mean_interval = {"low": mean - 0.06, "high": high, "confidence": 0.95}
     partial_statistics = {
         "average": mean,
         "histogram": histogram,
@@ -389,10 +411,14 @@ def summary_of(
         figures[key] = _figures(rows, key, threshold if key == "partial" else 1.0)
     actual = figures["partial"]["avg_score_attempted"]
     good = actual is not None and actual >= threshold
-    outcome = "no_data" if actual is None else "passed" if good else "failed"
+    if actual is None:
+        outcome = "no_data"
+    else:
+        outcome = "passed" if good else "failed"
+    text = f"partial >= {threshold}"
     gates = [
         {
-            "text": f"partial >= {threshold}",
+            "text": text,
             "metric_key": "partial",
             "metric": "avg_score",
             "op": "gte",
@@ -404,7 +430,10 @@ def summary_of(
     ]
     names = list(dict.fromkeys(row["model_name"] for row in rows))
     head = figures["partial"]
-    models = names if many_models and len(names) > 1 else []
+    if many_models and len(names) > 1:
+        models = names
+    else:
+        models = []
     return {
         "suite": "rail",
         "config": {

@@ -11,7 +11,10 @@ def graded(tmp_path, number=24, **options):
     samples = []
     for task in range(number):
         for run in range(2):
-            predicted = "x" if task % 3 else "xx" if task % 2 else "y"
+            if task % 3:
+                predicted = "x"
+            else:
+                predicted = "xx" if task % 2 else "y"
             samples.append(
                 {
                     "id": f"t{task}",
@@ -44,7 +47,9 @@ def test_pairs_of_graders_say_whether_they_agree(tmp_path):
     assert pair.both == 48
     assert pair.only_a == 0
     assert pair.only_b == 8
-    numbers = [round(number, 9) for number in (pair.kappa, pair.ac1, pair.alpha)]
+    numbers = []
+    for number in (pair.kappa, pair.ac1, pair.alpha):
+        numbers.append(round(number, 9))
     expected = [round(known[name], 9) for name in ("kappa", "ac1", "alpha")]
     assert numbers == expected
     assert pair.interval == (sure["low"], sure["high"])
@@ -62,7 +67,8 @@ def test_pairs_of_graders_say_whether_they_agree(tmp_path):
 @pytest.mark.slow
 def test_graders_agree_or_not_only_where_the_interval_says_so(tmp_path):
     pairs = {}
-    for pair in agreements_of(graded(tmp_path, 120)):
+    report = graded(tmp_path, 120)
+    for pair in agreements_of(report):
         pairs[(pair.a, pair.b)] = pair.agree
     assert pairs["rules", "same"] == "yes"
     assert pairs["rules", "judge"] == "no"

@@ -53,7 +53,8 @@ def test_what_is_shown_of_a_sample_is_bounded(made):
         expected = [{**call, "name": "t"} for call in expected]
         actual = [{**call, "name": "t"} for call in actual]
     view = calls_of({"expected": {"calls": expected}, "predicted": {"calls": actual}})
-    assert len(view.pairs) == MOST_CALLS
+    pair_count = len(view.pairs)
+    assert pair_count == MOST_CALLS
     assert view.others == []
     assert view.more == MANY - MOST_CALLS
     numbers = [pair.number for pair in view.pairs]
@@ -74,9 +75,13 @@ def test_calls_beside_those_expected_are_bounded():
 
 
 def test_reasons_are_bounded():
-    reasons = [{"code": "wrong", "subject": f"call {n}"} for n in range(MANY)]
+    reasons = []
+    for n in range(MANY):
+        subject = f"call {n}"
+        reasons.append({"code": "wrong", "subject": subject})
     view = grade_view("g", {"score": 0.0, "reasons": reasons})
-    assert len(view.reasons) == MOST_REASONS
+    reason_count = len(view.reasons)
+    assert reason_count == MOST_REASONS
     assert view.more_reasons == MANY - MOST_REASONS
 
 
@@ -96,7 +101,8 @@ def _many_models(count):
             else:
                 made = {"name": "f", "arguments": {"a": 9}}
             record = {"id": f"t{task}", "model": f"m{model:04}", "expected": [call]}
-            lines.append(json.dumps({**record, "predicted": [made]}))
+            text = json.dumps({**record, "predicted": [made]})
+            lines.append(text)
     return "\n".join(lines)
 
 
@@ -108,7 +114,8 @@ def graded(tmp_path_factory):
     def grade(models):
         folder = tmp_path_factory.mktemp("models")
         runs_path = folder / "runs.jsonl"
-        runs_path.write_text(_many_models(models))
+        many_models = _many_models(models)
+        runs_path.write_text(many_models)
         output = folder / "out"
         paths = [folder / "runs.jsonl"]
         return gradestack.grade_files(paths, output=output)
@@ -120,7 +127,8 @@ def _lines_shown(report, folder):
     """Return the numbers of pages written, of lines of figures, and of models on them."""
     pages = [*HtmlReporter().write(report, folder), *MarkdownReporter().write(report, folder)]
     short = with_first_models(report)
-    line_count = len(lines_of(short))
+    lines = lines_of(short)
+    line_count = len(lines)
     page = page_of(short)
     model_count = len(page.success.models)
     return len(pages), line_count, model_count
@@ -146,7 +154,8 @@ def test_pages_say_how_many_models_are_left_out(graded, tmp_path):
 
 def test_a_run_of_few_models_is_shown_as_a_whole(graded):
     report = graded(MOST_MODELS)
-    assert with_first_models(report) is report
+    first_models = with_first_models(report)
+    assert first_models is report
 
 
 @pytest.mark.slow

@@ -99,12 +99,14 @@ def test_the_page_adds_up(run):
     index = section.index("</section>")
     section = section[:index]
     page = Page(section)
-    assert f"{number:,} of" in page.text
+    expected_text = f"{number:,} of"
+    assert expected_text in page.text
     tops = re.findall(
         r'class="leaf top-cause".*?<span class="n">([\d,]+)</span>', section, re.DOTALL
     )
     rest = re.findall(r"all other causes: ([\d,]+)", section)
-    assert sum(sum(numbers(text)) for text in (*tops, *rest)) == number
+    total = sum(sum(numbers(text)) for text in (*tops, *rest))
+    assert total == number
     for line in page_of(report).failures.lines:
         parts = sum(text.samples for text in line.parts)
         if line.parts:
@@ -118,14 +120,18 @@ def test_markdown_adds_up(run):
     text = report_path.read_text(encoding="utf-8")
     index = text.index("| Cause | About |")
     table = text[index:].split("\n\n")[0]
-    lines = [line.split(" | ") for line in table.splitlines()[2:]]
-    assert sum(numbers(line[-2])[0] for line in lines) == number
+    lines = []
+    for line in table.splitlines()[2:]:
+        lines.append(line.split(" | "))
+    total = sum(numbers(line[-2])[0] for line in lines)
+    assert total == number
 
 
 def test_the_run_adds_up(run):
     report, number = run
     causes = causes_of_run(report)
-    assert sum(cause.samples for cause in causes) == number
+    total = sum(cause.samples for cause in causes)
+    assert total == number
     for cause in causes:
         assert not cause.parts or sum(part.samples for part in cause.parts) == cause.samples
 
@@ -140,7 +146,8 @@ def test_every_failed_sample_is_in_one_cause(run):
         if entry.passed is False or entry.state in ("failed", "missing"):
             main = failures.main.get(grades)
             samples_by_cause["no_reason" if main is None else kinds[main][1]] += 1
-    assert samples_by_cause.total() == number
+    total = samples_by_cause.total()
+    assert total == number
     assert dict(samples_by_cause.most_common(MOST_CAUSES)) == dict(page_causes(report))
 
 

@@ -28,7 +28,8 @@ def written(report, out, **options):
     page = path.read_text(encoding="utf-8")
     files = {}
     report_data_folder = out / "report_data"
-    for chunk_path in sorted(report_data_folder.glob("*")):
+    paths = report_data_folder.glob("*")
+    for chunk_path in sorted(paths):
         files[chunk_path.name] = chunk_path.read_text(encoding="ascii")
     assert all(FILE.fullmatch(text) for text in files.values())
     document = json.loads(carried(page, "rows"))
@@ -53,7 +54,8 @@ def test_a_small_run_is_one_file(fake, tmp_path):
     match = re.search('id="chunktext">([^<]*)<', page)
     text = hashlib.sha256(base64.b64decode(match[1])).hexdigest()
     wanted = {"first": [0], "picked": [], "sums": [], "panels": [], "without": [], "text": text}
-    assert (files, listed["chunks"]) == ({}, wanted)
+    assert files == {}
+    assert listed["chunks"] == wanted
     report_data_folder = tmp_path / "a" / "report_data"
     assert not report_data_folder.exists()
     assert "strict-dynamic" not in page
@@ -82,7 +84,8 @@ def test_a_large_run_has_every_row_beside_its_page(fake, tmp_path, monkeypatch):
         match = FILE.fullmatch(file)
         digest = hashlib.sha256(base64.b64decode(match[1])).hexdigest()
         sums.append(digest)
-    assert listed["chunks"]["sums"][:-1] == sums
+    chunks = listed["chunks"]
+    assert chunks["sums"][:-1] == sums
     (picked_chunk,) = listed["chunks"]["picked"]
     every = [line for chunk in rows for line in chunk]
     assert carried(page).split("\n") == [every[position] for position in picked_chunk]
@@ -115,8 +118,10 @@ def test_chunks_of_an_earlier_page_are_replaced(fake, tmp_path):
         "chunk-text.js",
     ]
     before = (data_folder / "chunk-1.js").read_bytes()
-    (data_folder / "chunk-99.js").write_bytes(before)
-    (data_folder / "index.js").write_bytes(before)
+    chunk_99_path = data_folder / "chunk-99.js"
+    chunk_99_path.write_bytes(before)
+    index_path = data_folder / "index.js"
+    index_path.write_bytes(before)
     assert rewritten(few, tmp_path, max_bytes=0, max_samples=0) == ["chunk-1.js", "chunk-text.js"]
     chunk_1_path = data_folder / "chunk-1.js"
     assert chunk_1_path.read_bytes() != before
@@ -125,7 +130,8 @@ def test_chunks_of_an_earlier_page_are_replaced(fake, tmp_path):
     assert rewritten(few, tmp_path) == ["mine.txt"]
     (data_folder / "mine.txt").unlink()
     rewritten(many, tmp_path, max_bytes=0)
-    rewritten(fake.make_report([]), tmp_path)
+    report = fake.make_report([])
+    rewritten(report, tmp_path)
     paths = tmp_path.iterdir()
     names = [entry.name for entry in paths]
     assert names == ["report.html"]
@@ -158,7 +164,10 @@ def test_a_page_that_cannot_be_written_leaves_the_one_before(fake, tmp_path, mon
     monkeypatch.setattr(jinja2.environment.TemplateStream, "enable_buffering", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         rewritten(fake.make_report([]), tmp_path, max_bytes=0)
-    contents_by_path = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    contents_by_path = {}
+    for path in tmp_path.rglob("*"):
+        if path.is_file():
+            contents_by_path[path] = path.read_bytes()
     assert contents_by_path == before
 
 
@@ -166,7 +175,8 @@ def test_blank_lines_between_rows_are_none_of_them(fake):
     realistic_rows = fake.realistic_rows(tasks=2, trials=1)
     report = fake.make_report(realistic_rows)
     lines = report.row_buffer.getvalue().splitlines(keepends=True)
-    bytes_io = io.BytesIO(b"\n".join([lines[0], b"  \n", *lines[1:]]))
+    first_line = lines[0]
+    bytes_io = io.BytesIO(b"\n".join([first_line, b"  \n", *lines[1:]]))
     odd = attrs.evolve(report, row_buffer=bytes_io)
     pieces = pieces_of(report, 0, 9)
     expected = b"".join(lines).rstrip(b"\n")

@@ -20,7 +20,9 @@ def compared(tmp_path):
                     cost_usd = 0.01 + number * run / 1000
                     seconds = 3 + run
                     usage = {"cost_usd": cost_usd, "seconds": seconds}
-                    predicted = "x" if run < counts[number] else "y"
+                    predicted = "y"
+                    if run < counts[number]:
+                        predicted = "x"
                     samples.append(
                         {
                             "id": task,
@@ -67,7 +69,8 @@ def test_a_comment_has_at_most_25_lines(compared, seed):
     incomparable = ["other graders"] * 3
     warnings = ["one"] * 20
     text = comment({**data, "incomparable": incomparable, "warnings": warnings})
-    line_count = len(text.splitlines())
+    lines = text.splitlines()
+    line_count = len(lines)
     assert line_count <= MOST_LINES
     assert console_lines(data)
 

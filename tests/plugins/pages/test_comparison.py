@@ -16,7 +16,8 @@ def test_a_page_that_breaks_costs_itself_alone(tmp_path, monkeypatch):
         gradestack.compare(tmp_path / "a.jsonl", tmp_path / "b.jsonl", output=tmp_path / "out")
     out_folder = tmp_path / "out"
     paths = out_folder.iterdir()
-    assert sorted(path.name for path in paths) == [
+    names = sorted(path.name for path in paths)
+    assert names == [
         "comparison.json",
         "comparison.md",
     ]

@@ -52,7 +52,8 @@ def test_only_ours_are_kept_and_only_where_python_writes(fresh, tmp_path, monkey
     new, folder = fresh
     own_folder = tmp_path / "own"
     own_folder.mkdir()
-    (own_folder / "mine.html").write_text("{{ 1 + 1 }}")
+    mine_path = own_folder / "mine.html"
+    mine_path.write_text("{{ 1 + 1 }}")
     assert new(own_folder).get_template("mine.html").render() == "2"
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     new().get_template("_begin.html")

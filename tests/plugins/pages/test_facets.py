@@ -67,9 +67,12 @@ def test_categories_of_two_models_are_a_matrix(fake):
         passed = number != 0
         graded_row = fake.graded_row(number, 0, model)
         row = {**graded_row, "passed": passed}
-        kind = "even" if number % 2 == 0 else "odd"
+        kind = "odd"
+        if number % 2 == 0:
+            kind = "even"
         made.append({**row, "facets": {"kind": kind}})
-    index = index_of(fake.make_report(made))
+    report = fake.make_report(made)
+    index = index_of(report)
     (facet,) = facets_of(index, {"passed": "passed"})
     assert facet.block.rows == ["even", "odd"]
     assert facet.block.columns == ["a", "b"]

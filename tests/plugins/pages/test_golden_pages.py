@@ -66,7 +66,8 @@ def test_golden_page_of_first_screens(tmp_path):
         text = path.read_text(encoding="utf-8")
         first, _, _ = text.partition("<details>")
         screens.append(f"<!-- {name} -->\n{first}")
-    check_golden_file("first_screens.md", "\n".join(screens))
+    page = "\n".join(screens)
+    check_golden_file("first_screens.md", page)
 
 
 @pytest.mark.parametrize("name", ["every figure has its place", "models have a row each", "gates"])

@@ -19,10 +19,9 @@ def nodes(graph):
 def sides_of(gold, made=None):
     graph = blocks.Graph(nodes(gold), made=nodes(made))
     (drawn_graph,) = draw_block(graph)
-    names = [
-        [[shown_node.name for shown_node in layer] for layer in side.layers]
-        for side in drawn_graph.sides
-    ]
+    names = []
+    for side in drawn_graph.sides:
+        names.append([[shown_node.name for shown_node in layer] for layer in side.layers])
     return names, drawn_graph.sides
 
 
@@ -85,8 +84,11 @@ def test_names_are_cut_and_cleaned():
     sides = sides_of(gold)
     first_layer = sides[1][0].layers[0]
     shown = first_layer[0]
-    assert len(shown.name) <= 82
-    assert shown.lines[0] == "⟨U+202E⟩x"
+    name_count = len(shown.name)
+    assert name_count <= 82
+    first_line = shown.lines[0]
+    assert first_line == "⟨U+202E⟩x"
     last_line = shown.lines[-1]
     assert last_line == "… 5 more"
-    assert len(shown.lines) == 6
+    line_count = len(shown.lines)
+    assert line_count == 6

@@ -47,7 +47,8 @@ def test_hostile_texts_stay_texts(fake, html):
 
 def test_the_policy_allows_exactly_the_inline_texts(fake, html):
     realistic_rows = fake.realistic_rows(tasks=2, trials=1)
-    page = html(fake.make_report(realistic_rows))
+    report = fake.make_report(realistic_rows)
+    page = html(report)
     match = re.search(r'Policy" content="([^"]+)"', page.html)
     policy = dict(part.split(" ", 1) for part in match[1].replace("&#39;", "'").split("; "))
 
@@ -67,7 +68,8 @@ def test_the_policy_allows_exactly_the_inline_texts(fake, html):
 
 def test_nothing_points_outside_the_page(fake, html):
     realistic_rows = fake.realistic_rows(tasks=3, trials=1)
-    page = html(fake.make_report(realistic_rows))
+    report = fake.make_report(realistic_rows)
+    page = html(report)
     matches = re.findall(r"(?:https?:)?//[a-z0-9.-]+\.[a-z]+", page.html)
     assert matches == []
     links = page.values("href")
@@ -76,5 +78,6 @@ def test_nothing_points_outside_the_page(fake, html):
 
 @pytest.mark.parametrize("option", ["max_samples", "max_text", "max_bytes"])
 def test_negative_limits_are_refused(option):
-    with pytest.raises(ValueError, match=f"{option} must not be negative, got -1"):
+    match = f"{option} must not be negative, got -1"
+    with pytest.raises(ValueError, match=match):
         HtmlReporter(**{option: -1})

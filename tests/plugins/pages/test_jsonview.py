@@ -44,7 +44,8 @@ def test_spreading_changes_white_space_only(value, indent):
     text = json.dumps(value, indent=indent)
     result = spread(text)
     if isinstance(value, dict | list):
-        assert json.loads(result) == value
+        document = json.loads(result)
+        assert document == value
         expected = "".join(text.split())
         assert "".join(result.split()) == expected
     else:

@@ -70,7 +70,9 @@ def test_a_score_that_tells_nothing_is_said():
 def test_a_score_that_tells_something_is_not_a_finding():
     telling_rows = []
     for n in range(60):
-        partial = 0.9 if n % 2 == 0 else 0.2
+        partial = 0.2
+        if n % 2 == 0:
+            partial = 0.9
         telling_rows.append(row(str(n), 0, n % 2 == 0, partial))
     few = [row(str(n), 0, n % 2 == 0, 0.5) for n in range(18)]
     findings = findings_of(index_of(telling_rows), success(30, 60))
@@ -101,13 +103,15 @@ def numbers_of(section):
 
 
 def test_tools_are_ranked_by_calls_lost():
-    items = (
-        [call("find", 1.0, 0)] * 9 + [call("find", 0.0, None)] + [call("book", 0.5, 0, "/day")] * 2
-    )
+    right = [call("find", 1.0, 0)] * 9
+    missing = call("find", 0.0, None)
+    wrong_days = [call("book", 0.5, 0, "/day")] * 2
+    items = [*right, missing, *wrong_days]
     grade = {"state": "graded", "score": 0.5, "items": items}
     rows = [{"sample": {"id": "a"}, "grade": grade, "grades": {"calls": grade}}]
     section = calls_section(index_of(rows))
-    assert numbers_of(section) == [("book", [2, 0, 2, 0]), ("find", [10, 9, 0, 1])]
+    numbers = numbers_of(section)
+    assert numbers == [("book", [2, 0, 2, 0]), ("find", [10, 9, 0, 1])]
     index = index_of([])
     assert calls_section(index) is None
 
@@ -122,9 +126,11 @@ def test_calls_that_nothing_was_expected_for_are_extra_ones(tmp_path):
     }
     out_folder = tmp_path / "out"
     report = gradestack.grade([record], reports=["html"], output=str(out_folder))
-    index = index_of(report.rows())
+    rows = report.rows()
+    index = index_of(rows)
     section = calls_section(index)
-    assert numbers_of(section) == [
+    numbers = numbers_of(section)
+    assert numbers == [
         ("book", [1, 1, 0, 0, 1]),
         ("pay", [0, 0, 0, 0, 1]),
         ("find", [1, 1, 0, 0, 0]),
@@ -139,7 +145,9 @@ def test_calls_that_nothing_was_expected_for_are_extra_ones(tmp_path):
 
 
 def test_scores_without_an_aggregator_are_counted_here(fake):
-    rows = [fake.graded_row(3, run, "m") for run in range(6)]
+    rows = []
+    for run in range(6):
+        rows.append(fake.graded_row(3, run, "m"))
     report = fake.make_report(rows)
     metrics = {**report.summary["metrics"], "aggregates": {}}
     summary = {**report.summary, "metrics": metrics}

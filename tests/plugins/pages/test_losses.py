@@ -14,9 +14,9 @@ def rows_of(fake, samples):
     rows = []
     for number, (state, reasons, *labels) in enumerate(samples):
         passed = {"passed": True, "lost": False}.get(state)
-        reason_records = [
-            dict(zip(("code", "subject", "pointer"), reason, strict=False)) for reason in reasons
-        ]
+        reason_records = []
+        for reason in reasons:
+            reason_records.append(dict(zip(("code", "subject", "pointer"), reason, strict=False)))
         row_state = "graded" if passed is not None else state
         pairs = zip(("gold", "label"), labels, strict=False)
         named = dict(pairs)
@@ -60,11 +60,13 @@ def passed_of(line):
 @pytest.mark.parametrize("case", DATA["causes"].values(), ids=DATA["causes"])
 def test_lost_samples_by_cause(fake, case):
     rows = rows_of(fake, case["samples"])
-    index = index_of(fake.make_report(rows))
+    report = fake.make_report(rows)
+    index = index_of(report)
     aside = case.get("aside", ())
     failures = failures_of(index, aside)
     assert lines_by_cause(failures.lines) == case["causes"]
-    assert failures.failed == case["failed"] == sum(line.samples for line in failures.lines)
+    failed = case["failed"]
+    assert failures.failed == failed == sum(line.samples for line in failures.lines)
     lines = [list(line) for line in failures.others]
     others = case.get("others", [])
     assert lines == others
@@ -72,18 +74,15 @@ def test_lost_samples_by_cause(fake, case):
 
 def test_every_level_sums_to_what_it_is_part_of(fake):
     realistic_rows = fake.realistic_rows(tasks=14, trials=4)
-    index = index_of(fake.make_report(realistic_rows))
+    report = fake.make_report(realistic_rows)
+    index = index_of(report)
     failures = failures_of(index)
     states = []
     for entry in index.entries:
         if entry.passed is False or entry.state in ("failed", "missing"):
             states.append(entry.state)
-    assert (
-        sum(cause_line.samples for cause_line in failures.lines)
-        == failures.failed
-        == len(states)
-        > 9
-    )
+    total = sum(cause_line.samples for cause_line in failures.lines)
+    assert total == failures.failed == len(states) > 9
     for line in failures.lines:
         parts = sum(cause_line.samples for cause_line in line.parts) + line.rest
         assert not line.parts or parts == line.samples
@@ -102,7 +101,8 @@ def test_what_a_run_took_is_never_zero_where_it_was_not_recorded(fake):
     assert took.cost == "$0.0200"
     assert took.cost_passed == "$0.0400"
     assert took.tokens == ""
-    assert (took.seconds, took.seconds_95) == ("2.00", "2.90")
+    assert took.seconds == "2.00"
+    assert took.seconds_95 == "2.90"
 
 
 def test_models_on_the_frontier_of_quality_and_cost_are_marked(fake):

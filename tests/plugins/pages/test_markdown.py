@@ -89,7 +89,8 @@ def test_words_that_would_become_links_stand_as_code():
     assert types == {"text", "code_inline"}
     text = "".join(token.content for token in tokens if token.type == "text")
     assert text.split() == ["to", "x||", "``", "or"]
-    assert "".join(token.content for token in tokens) == f"to {LINKED} or"
+    expected_text = f"to {LINKED} or"
+    assert "".join(token.content for token in tokens) == expected_text
 
 
 @pytest.mark.parametrize(
@@ -105,7 +106,9 @@ def test_the_page_stays_a_comment(fake, markdown, most):
     for row in rows:
         row["sample"]["id"] += " x" * 150
     report = fake.make_report(rows)
-    warnings = [f"warning {number} {'y ' * 400}" for number in range(200)]
+    warnings = []
+    for number in range(200):
+        warnings.append(f"warning {number} {'y ' * 400}")
     summary = {
         **report.summary,
         "warnings": warnings,
@@ -134,5 +137,6 @@ def test_room_left_by_one_section_goes_to_the_next():
 
 @pytest.mark.parametrize("option", ["max_samples", "max_tasks", "max_characters"])
 def test_negative_limits_are_refused(option):
-    with pytest.raises(ValueError, match=f"{option} must not be negative, got -1"):
+    match = f"{option} must not be negative, got -1"
+    with pytest.raises(ValueError, match=match):
         MarkdownReporter(**{option: -1})

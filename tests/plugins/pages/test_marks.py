@@ -69,8 +69,20 @@ def _marks():
     counts = blocks.Counts(labelled, HOSTILE)
     histogram = [(_one(counts),)]
     first_group = bells.groups[0]
-    bell = [(first_group.tasks[0],)]
+    first_task = first_group.tasks[0]
+    bell = [(first_task,)]
     dot = [(estimates[0],), (estimates[1],)]
+    together = [(Of(title="F1", rows=models),)]
+    estimate = [(estimates[0],), (estimates[1],)]
+    trend = [
+        (
+            Of(
+                about=HOSTILE,
+                points=[(0, 60.0, 20.0, 90.0), (50, 50.0, None, None), (100, 40.0, 30.0, 70.0)],
+            ),
+        )
+    ]
+    difference = [(line, differences.ticks) for line in differences.lines]
     return {
         "paired": [(paired,)],
         "bell": bell,
@@ -78,21 +90,14 @@ def _marks():
         "scale": [(50.0, 25.0, 110.0, 80.0, HOSTILE), (None,)],
         "dot": dot,
         "histogram": histogram,
-        "together": [(Of(title="F1", rows=models),)],
-        "estimate": [(estimates[0],), (estimates[1],)],
+        "together": together,
+        "estimate": estimate,
         "opposed": [(opposed,), (opposed, True)],
         "parts": [([("fill-good", 0, 40), ("fill-bad", 40, 35.5), ("fill-absent", 75.5, 0)],)],
         "bar": [(40.5,)],
         "graph": [(arguments,) for arguments in pair],
-        "trend": [
-            (
-                Of(
-                    about=HOSTILE,
-                    points=[(0, 60.0, 20.0, 90.0), (50, 50.0, None, None), (100, 40.0, 30.0, 70.0)],
-                ),
-            )
-        ],
-        "difference": [(line, differences.ticks) for line in differences.lines],
+        "trend": trend,
+        "difference": difference,
         "scale_of": [(differences.ticks,)],
     }
 

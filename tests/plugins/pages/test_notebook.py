@@ -25,7 +25,8 @@ def test_a_report_is_one_line_and_a_cell(tmp_path, monkeypatch):
         samples.append({"id": f"{at}", "predicted": predicted, "expected": "y"})
     output = tmp_path / "out"
     report = gradestack.grade(samples, name="<b>it</b>", output=output, reports=["html"])
-    assert repr(report) == f"Report('<b>it</b>', 9 samples, {tmp_path / 'out'})"
+    expected_text = f"Report('<b>it</b>', 9 samples, {tmp_path / 'out'})"
+    assert repr(report) == expected_text
     cell = report._repr_html_()
     expected = cell.replace("<b>&lt;b&gt;it&lt;/b&gt;</b>", "")
     assert "<b>it</b>" not in expected

@@ -108,16 +108,21 @@ def test_numbers_of_tau(tmp_path):
 def _share_of(passed, of, k, *, every):
     """Return the share of samples of k trials that are all, or at least once, passed."""
     trials = [True] * passed + [False] * (of - passed)
-    samples_of_trials = list(combinations(trials, k))
-    return sum(all(outcomes) if every else any(outcomes) for outcomes in samples_of_trials) / len(
-        samples_of_trials
-    )
+    pairs = combinations(trials, k)
+    samples_of_trials = list(pairs)
+    total = sum(all(outcomes) if every else any(outcomes) for outcomes in samples_of_trials)
+    return total / len(samples_of_trials)
 
 
 def questions_of(category):
-    bfcl_folder = Path(DATA) / "bfcl"
+    data_path = Path(DATA)
+    bfcl_folder = data_path / "bfcl"
     lines = (bfcl_folder / f"BFCL_v4_{category}.json").read_text(encoding="utf-8")
-    return [json.loads(line) for line in lines.splitlines() if line.strip()]
+    documents = []
+    for line in lines.splitlines():
+        if line.strip():
+            documents.append(json.loads(line))
+    return documents
 
 
 def written_answers(folder):
@@ -151,7 +156,9 @@ def test_numbers_of_bfcl(tmp_path):
     text, rows = first_screen(report)
     assert len(rows) == len(right)
     for row in rows:
-        assert row["passed"] is right[row["model_name"], row["sample"]["id"]]
+        model_name = row["model_name"]
+        sample = row["sample"]
+        assert row["passed"] is right[model_name, sample["id"]]
     shares = shares_of(report)
     passed = Counter(model for (model, _), is_right in right.items() if is_right)
     half = len(right) // 2
@@ -161,8 +168,11 @@ def test_numbers_of_bfcl(tmp_path):
         f"{model} {percent(passed[model], half)}" for model in ("north-FC", "south-FC")
     )
     assert f"Valid: {named}" in text
-    points = 100 * (passed["south-FC"] - passed["north-FC"]) / half
-    assert f"by {abs(points):.1f} points" in text
+    south_fc = passed["south-FC"]
+    north_fc = passed["north-FC"]
+    points = 100 * (south_fc - north_fc) / half
+    expected_text = f"by {abs(points):.1f} points"
+    assert expected_text in text
     (line,) = page_of(report).failures.block_of_two(6).lines
     expected = half - passed["north-FC"]
     assert line.samples == expected
@@ -170,9 +180,12 @@ def test_numbers_of_bfcl(tmp_path):
 
 
 def test_numbers_of_when2call(tmp_path):
-    when2call_folder = Path(DATA) / "when2call"
+    data_path = Path(DATA)
+    when2call_folder = data_path / "when2call"
     gold = when2call_folder / "when2call_test_llm_judge.jsonl"
-    items = [json.loads(line) for line in gold.read_text(encoding="utf-8").splitlines()]
+    items = []
+    for line in gold.read_text(encoding="utf-8").splitlines():
+        items.append(json.loads(line))
     labels, labels_given = ("tool_call", "request_for_info", "cannot_answer"), {}
     lines = []
     for number, item in enumerate(items):
@@ -188,7 +201,8 @@ def test_numbers_of_when2call(tmp_path):
         flags = ("parse_failed_first", "parse_failed_second", "used_retry")
         parsed |= {f"judge_{flag}": False for flag in flags}
         parsed |= {"judge_fallback_to_cannot_answer": False, "judge_model": "j"}
-        lines.append(json.dumps({"uuid": item["uuid"], "predicted_label": chosen, **parsed}))
+        uuid = item["uuid"]
+        lines.append(json.dumps({"uuid": uuid, "predicted_label": chosen, **parsed}))
     judged_path = tmp_path / "judged.jsonl"
     judged_path.write_text("\n".join(lines), encoding="utf-8")
     paths = tmp_path / "judged.jsonl"
@@ -197,14 +211,17 @@ def test_numbers_of_when2call(tmp_path):
     text, _ = first_screen(report)
     counts = Counter(labels_given.values())
     right = sum(count for (expected, chosen), count in counts.items() if expected == chosen)
-    assert f"Right label in {percent(right, len(labels_given))}" in text
+    expected_text = f"Right label in {percent(right, len(labels_given))}"
+    assert expected_text in text
     graded = len(labels_given)
     assert f"{len(items)} runs; {graded} graded, {len(items) - graded} not recorded" in text
-    share = shares_of(report)["Correct", ""]
+    shares = shares_of(report)
+    share = shares["Correct", ""]
     assert share == percent(right, len(labels_given))
     wrong = {pair: count for pair, count in counts.items() if pair[0] != pair[1]}
     assert f"({max(wrong.values())} runs)" in text
-    panels = page_of(report).panels.panels
+    page = page_of(report)
+    panels = page.panels.panels
     (matrix,) = [shape for panel in panels for shape in panel.blocks if shape.kind == "matrix"]
     for name, cells in matrix.rows:
         for column, cell in zip(matrix.columns, cells, strict=True):

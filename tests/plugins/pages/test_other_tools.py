@@ -101,8 +101,11 @@ def test_golden_page_of_other_tools(markdown):
         report_of([dict.fromkeys(PRESETS, silent)]),
         report_of(ROWS[:1]),
     ]
-    pages = [markdown(report).partition("Verdicts of other tools' rules")[2] for report in reports]
-    check_golden_file("other_tools.md", "\n".join(pages))
+    pages = []
+    for report in reports:
+        pages.append(markdown(report).partition("Verdicts of other tools' rules")[2])
+    page = "\n".join(pages)
+    check_golden_file("other_tools.md", page)
 
 
 def test_one_preset_is_not_compared(html, markdown):
@@ -121,7 +124,10 @@ def test_a_run_without_rows_has_no_such_section():
 
 def test_reasons_of_presets_that_are_only_compared_are_no_causes(html):
     page = html(report_of())
-    links = [attributes.get("href", "") for tag, attributes in page.tags if tag == "a"]
+    links = []
+    for tag, attributes in page.tags:
+        if tag == "a":
+            links.append(attributes.get("href", ""))
     causes = []
     for link in links:
         if "cause" in link:

@@ -37,11 +37,13 @@ def every_kind(report):
     )
     interval = blocks.Interval([figure, blocks.Figure("off", 7.0)], MARKUP)
     matrix = blocks.Matrix([MARKUP, "b"], ["x", MARKUP], [[3, 1], [None, 4]], MARKUP, MARKUP)
+    node = NODE(MARKUP)
+    graph = blocks.Graph([node, NODE("after", [MARKUP, "gone"], [MARKUP])], title=MARKUP)
     return [
         figures,
         interval,
         matrix,
-        blocks.Graph([NODE(MARKUP), NODE("after", [MARKUP, "gone"], [MARKUP])], title=MARKUP),
+        graph,
         blocks.Graph([NODE("a")], made=[NODE("a"), NODE(MARKUP, ["a"])]),
         blocks.Distribution({MARKUP: [0, 0.5, 1, 2, float("nan")], "b": [-1]}, MARKUP),
         blocks.Counts({MARKUP: 3}, MARKUP),
@@ -121,7 +123,8 @@ def odd(row):
 @pytest.fixture
 def panel():
     def make(function, place="overview", **options):
-        options = {"name": function, "title": f"About {function}"} | options
+        title = f"About {function}"
+        options = {"name": function, "title": title} | options
         return panel_of(globals()[function], place, **options)
 
     return make
@@ -169,7 +172,8 @@ def test_a_panel_that_cannot_be_loaded_costs_only_itself(report, html):
     missing = attrs.evolve(report(), shared={}, registry=Registry([plugin_of(*offered)]))
     html(missing)
     notice = "panel 'x' of plugin mine is left out: PluginError: panel 'x' of plugin mine"
-    assert missing.warnings[0].startswith(notice)
+    first_warning = missing.warnings[0]
+    assert first_warning.startswith(notice)
     assert "cannot be loaded: ModuleNotFoundError" in missing.warnings[0]
 
 
@@ -196,21 +200,25 @@ def test_a_panel_that_raises_no_exception_costs_only_itself(report, panel, html,
     made = report(fake, panel("every_kind"))
     expected = html(made).values("id")
     assert "panel-mine-every_kind" in expected
-    assert len(made.warnings) == 1
-    assert made.warnings[0].startswith("panel 'bare' of plugin mine is left out")
+    warning_count = len(made.warnings)
+    assert warning_count == 1
+    first_warning = made.warnings[0]
+    assert first_warning.startswith("panel 'bare' of plugin mine is left out")
     assert "Bare: mine alone (placed.py:" in made.warnings[0]
     with pytest.raises(KeyboardInterrupt):
         html(report(panel("stopped", place)))
 
 
 def test_a_panel_cannot_change_the_run(report, panel, html):
-    made = report(panel("meddling"))
+    fake = panel("meddling")
+    made = report(fake)
     before = dumps([made.summary, made.header])
     page = html(made)
     text = dumps([made.summary, made.header])
     assert text == before
     assert made.warnings == []
-    assert f"index {id(index_of(made))}" in page.text
+    expected_text = f"index {id(index_of(made))}"
+    assert expected_text in page.text
 
 
 def test_a_panel_cannot_change_a_comparison(report, panel, tmp_path):
@@ -268,7 +276,8 @@ def test_a_theme_cannot_break_out(theme):
     "text", ["*hush", "!hush x", "hush: 1", "accent: 1 hush", "accent: {hush: 1}", "- hush", "hush"]
 )
 def test_nothing_of_the_file_of_a_theme_is_said(tmp_path, text):
-    (tmp_path / "theme.yaml").write_text(text)
+    theme_path = tmp_path / "theme.yaml"
+    theme_path.write_text(text)
     with pytest.raises(ValueError, match="theme: ") as caught:
         HtmlReporter(theme=tmp_path / "theme.yaml")
     assert "hush" not in str(caught.value)
@@ -286,7 +295,8 @@ def test_blocks_of_the_page_are_replaced_by_a_folder(report, tmp_path, html, mar
             f"{{% block {name} %}}{{{{ super() }}}}<!--{name}-->{{% endblock %}}" for name in names
         )
     )
-    (folder / "style.css").write_text(".card { border: 0 }")
+    style_path = folder / "style.css"
+    style_path.write_text(".card { border: 0 }")
     (folder / "report.md").write_text("{% macro head() %}# Mine {{ view.name|md }}{% endmacro %}")
     page = html(report(), templates=folder)
     before = html(report())
@@ -302,7 +312,8 @@ def test_blocks_of_the_page_are_replaced_by_a_folder(report, tmp_path, html, mar
 def test_templates_of_a_suite_run_no_code(report, tmp_path, template):
     folder = tmp_path / "house"
     folder.mkdir()
-    (tmp_path / "secret.html").write_text("secret")
+    secret_path = tmp_path / "secret.html"
+    secret_path.write_text("secret")
     (folder / "report.html").write_text(template)
     with pytest.raises(ConfigError, match=r"templates: .*report\.html"):
         list(HtmlReporter(templates=folder).write(report(), tmp_path))
@@ -324,7 +335,8 @@ def test_a_wrong_template_of_a_suite_is_told_with_its_line(
 
 
 def test_a_folder_cannot_begin_the_page_in_another_way(report, tmp_path):
-    (tmp_path / "_begin.html").write_text("<!doctype html>\n<html lang='en'>\n<head>\n")
+    begin_path = tmp_path / "_begin.html"
+    begin_path.write_text("<!doctype html>\n<html lang='en'>\n<head>\n")
     with pytest.raises(ConfigError, match="put nothing before that"):
         list(HtmlReporter(templates=tmp_path).write(report(), tmp_path))
     report_path = tmp_path / "report.html"
@@ -334,10 +346,12 @@ def test_a_folder_cannot_begin_the_page_in_another_way(report, tmp_path):
 def test_links_in_a_folder_lead_nowhere(report, tmp_path):
     folder = tmp_path / "house"
     folder.mkdir()
-    (tmp_path / "secret.html").write_text("secret")
+    secret_path = tmp_path / "secret.html"
+    secret_path.write_text("secret")
     link_path = folder / "link.html"
     link_path.symlink_to(tmp_path / "secret.html")
-    (folder / "_banner.html").write_text("{% include 'link.html' %}")
+    banner_path = folder / "_banner.html"
+    banner_path.write_text("{% include 'link.html' %}")
     with pytest.raises(ConfigError, match=r"link\.html"):
         list(HtmlReporter(templates=folder).write(report(), tmp_path))
     (folder / "_banner.html").unlink()
@@ -348,12 +362,14 @@ def test_links_in_a_folder_lead_nowhere(report, tmp_path):
 
 
 def test_no_script_or_style_of_a_folder_is_taken_for_ours(report, tmp_path, html):
-    (tmp_path / "report.js").write_text("alert(1)")
+    report_path = tmp_path / "report.js"
+    report_path.write_text("alert(1)")
     (tmp_path / "report.css").write_text("/* theirs */")
     page = html(report(), templates=tmp_path)
     assert "alert(1)" not in page.html
     assert "/* theirs */" not in page.html
-    (tmp_path / "style.css").write_text("</style>")
+    style_path = tmp_path / "style.css"
+    style_path.write_text("</style>")
     with pytest.raises(ValueError, match=r"style\.css must hold no <"):
         html(report(), templates=tmp_path)
     with pytest.raises(ValueError, match=r"templates: .*gone is no directory"):

@@ -76,7 +76,8 @@ def assert_pages(report, folder):
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
-    suites = suites_in(tmp_path_factory.mktemp("suites"))
+    folders = tmp_path_factory.mktemp("suites")
+    suites = suites_in(folders)
     suites["letta"] = EXAMPLES / "letta/suite.yaml"
     folder = tmp_path_factory.mktemp("runs")
     processes_by_family = {}
@@ -93,7 +94,8 @@ def test_pages_are_made_where_every_metric_failed(runs, family, tmp_path):
     for metrics in aggregates.values():
         for name in metrics:
             metrics[name] = {"error": "ValueError: nothing to compute"}
-    report = attrs.evolve(runs[family], summary=changed, shared={}, warnings=[])
+    run = runs[family]
+    report = attrs.evolve(run, summary=changed, shared={}, warnings=[])
     assert_pages(report, tmp_path)
 
 

@@ -27,9 +27,11 @@ def runs(tmp_path):
         out = runs_folder / name
         gate = {"metric_key": "g", "op": "gte", "value": 0.5}
         gradestack.grade(samples, graders={"g": "exact_match"}, output=out, name=suite, gate=gate)
-        header = read_json(out / "header.json")
+        path = out / "header.json"
+        header = read_json(path)
         text = gradestack.jsonio.dumps({**header, "timestamp": next(TIMES)})
-        (out / "header.json").write_text(text)
+        header_path = out / "header.json"
+        header_path.write_text(text)
 
     return grade
 
@@ -50,16 +52,21 @@ def test_each_run_is_compared_with_the_one_before_of_its_suite(runs, tmp_path):
     runs("other", suite="another", m=0)
     runs("b", m=11)
     runs("c", m=10)
-    folder = folder_of(tmp_path / "runs")
-    add_changes(folder, tmp_path / "runs")
-    assert changes_of(folder) == {
+    runs_folder = tmp_path / "runs"
+    folder = folder_of(runs_folder)
+    root = tmp_path / "runs"
+    add_changes(folder, root)
+    changes = changes_of(folder)
+    assert changes == {
         ("a", ""): None,
         ("other", ""): None,
         ("b", ""): ("+66.7 points", "better"),
         ("c", ""): ("-8.3 points", "not clear"),
     }
-    write_index(folder, tmp_path / "runs")
-    page = (tmp_path / "runs/index.html").read_text()
+    path = tmp_path / "runs"
+    write_index(folder, path)
+    index_path = tmp_path / "runs/index.html"
+    page = index_path.read_text()
     assert '<b class="good">+66.7 points</b>' in page
     assert "Against the one before" in page
 
@@ -67,8 +74,10 @@ def test_each_run_is_compared_with_the_one_before_of_its_suite(runs, tmp_path):
 def test_models_are_compared_with_the_same_model_before(runs, tmp_path):
     runs("a", m=2, n=6)
     runs("b", m=11, n=6)
-    folder = folder_of(tmp_path / "runs")
-    add_changes(folder, tmp_path / "runs")
+    runs_folder = tmp_path / "runs"
+    folder = folder_of(runs_folder)
+    root = tmp_path / "runs"
+    add_changes(folder, root)
     change = changes_of(folder)["b", "m"]
     assert change == ("+75.0 points", "better")
     changes = changes_of(folder)
@@ -79,9 +88,12 @@ def test_runs_that_cannot_be_compared_have_no_difference(runs, tmp_path):
     runs("a", m=2)
     runs("b", m=9)
     (tmp_path / "runs/a/results.jsonl").unlink()
-    folder = folder_of(tmp_path / "runs")
-    add_changes(folder, tmp_path / "runs")
-    change = changes_of(folder)["b", ""]
+    runs_folder = tmp_path / "runs"
+    folder = folder_of(runs_folder)
+    root = tmp_path / "runs"
+    add_changes(folder, root)
+    changes = changes_of(folder)
+    change = changes["b", ""]
     assert change is None
     assert "Against the one before" not in runs_page(folder)
 
@@ -90,7 +102,8 @@ def test_a_trend_names_the_run_and_value_of_every_point_and_draws_the_threshold(
     runs("a", m=3)
     runs("b", m=9)
     runs_folder = tmp_path / "runs"
-    page = runs_page(folder_of(runs_folder))
+    folder = folder_of(runs_folder)
+    page = runs_page(folder)
     names = re.findall(r'<g class="pt" tabindex="0" role="img" aria-label="([^"]+)"', page)
     assert [name.partition(" (")[0] for name in names[:2]] == ["a: 25.0%", "b: 75.0%"]
     matches = re.findall(r'<line class="asked" x1="0%" x2="100%" y1="([\d.]+)%"', page)

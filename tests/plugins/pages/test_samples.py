@@ -62,7 +62,8 @@ def test_long_conversations_are_cut_and_counted():
     assert sample_text.count("user\n") == 200
     assert "100 more messages" in sample_text
     long = {"role": "user", "content": "x" * 5000}
-    assert "… 4,000 more characters" in text_of({"trajectory": [[long]]})
+    text = text_of({"trajectory": [[long]]})
+    assert "… 4,000 more characters" in text
 
 
 def test_many_calls_are_cut_and_counted():

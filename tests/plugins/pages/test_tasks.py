@@ -17,7 +17,9 @@ DATA = data(__file__, "tasks.yaml")
 
 def row(task, run, score, *, state="graded", model="m", passed=...):
     if passed is ...:
-        passed = score == 1 if state == "graded" else None
+        passed = None
+        if state == "graded":
+            passed = score == 1
     grade = {"score": score, "state": state}
     return {
         "sample": {"id": task},
@@ -57,7 +59,8 @@ def test_the_state_of_a_sample_is_that_of_its_outcome():
 def test_index_and_tables_of_very_many_tasks_keep_little_of_each():
     rows = []
     for number in range(4000):
-        text = dumps(row(f"t{number}", 0, 1.0))
+        task = f"t{number}"
+        text = dumps(row(task, 0, 1.0))
         rows.append((0, 0, text.encode()))
     tracemalloc.start()
     row_index = RowIndex.of(rows, lambda _, line: loads(line), "x", ("x", "y"))
@@ -69,4 +72,5 @@ def test_index_and_tables_of_very_many_tasks_keep_little_of_each():
     tracemalloc.stop()
     assert bytes_kept < 60 * 4000
     assert most < 200 * 4000
-    assert len(row_index.entries) == 4000
+    entry_count = len(row_index.entries)
+    assert entry_count == 4000

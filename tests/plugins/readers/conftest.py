@@ -23,13 +23,16 @@ def read_all(tmp_path):
             if isinstance(lines, bytes):
                 path.write_bytes(lines)
             else:
-                texts = [line if isinstance(line, str) else json.dumps(line) for line in lines]
+                texts = []
+                for line in lines:
+                    texts.append(line if isinstance(line, str) else json.dumps(line))
                 path.write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
             inputs_given.append(Input(path=path, name=path.stem, shown=path.name))
         reader = JsonLines()
         inputs = Inputs(data=tuple(inputs_given))
         index = reader.index(inputs)
         shards = list(reader.plan(inputs, index))
-        return shards, [list(reader.read(shard, index)) for shard in shards]
+        contents = [list(reader.read(shard, index)) for shard in shards]
+        return shards, contents
 
     return read

@@ -39,7 +39,8 @@ def test_arguments(raw, expected):
     """An object, or None beside the raw text; missing ones are no arguments."""
     arguments, text = chat.parse_arguments(raw)
     if expected is None:
-        assert (list(arguments), text) == (["n"], raw)
+        assert list(arguments) == ["n"]
+        assert text == raw
         assert arguments["n"] != arguments["n"]
     else:
         assert [arguments, text] == list(expected)
@@ -63,9 +64,12 @@ def test_odd_values_never_raise(odd):
     """Whatever stands where a message, a call or a tool should be."""
     chat.parse_arguments(odd)
     chat.tool_call({"function": odd, "name": odd, "id": odd, "arguments": odd, "requestor": odd})
-    assert isinstance(chat.tool_calls(odd), tuple)
-    assert isinstance(chat.messages(odd), tuple)
-    assert isinstance(chat.text_of(odd), str)
+    tool_calls = chat.tool_calls(odd)
+    assert isinstance(tool_calls, tuple)
+    messages = chat.messages(odd)
+    assert isinstance(messages, tuple)
+    text = chat.text_of(odd)
+    assert isinstance(text, str)
     chat.message({"role": odd, "content": odd, "tool_calls": odd, "name": odd, "tool_call_id": odd})
     chat.tool_spec({"name": odd, "description": odd, "parameters": odd, "function": odd})
     chat.tool_spec(odd)
@@ -163,7 +167,9 @@ def test_objects_need_not_be_dicts():
 @pytest.mark.parametrize("is_absolute", [False, True])
 def test_a_command_names_the_folder_of_very_many_files(tmp_path, monkeypatch, is_absolute):
     monkeypatch.chdir(tmp_path)
-    paths = [Path(f"runs/{number}.jsonl") for number in range(100)]
+    paths = []
+    for number in range(100):
+        paths.append(Path(f"runs/{number}.jsonl"))
     paths[7:] = [path.absolute() if is_absolute else path for path in paths[7:]]
     inputs = Inputs(data=tuple(Input(path=p, name=p.stem, shown=str(p)) for p in paths))
     command = notes_on(inputs, {"id": "task"}, None)

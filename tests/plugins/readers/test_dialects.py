@@ -33,14 +33,17 @@ def test_every_dialect_gives_the_same(tmp_path, name, form):
     one_a_line = "\n".join(map(json.dumps, talk))
     jsonl = json.dumps({**record, "expected": EXPECTED})
     expected_calls = json.dumps([{**record, "expected_calls": EXPECTED}])
+    list_of_lists = json.dumps([talk])
+    one_list = json.dumps(talk, indent=1)
     text = {
         "jsonl": jsonl,
         "expected_calls": expected_calls,
-        "list of lists": json.dumps([talk]),
-        "one list": json.dumps(talk, indent=1),
+        "list of lists": list_of_lists,
+        "one list": one_list,
         "one a line": one_a_line,
     }[form]
-    (tmp_path / "runs.jsonl").write_text(text)
+    runs_path = tmp_path / "runs.jsonl"
+    runs_path.write_text(text)
     with pytest.raises(SystemExit):
         main(
             [
@@ -81,22 +84,25 @@ USED = {
 @pytest.mark.parametrize("name", USED)
 def test_every_reader_gives_the_same(tmp_path, name):
     """Model and usage of the answers, too; ``jsonl`` in both its ways."""
+    dialects = DIALECTS[name]
     described = [
         dialect
-        for dialect in DIALECTS[name]
+        for dialect in dialects
         if dialect.get("role", dialect.get("type")) in {"assistant", "ai"}
     ]
-    used = {
-        id(message): USED[name]({"input_tokens": 5, "output_tokens": number})
-        for number, message in enumerate(described)
-    }
-    messages = [dialect | used.get(id(dialect), {}) for dialect in DIALECTS[name]]
+    used = {}
+    for number, message in enumerate(described):
+        used[id(message)] = USED[name]({"input_tokens": 5, "output_tokens": number})
+    messages = []
+    for dialect in DIALECTS[name]:
+        messages.append(dialect | used.get(id(dialect), {}))
     record = {
         "id": "a",
         "messages": messages,
     }
     runs_path = tmp_path / "runs.jsonl"
-    runs_path.write_text(json.dumps(record))
+    text = json.dumps(record)
+    runs_path.write_text(text)
     if name == "anthropic":
         log = AnthropicLogs()
     else:
@@ -108,7 +114,9 @@ def test_every_reader_gives_the_same(tmp_path, name):
     ]
     samples.append(JsonLines().record(record, file="runs.jsonl", ordinal=0))
     fields = ("id", "input", "turns", "calls", "text", "model", "usage", "agent_usage")
-    field_values = [[getattr(sample, field) for field in fields] for sample in samples]
+    field_values = []
+    for sample in samples:
+        field_values.append([getattr(sample, field) for field in fields])
     expected = [field_values[0]] * 4
     assert field_values == expected
     assert field_values[0][5] == "m"

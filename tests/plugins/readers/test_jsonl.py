@@ -36,7 +36,8 @@ CALL = ToolCall(name="f", arguments={"x": 1})
 
 
 def valid(record):
-    return jsonschema.Draft202012Validator(SCHEMA).is_valid(record)
+    draft202012_validator = jsonschema.Draft202012Validator(SCHEMA)
+    return draft202012_validator.is_valid(record)
 
 
 @pytest.mark.slow
@@ -48,9 +49,8 @@ def test_the_schema_allows_what_the_reader_takes(read):
         records = [read(**record) for record in case["records"]]
         bad_records = case.get("bad_records", ())
         bad_record_count = len(bad_records)
-        assert (
-            sum(isinstance(read_record, BadRecord) for read_record in records) == bad_record_count
-        )
+        count = sum(isinstance(read_record, BadRecord) for read_record in records)
+        assert count == bad_record_count
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,8 @@ def test_the_schema_refuses_them_too(parse, record):
 @pytest.mark.parametrize("value", [None, 5, "x", [], [[]]])
 def test_a_record_that_is_no_object(value):
     outcome = JsonLines().record(value, file="f", ordinal=2)
-    assert outcome.reason == f"record: expected an object, got {json.dumps(value)}"
+    expected_text = f"record: expected an object, got {json.dumps(value)}"
+    assert outcome.reason == expected_text
     source = Source(file="f", ordinal=2)
     assert outcome.source == source
 
@@ -195,14 +196,18 @@ def test_a_line_is_the_sample_of_its_decoded_record(predicted, expected, version
     record = {"id": "a", "version": version, "predicted": predicted, "expected": expected}
     source = Source(file="f", ordinal=0, line=1)
     reader = JsonLines()
-    from_line = reader._line(json.dumps(record).encode(), source)
-    assert repr(from_line) == repr(reader.sample(record, source))
+    text = json.dumps(record)
+    from_line = reader._line(text.encode(), source)
+    sample = reader.sample(record, source)
+    assert repr(from_line) == repr(sample)
 
 
 @pytest.mark.parametrize("call", [FLAT, {"id": "c", "type": "function", "function": FLAT}])
 def test_sides_of_the_usual_form_are_decoded_at_once(call):
-    side = json.dumps({"calls": [call], "text": "t", "label": "l", "plan": None}).encode()
-    assert jsonl_form._usual_side(msgspec.Raw(side)) is not None
+    text = json.dumps({"calls": [call], "text": "t", "label": "l", "plan": None})
+    side = text.encode()
+    usual_side = jsonl_form._usual_side(msgspec.Raw(side))
+    assert usual_side is not None
 
 
 def test_the_reader_keeps_the_contract(tmp_path):

@@ -15,17 +15,25 @@ MORE = "a result in full, as the program shows it; " * 5_000
 
 def claude_code(number):
     """Return a line of Claude Code with a message that is short, and more beside it."""
-    message = {"role": "user" if number % 2 else "assistant", "content": f"Line {number}"}
-    line = {"type": message["role"], "uuid": f"u{number}", "parentUuid": f"u{number - 1}"}
-    return {**line, "sessionId": "s", "message": message, "toolUseResult": f"{number} {MORE}"}
+    role = "user" if number % 2 else "assistant"
+    message = {"role": role, "content": f"Line {number}"}
+    parent_uuid = f"u{number - 1}"
+    uuid = f"u{number}"
+    line = {"type": message["role"], "uuid": uuid, "parentUuid": parent_uuid}
+    tool_use_result = f"{number} {MORE}"
+    return {**line, "sessionId": "s", "message": message, "toolUseResult": tool_use_result}
 
 
 def codex(number):
     """Return a line of Codex: an event that repeats what an item says, or an item."""
-    line = {"timestamp": f"2026-03-01T10:00:{number:02d}.000Z", "type": "event_msg"}
+    timestamp = f"2026-03-01T10:00:{number:02d}.000Z"
+    line = {"timestamp": timestamp, "type": "event_msg"}
     if number % 2:
-        return {**line, "payload": {"type": "exec_command_end", "output": f"{number} {MORE}"}}
-    content = [{"type": "output_text", "text": f"Line {number}"}]
+        output = f"{number} {MORE}"
+        payload = {"type": "exec_command_end", "output": output}
+        return {**line, "payload": payload}
+    text = f"Line {number}"
+    content = [{"type": "output_text", "text": text}]
     item = {"type": "message", "role": "assistant", "content": content}
     return {**line, "type": "response_item", "payload": item}
 
@@ -49,14 +57,16 @@ def test_what_repeats_the_conversation_is_not_held(session):
     index = reader.index(inputs)
     tracemalloc.start()
     try:
-        (sample,) = [
-            sample for shard in reader.plan(inputs, index) for sample in reader.read(shard, index)
-        ]
+        shards = reader.plan(inputs, index)
+        (sample,) = [sample for shard in shards for sample in reader.read(shard, index)]
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert sample.text == f"Line {LINES - 2}"
-    assert peak < path.stat().st_size / 4
+    expected_text = f"Line {LINES - 2}"
+    assert sample.text == expected_text
+    status = path.stat()
+    expected = status.st_size / 4
+    assert peak < expected
 
 
 def test_a_session_is_read_once_to_choose_graders_and_once_to_grade(session, monkeypatch):
@@ -71,5 +81,6 @@ def test_a_session_is_read_once_to_choose_graders_and_once_to_grade(session, mon
 
     monkeypatch.setattr(reader, "read", counted)
     report = gradestack.grade_files(path)
-    assert report.summary["config"]["stack"] == "trajectory"
+    config = report.summary["config"]
+    assert config["stack"] == "trajectory"
     assert len(reads) == 2

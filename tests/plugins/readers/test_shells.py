@@ -38,7 +38,8 @@ def test_the_exit_code_is_read_from_a_field_or_the_first_or_last_line(name):
 def test_one_is_fine_where_a_command_found_nothing(command, code, status):
     call = shell_call(f"cd x && FOO=1 sudo /usr/bin/{command} a b")
     finish(call, f"Exit code: {code}", None)
-    assert (call.exit_code, call.status) == (code, status)
+    assert call.exit_code == code
+    assert call.status == status
 
 
 def test_the_last_command_decides():
@@ -50,7 +51,8 @@ def test_the_last_command_decides():
 def test_other_tools_have_no_exit_code():
     call = shell_call(name="search")
     finish(call, "Exit code: 2", None)
-    assert (call.exit_code, call.status) == (None, "ok")
+    assert call.exit_code is None
+    assert call.status == "ok"
 
 
 @pytest.mark.parametrize(("mark", "status"), [({"is_error": False}, "ok"), ({}, "error")])
@@ -62,4 +64,5 @@ def test_the_status_of_the_format_decides(mark, status):
         {"role": "user", "content": [result]},
     ]
     (call,) = conversation_of(messages).calls
-    assert (call.exit_code, call.status) == (1, status)
+    assert call.exit_code == 1
+    assert call.status == status

@@ -51,7 +51,9 @@ def test_the_states_of_a_conversation_are_one_run(grade, name, more_fields):
 
 
 def test_checkpoints_are_one_run_of_their_thread(grade):
-    states = [{"values": {"messages": TALK[:number]}} for number in (4, 3, 2, 1, 0)]
+    states = []
+    for number in (4, 3, 2, 1, 0):
+        states.append({"values": {"messages": TALK[:number]}})
     report = grade(*[{**state, "checkpoint": {"thread_id": "t7"}} for state in states])
     rows = report.rows()
     ids = [row["sample"]["id"] for row in rows]
@@ -81,7 +83,9 @@ def test_records_of_a_task_stay_apart(grade, names):
 @pytest.mark.parametrize("form", PARTS)
 def test_parts_of_a_run_are_refused_by_their_name(tmp_path, form):
     path = tmp_path / "log.jsonl"
-    path.write_text("".join(json.dumps(part) + "\n" for part in PARTS[form]))
+    parts = PARTS[form]
+    path.write_text("".join(json.dumps(part) + "\n" for part in parts))
     with pytest.raises(DataError) as refused:
         gradestack.grade_files([path], output=tmp_path / "out")
-    assert f"its records are {form}, of which several make a run" in str(refused.value)
+    expected_text = f"its records are {form}, of which several make a run"
+    assert expected_text in str(refused.value)

@@ -66,7 +66,8 @@ def test_what_makes_messages_equal(other, equal):
 @pytest.mark.parametrize("case", data(__file__, "step_logs.yaml")["cases"])
 def test_logs_of_requests_are_graded_as_conversations(tmp_path, capfd, case):
     log_path = tmp_path / "log.jsonl"
-    log_path.write_text("".join(json.dumps(record) + "\n" for record in case["records"]))
+    records = case["records"]
+    log_path.write_text("".join(json.dumps(record) + "\n" for record in records))
     options = case.get("options", ())
     graders = ["--grader", "usage", "--set", "reports=[]", *options]
     with pytest.raises(SystemExit) as ended:
@@ -74,8 +75,10 @@ def test_logs_of_requests_are_graded_as_conversations(tmp_path, capfd, case):
     assert ended.value.code in {None, 0}
     rows = []
     results_path = tmp_path / "out/results.jsonl"
-    for line in results_path.read_text().splitlines():
-        rows.append(json.loads(line))
+    text = results_path.read_text()
+    for line in text.splitlines():
+        document = json.loads(line)
+        rows.append(document)
     output = "".join(capfd.readouterr())
     assert [[len(row["predicted"]["calls"]), tokens(row)] for row in rows] == case["runs"]
     note = case.get("note", "")

@@ -18,7 +18,8 @@ def pieces(message):
     parts = message["content"]
     tool_calls = message.get("tool_calls")
     calls = tool_calls or []
-    if message["role"] != "assistant" or not isinstance(parts or [], list):
+    role = message["role"]
+    if role != "assistant" or not isinstance(parts or [], list):
         yield message
         return
     for part in parts or ():
@@ -28,8 +29,11 @@ def pieces(message):
 
 
 def conversation_fields(messages):
-    fields = conversation_of(messages).fields_beside(())
-    turns = [[entry.role for entry in turn] for turn in fields["turns"]]
+    conversation = conversation_of(messages)
+    fields = conversation.fields_beside(())
+    turns = []
+    for turn in fields["turns"]:
+        turns.append([entry.role for entry in turn])
     return {**fields, "turns": turns}
 
 
@@ -47,7 +51,8 @@ def test_a_later_state_of_an_answer_is_that_answer(name):
     growing = []
     for message in conversation:
         content = message["content"]
-        is_in_parts = message["role"] == "assistant" and isinstance(content, list)
+        role = message["role"]
+        is_in_parts = role == "assistant" and isinstance(content, list)
         if is_in_parts:
             lengths = range(1, len(content) + 1)
         else:
@@ -64,12 +69,14 @@ def test_an_id_that_questions_have_too_is_no_answer_s():
         {"id": "talk", "role": "assistant", "content": "Two."},
     ]
     talk = conversation_of(messages)
-    assert (talk.step, talk.text) == (1, "Two.")
+    assert talk.step == 1
+    assert talk.text == "Two."
 
 
 def test_the_lines_of_a_file_are_pieces_too(tmp_path):
     path = tmp_path / "talk.jsonl"
-    lines = [piece for message in TALKS["blocks"] for piece in pieces(message)]
+    blocks = TALKS["blocks"]
+    lines = [piece for message in blocks for piece in pieces(message)]
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     reader = REGISTRY.load("reader", "anthropic")()
     inputs = Inputs(data=name_inputs([path]))

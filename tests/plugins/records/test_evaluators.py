@@ -19,7 +19,9 @@ def test_their_columns_are_recognised(tmp_path, case):
     usage = gradestack.discover().load("grader", "usage")()
     graders = {"usage": usage}
     ((sample, _),) = gradestack.stream(tmp_path / "log.jsonl", graders)
-    calls = [[call.name, call.arguments, call.result] for call in sample.calls]
+    calls = []
+    for call in sample.calls:
+        calls.append([call.name, call.arguments, call.result])
     if sample.tools is None:
         tools = None
     else:

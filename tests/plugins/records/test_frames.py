@@ -46,7 +46,8 @@ def test_missing_values_of_a_frame_are_not_recorded():
     frame = Frame(["task", "trial", "n"], [(1.0, 0.0, 12.0), (2.0, NAN, NAN)])
     columns = {"id": "task", "run": "trial", "usage.input_tokens": "n"}
     report = gradestack.grade(frame, ["usage"], columns=columns)
-    first, second = report.table("samples").rows()
+    table = report.table("samples")
+    first, second = table.rows()
     assert first["id"] == "1"
     assert first["run"] == "0"
     assert first["input_tokens"] == 12
@@ -60,7 +61,8 @@ def test_mappings_are_read_by_their_columns():
     rows = [{"task": "a", "gold": [{"name": "f"}], "log": {"messages": TALK}}, 5]
     columns = {"id": "task", "expected": "gold", "messages": "$.log.messages"}
     report = gradestack.grade(rows, ["tau_partial"], columns=columns)
-    assert report.metrics["avg_score_attempted"] == 1.0
+    avg_score_attempted = report.metrics["avg_score_attempted"]
+    assert avg_score_attempted == 1.0
     bad_records = report.summary["bad_records"]
     assert bad_records["count"] == 1
 
@@ -97,7 +99,8 @@ def test_a_mapping_that_is_none_is_a_mistake_in_usage(arguments):
     """Before any file is looked at."""
     result = CliRunner().invoke(cli, ["grade", "nowhere.csv", *arguments])
     assert isinstance(result.exception, ConfigError)
-    assert "--map" in str(result.exception)
+    exception = str(result.exception)
+    assert "--map" in exception
 
 
 def test_a_mapping_is_refused_by_a_reader_that_takes_none(tmp_path):
@@ -109,7 +112,10 @@ def test_a_mapping_is_refused_by_a_reader_that_takes_none(tmp_path):
 def test_frames_of_the_libraries_are_read():
     rows = [{"task": "a", "n": 1, "messages": TALK}, {"task": "b", "n": None, "messages": None}]
     pandas, arrow, polars = (pytest.importorskip(name) for name in ("pandas", "pyarrow", "polars"))
-    plain = [{**row, "messages": json.dumps(row["messages"])} for row in rows]
+    plain = []
+    for row in rows:
+        text = json.dumps(row["messages"])
+        plain.append({**row, "messages": text})
     data_frame = pandas.DataFrame(rows)
     frames = [
         data_frame,
@@ -164,6 +170,7 @@ def test_a_table_on_standard_input_is_recognised(tmp_path, monkeypatch):
     rows = report.rows()
     ids = [row["sample"]["id"] for row in rows]
     assert ids == ["a"]
-    (tmp_path / "table").write_text("task,log\na,[]\n")
+    table_folder = tmp_path / "table"
+    table_folder.write_text("task,log\na,[]\n")
     with pytest.raises(DataError, match="fields: task, log"):
         gradestack.grade_files(tmp_path / "table", output=tmp_path / "out")

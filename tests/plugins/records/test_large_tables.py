@@ -84,7 +84,8 @@ def test_a_row_of_many_megabytes_is_a_bad_record(bounded, tmp_path):
     rows = []
     results_path = tmp_path / "out/results.jsonl"
     for line in results_path.read_text().splitlines():
-        rows.append(json.loads(line))
+        document = json.loads(line)
+        rows.append(document)
     ids = [row["sample"]["id"] for row in rows]
     assert ids == ["0", "2"]
     summary_path = tmp_path / "out/summary.json"
@@ -114,7 +115,10 @@ def test_a_text_that_stands_once_is_read_in_every_row(tmp_path, bounded):
     for text in read:
         lines = text.splitlines()
         samples.append([json.loads(line)["sample"] for line in lines])
-    expected = [[sample.get(key) for key in ("id", "label", "calls")] for sample in samples[1]]
+    expected = []
+    for sample in samples[1]:
+        expected.append([sample.get(key) for key in ("id", "label", "calls")])
+    first_sample = samples[0]
     assert [
-        [sample.get(key) for key in ("id", "label", "calls")] for sample in samples[0]
+        [sample.get(key) for key in ("id", "label", "calls")] for sample in first_sample
     ] == expected

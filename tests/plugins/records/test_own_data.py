@@ -78,7 +78,8 @@ def test_the_figure_of_a_published_file(tmp_path, monkeypatch, capfd, name):
     headline = wanted["headline"] or {"passed": 0, "of": 0}
     outcome = summary_found["outcome"]
     assert outcome["passed"] == headline["passed"]
-    assert outcome["passed"] + outcome["failed"] == headline["of"]
+    passed = outcome["passed"]
+    assert passed + outcome["failed"] == headline["of"]
     total = summary_found["metrics"]["total"]
     assert total == wanted["runs"]
     ids = []
@@ -87,10 +88,13 @@ def test_the_figure_of_a_published_file(tmp_path, monkeypatch, capfd, name):
         document = json.loads(row)
         ids.append(document["sample"]["id"])
     assert wanted["ids"] in (None, sorted(ids))
-    texts = [text for text in wanted["must_not_say"] if text in output.lower()]
+    must_not_say = wanted["must_not_say"]
+    texts = [text for text in must_not_say if text in output.lower()]
     assert not texts, output
-    assert not [text for text in wanted["should_say"] if text not in output.lower()], output
-    if Path(name).suffix in {".csv", ".parquet"}:
+    should_say = wanted["should_say"]
+    assert not [text for text in should_say if text not in output.lower()], output
+    name_path = Path(name)
+    if name_path.suffix in {".csv", ".parquet"}:
         frames = pytest.importorskip("pandas")
         if name.endswith("csv"):
             frame = frames.read_csv(name)
@@ -164,7 +168,10 @@ def test_every_result_is_an_error_or_not_as_published():
     text = error_forms_path.read_text()
     lines = text.splitlines()
     rows = map(json.loads, lines)
-    ids = [row["id"] for row in rows if bool(error_form(row["result"])) != row["error"]]
+    ids = []
+    for row in rows:
+        if bool(error_form(row["result"])) != row["error"]:
+            ids.append(row["id"])
     assert ids == []
 
 
@@ -185,10 +192,11 @@ def test_patterns_of_the_user_go_before_the_table(tmp_path, monkeypatch):
     a_path.write_text(json.dumps({"id": "a", "predicted": calls}) + "\n")
     grader = "graders={t: {kind: tool_success, errors: [no rooms], not_errors: [known]}}"
     assert ended("grade", "a.jsonl", "--output", "out", "--set", grader) == 0
-    (row,) = [
-        json.loads(line) for line in (tmp_path / "out/results.jsonl").read_text().splitlines()
-    ]
-    messages = [reason["message"] for reason in row["grade"]["reasons"]]
+    results_path = tmp_path / "out/results.jsonl"
+    lines = results_path.read_text().splitlines()
+    (row,) = [json.loads(line) for line in lines]
+    reasons = row["grade"]["reasons"]
+    messages = [reason["message"] for reason in reasons]
     assert messages == [
         "an error by rule text_error: Error: a",
         "an error by the option errors (no rooms): no rooms",

@@ -85,9 +85,9 @@ def test_the_published_table_gives_its_samples():
             assert sample.id == wanted["id"]
             assert [sample.model] == wanted["model"]
             assert sample.status == wanted["status"]
-            assert [
-                {"name": c.name, "arguments": c.arguments} for c in sample.expected.calls
-            ] == wanted["expected_calls"]
+            calls = sample.expected.calls
+            expected_calls = wanted["expected_calls"]
+            assert [{"name": c.name, "arguments": c.arguments} for c in calls] == expected_calls
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,8 @@ def test_a_cell_that_its_field_cannot_hold_makes_a_bad_record(read, columns, cel
     bad, good = read(f"id,{columns}\n\na,{cells}\nb,\n")
     assert isinstance(bad, BadRecord)
     assert reason in bad.reason
-    assert str(bad.source) == "table.csv:3"
+    source = str(bad.source)
+    assert source == "table.csv:3"
     assert good.id == "b"
     assert str(good.source) == "table.csv:4"
 
@@ -119,7 +120,8 @@ def test_a_long_cell_leaves_csv_as_it_was(read, content):
     else:
         (sample,) = read(content.format(long))
         assert sample.label == long
-    assert csv.field_size_limit() == usual_limit
+    field_size_limit = csv.field_size_limit()
+    assert field_size_limit == usual_limit
 
 
 @pytest.mark.parametrize(
@@ -298,7 +300,8 @@ def test_keys_that_are_paths_beside_a_value_too_deep_for_them(tmp_path, depth):
     paths = tmp_path / "spans.json"
     output = tmp_path / "out"
     report = gradestack.grade_files(paths, output=output)
-    assert report.metrics["total"] == 2
+    total = report.metrics["total"]
+    assert total == 2
 
 
 def test_what_is_not_understood_of_a_mapped_conversation_is_counted(tmp_path):

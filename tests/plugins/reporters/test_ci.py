@@ -28,7 +28,9 @@ def samples(number=4):
     records = []
     for task in range(number):
         for run in (0, 1):
-            predicted = "x" if (task + run) % 2 else "y"
+            predicted = "y"
+            if (task + run) % 2:
+                predicted = "x"
             records.append(
                 {
                     "id": f"t{task}",
@@ -150,7 +152,8 @@ def test_junit_of_the_command_line_has_the_form_that_jenkins_checks(tmp_path):
     names = [property_.get("name") for property_ in root]
     assert names == ["g", "gates"]
     out_folder = tmp_path / "out"
-    text = (out_folder / "summary.json").read_text()
+    summary_path = out_folder / "summary.json"
+    text = summary_path.read_text()
     document = json.loads(text)
     states = document["metrics"]["states"]["g"]
     errors = root[0].get("errors")
@@ -180,7 +183,9 @@ def test_junit_goes_by_what_a_grader_calls_better(tmp_path, grader, failures):
     records = [{"id": identifier, "expected": "x", "predicted": identifier} for identifier in "xxy"]
     gradestack.grade(records, ["exact_match", grader], reports=["junit"], output=str(tmp_path))
     root = ET.parse(tmp_path / "junit.xml").getroot()  # noqa: S314 - a file of our own
-    failures_by_suite = {suite.get("name"): int(suite.get("failures")) for suite in root}
+    failures_by_suite = {}
+    for suite in root:
+        failures_by_suite[suite.get("name")] = int(suite.get("failures"))
     expected = {"exact_match": 1, grader.__name__: failures}
     assert failures_by_suite == expected
 

@@ -88,13 +88,18 @@ def expected(summary, known):
                 if k == "1" and has_outcome:
                     continue
                 label = OVER_K[path.rpartition(".")[2]].format(passed=word, k=k)
-                value, interval, path = value[k], interval.get(k) or {}, f"{path}.{k}"
+                value = value[k]
+                interval = interval.get(k) or {}
+                path = f"{path}.{k}"
             if "low" in interval:
                 ends = [interval["low"], interval["high"]]
             else:
                 ends = []
             meaning = known.at(path)
-            unit = "" if meaning is None else meaning.unit
+            if meaning is None:
+                unit = ""
+            else:
+                unit = meaning.unit
             is_share = unit == "share" or (unit == "score" and meaning.bounds[1] <= 1)
             yield label, value, ends, unit, is_share
 
@@ -120,7 +125,9 @@ LED = {"sessions", "stability", "when2call"}
 
 
 def outcome_word(outcome):
-    return outcome["words"]["passed"].capitalize() if outcome else ""
+    if outcome:
+        return outcome["words"]["passed"].capitalize()
+    return ""
 
 
 @pytest.mark.parametrize("name", some_of(EXAMPLES, 2))
@@ -238,12 +245,10 @@ def test_all_media_of_a_comparison_agree(tmp_path, run):
     """The verdict of every figure, the sentence and the leaderboard, which the index repeats."""
     folder = tmp_path / "runs"
     for name, wrong in (("a", 0), ("b", 1), ("c", 9)):
-        lines = [
-            json.dumps(
-                {"id": f"t{n}", "expected": "x", "predicted": "y" if n < wrong or n == 11 else "x"}
-            )
-            for n in range(12)
-        ]
+        lines = []
+        for n in range(12):
+            predicted = "y" if n < wrong or n == 11 else "x"
+            lines.append(json.dumps({"id": f"t{n}", "expected": "x", "predicted": predicted}))
         (tmp_path / f"{name}.jsonl").write_text("\n".join(lines))
         run(
             "grade",

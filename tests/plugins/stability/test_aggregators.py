@@ -57,13 +57,15 @@ def test_grades_by_hand(case):
             **{name: fields.pop(name) for name in ("id", "model", "facets") if name in fields},
         )
         if "label" in fields:
-            fields["score"] = float(fields["label"] == fields["gold"])
+            label = fields["label"]
+            fields["score"] = float(label == fields["gold"])
         outcome = Outcome(fields["outcome"])
         graded.append((key, Grade(**{**fields, "outcome": outcome})))
     options = case.get("options", {})
     rates = stability(graded, **options)
     for name, value in case["is"].items():
-        assert rates[name] == (pytest.approx(value) if isinstance(value, float) else value), name
+        rate = rates[name]
+        assert rate == (pytest.approx(value) if isinstance(value, float) else value), name
 
 
 def test_sweeps_that_name_themselves_stay_apart(evaluate):
@@ -92,7 +94,8 @@ def graded_of(sweeps):
     graded = []
     for n, (labels, gold, lost_runs) in enumerate(sweeps):
         for label in labels:
-            graded.append(run(f"t{n}", label, gold, ordinal=len(graded)))
+            identifier = f"t{n}"
+            graded.append(run(identifier, label, gold, ordinal=len(graded)))
         graded += [
             (Key(id=f"t{n}", ordinal=len(graded) + k), Grade(outcome=Outcome.FAILED))
             for k in range(lost_runs)
@@ -107,7 +110,8 @@ def test_every_rate_lies_between_zero_and_one(given_sweeps):
     rates = stability(graded, labels=LABELS)
     for name in MEANS:
         if name != "mean_entropy":
-            assert rates[name] is None or 0 <= rates[name] <= 1
+            rate = rates[name]
+            assert rate is None or 0 <= rates[name] <= 1
     if given_sweeps:
         both = rates["stable_and_correct_rate"] + rates["stable_but_wrong_rate"]
         assert rates["stability_at_k"] == pytest.approx(both)
@@ -149,4 +153,5 @@ def test_measures_by_hand(case):
     labels = case.get("labels", "abcd")
     rates = measures_of(case["runs"], case["k"], labels)
     for name, value in case["is"].items():
-        assert rates[name] == (pytest.approx(value) if isinstance(value, float) else value), name
+        rate = rates[name]
+        assert rate == (pytest.approx(value) if isinstance(value, float) else value), name

@@ -35,15 +35,18 @@ def example(tmp_path):
 def test_the_docs_page_shows_these_very_figures(example):
     """Every figure of the worked example stands in the page, ours and the program's."""
     docs_folder = ROOT / "docs"
-    page = (docs_folder / "stability.md").read_text()
+    stability_path = docs_folder / "stability.md"
+    page = stability_path.read_text()
     values = [
         [json.loads(line) for line in (EXAMPLE / name).read_text().splitlines()]
         for name in ("runs.jsonl", "dataset.jsonl")
     ]
-    ours = json.loads(example)["metrics"]
+    document = json.loads(example)
+    ours = document["metrics"]
     programs = stability_document(*values)["metrics"]
     for name in ("coverage", *MEANS):
-        assert f"| `{name}` | {ours[name]:.6f} | {programs[name]:.6f} |" in page
+        expected_text = f"| `{name}` | {ours[name]:.6f} | {programs[name]:.6f} |"
+        assert expected_text in page
 
 
 def test_the_native_file_has_the_suites_keys_in_its_order(example):
@@ -54,7 +57,10 @@ def test_the_native_file_has_the_suites_keys_in_its_order(example):
     assert document["n_runs"] == 5
     assert document["temperature"] == 0.7
     counts = ["n_items_total", "n_items_processed", "coverage"]
-    per_gold = [f"{name}_gold_{label}" for label in LABELS for name in METRICS_PER_GOLD]
+    per_gold = []
+    for label in LABELS:
+        for name in METRICS_PER_GOLD:
+            per_gold.append(f"{name}_gold_{label}")
     expected = [*counts, *MEANS, *per_gold]
     metrics = list(document["metrics"])
     assert metrics == expected
@@ -67,11 +73,12 @@ def test_any_graders_outcomes_have_a_stability():
 
     Labels of the When2Call grader: labels.
     """
-    samples = [
-        {"id": task, "run": n, "model": "m", "expected": "tool_call", "predicted": label}
-        for task, labels in {"a": ("tool_call", "tool_call"), "b": ("direct", "tool_call")}.items()
-        for n, label in enumerate(labels)
-    ]
+    samples = []
+    for task, labels in {"a": ("tool_call", "tool_call"), "b": ("direct", "tool_call")}.items():
+        for n, label in enumerate(labels):
+            samples.append(
+                {"id": task, "run": n, "model": "m", "expected": "tool_call", "predicted": label}
+            )
     metrics = {"stability": {"kind": "stability", "of": "When2Call"}}
     graders = [When2Call()]
     report = gradestack.grade(samples, graders=graders, metrics=metrics)

@@ -47,7 +47,8 @@ def test_metrics_of_a_sweep(case):
 def test_derived_fields_of_a_record(case):
     record = {"gold_label": "tool_call", **case["record"]}
     derived = derive_fields(record)
-    assert {name: derived[name] for name in case["is"]} == pytest.approx(case["is"])
+    names = case["is"]
+    assert {name: derived[name] for name in names} == pytest.approx(case["is"])
 
 
 @pytest.mark.parametrize("case", DATA["skipped"], ids=lambda case: repr(case["record"])[:40])
@@ -88,7 +89,8 @@ def test_its_file_and_figures_beside_ours():
     assert stable.value == stability_at_k
     assert stable.figure == "label.stability.stability_at_k"
     assert stable.why
-    assert (run.console, run.exit_code) == ("", None)
+    assert run.console == ""
+    assert run.exit_code is None
 
 
 def test_a_broken_line_is_skipped(tmp_path):

@@ -20,7 +20,8 @@ def record(uuid, runs, gold="tool_call", **more):
 
 
 def item(uuid, gold="tool_call"):
-    return {"uuid": uuid, "question": f"q {uuid}", "correct_answer": gold}
+    question = f"q {uuid}"
+    return {"uuid": uuid, "question": question, "correct_answer": gold}
 
 
 def test_a_label_that_is_no_text_is_invalid(read):
@@ -32,7 +33,9 @@ def test_a_label_that_is_no_text_is_invalid(read):
 def test_n_runs_must_be_a_number(read):
     """Anything else means that the record does not say."""
     values = [4, 4.0, "4", None, True, 10**20]
-    records = [record(str(n), ["direct"], n_runs=value) for n, value in enumerate(values)]
+    records = []
+    for n, value in enumerate(values):
+        records.append(record(str(n), ["direct"], n_runs=value))
     samples = read(records)
     n_runs = [sample.native.n_runs for sample in samples]
     assert n_runs == [4, 4, 0, 0, 0, 0]

@@ -69,7 +69,8 @@ def test_each_of_several_files_is_a_sweep_of_its_own(tmp_path):
     out = tmp_path / "out"
     grade_files(paths, dataset=dataset, output=out, overrides=["reports=[]"])
     summary_path = out / "summary.json"
-    summary = json.loads(summary_path.read_text())
+    text = summary_path.read_text()
+    summary = json.loads(text)
     aggregates = summary["metrics"]["aggregates"]
     label = aggregates["label"]
     stability = label["stability"]
@@ -82,7 +83,8 @@ def test_each_of_several_files_is_a_sweep_of_its_own(tmp_path):
     rows = []
     results_path = out / "results.jsonl"
     for line in results_path.read_text().splitlines():
-        rows.append(json.loads(line))
+        document = json.loads(line)
+        rows.append(document)
     names = [row["facets"]["experiment"] for row in rows]
     expected = ["cold"] * 3 + ["warm"] * 4
     assert names == expected
@@ -98,7 +100,8 @@ def test_a_sweep_named_by_its_records_stays_one(tmp_path):
     rows = []
     results_path = out / "results.jsonl"
     for line in results_path.read_text().splitlines():
-        rows.append(json.loads(line))
+        document = json.loads(line)
+        rows.append(document)
     facets = [row["facets"] for row in rows]
     assert facets == [{"experiment": "s"}] * 2
     paths, dataset = sweeps(tmp_path, one=[record("a", [T])])

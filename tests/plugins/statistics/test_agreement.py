@@ -63,7 +63,10 @@ def test_alpha_of_several_raters_with_missing_values():
 def graded(tmp_path, labels=None, **metrics):
     samples = []
     for task in range(12):
-        predicted = "x" if task % 3 else "xx" if task % 2 else "y"
+        if task % 3:
+            predicted = "x"
+        else:
+            predicted = "xx" if task % 2 else "y"
         samples.append(
             {
                 "id": f"t{task}",
@@ -82,7 +85,8 @@ def test_graders_of_one_run_are_compared_with_each_other(tmp_path):
     Against rules a judge has false passes and false fails.
     """
     report = graded(tmp_path, agreement={"of": "rules", "raters": ["judge"]})
-    got = report.aggregates["rules"]["agreement"]
+    rules = report.aggregates["rules"]
+    got = rules["agreement"]
     assert got["table"] == {"fail": {"fail": 2, "pass": 2}, "pass": {"fail": 0, "pass": 8}}
     assert got["false_pass_rate"] == 0.5
     assert got["false_fail_rate"] == 0.0
@@ -109,7 +113,8 @@ def test_labels_of_people_join_by_id(tmp_path, suffix):
     file.write_text("\n".join(lines) + "\n", encoding="utf-8")
     agreement = {"of": "judge", "labels": str(file)}
     report = graded(tmp_path, agreement=agreement)
-    got = report.aggregates["judge"]["agreement"]
+    judge = report.aggregates["judge"]
+    got = judge["agreement"]
     assert got["n"] == 6
     fail = got["table"]["fail"]
     assert fail["pass"] == 1
@@ -123,15 +128,19 @@ def test_flaky_tasks_and_what_runs_are_worth():
         for run in range(4):
             rows.append((f"t{task}", run, None, float(run < passes)))
     got = figures({"flakiness": {}}, rows)["flakiness"]
-    assert got["within_variance"] == pytest.approx((3 / 12 + 4 / 12) / 4)
+    within_variance = got["within_variance"]
+    assert within_variance == pytest.approx((3 / 12 + 4 / 12) / 4)
     mean = 7 / 16
-    between = sum(4 * (passes / 4 - 7 / 16) ** 2 for passes in (0, 1, 2, 4)) / 3
+    total = sum(4 * (passes / 4 - 7 / 16) ** 2 for passes in (0, 1, 2, 4))
+    between = total / 3
     within = (3 / 4 + 1) / 12
     assert mean < 1
     icc = (between - within) / (between + 3 * within)
     assert got["icc"] == pytest.approx(icc)
-    assert got["design_effect"] == pytest.approx(1 + 3 * icc)
-    assert got["worth"] == pytest.approx(16 / (1 + 3 * icc))
+    design_effect = got["design_effect"]
+    assert design_effect == pytest.approx(1 + 3 * icc)
+    worth = got["worth"]
+    assert worth == pytest.approx(16 / (1 + 3 * icc))
 
 
 def test_a_judge_asked_again_has_a_noise_floor(tmp_path):
@@ -156,7 +165,8 @@ def test_a_judge_asked_again_has_a_noise_floor(tmp_path):
     options = {"of": "judge", "raters": ["rules", "twice"]}
     agreement = options | {"again": ["twice"]}
     with gradestack.grade(samples, graders=graders, metrics={"agreement": agreement}) as report:
-        got = report.aggregates["judge"]["agreement"]
+        judge = report.aggregates["judge"]
+        got = judge["agreement"]
     assert got["noise_floor"] == 8 / 12
     assert got["noise_floor_interval"]["n"] == 12
     clusters = got["noise_floor_interval"]["clusters"]
@@ -201,7 +211,8 @@ def test_a_cell_over_several_lines_and_an_empty_label_are_no_mistakes(tmp_path):
     """
     path = tmp_path / "a.csv"
     path.write_text('id, note, label\nt0,"a\nb", pass\n\nt1,,\n7,c,fa\u2028il\n', encoding="utf-8")
-    assert read_labels(path) == {"t0": "pass", "7": "fa\u2028il"}
+    labels = read_labels(path)
+    assert labels == {"t0": "pass", "7": "fa\u2028il"}
 
 
 @pytest.mark.parametrize(("line", "text"), DATA["labels_that_can_agree_with_nothing_are_warned_of"])

@@ -27,7 +27,8 @@ def ends_of(all_figures, without, *, share):
     if not share:
         return all_figures - q * stderr, all_figures + q * stderr
     middle = all_figures + q * q / (2 * count)
-    half = q * math.sqrt(all_figures * (1 - all_figures) / count + q * q / (4 * count**2))
+    variance = all_figures * (1 - all_figures) / count
+    half = q * math.sqrt(variance + q * q / (4 * count**2))
     sides = []
     for side in (-1, 1):
         sides.append((middle + side * half) / (1 + q * q / count))
@@ -36,7 +37,9 @@ def ends_of(all_figures, without, *, share):
         return wilson
     centre = math.log(all_figures / (1 - all_figures))
     half = q * stderr / (all_figures * (1 - all_figures))
-    logit = 1 / (1 + math.exp(half - centre)), 1 / (1 + math.exp(-half - centre))
+    low = 1 / (1 + math.exp(half - centre))
+    high = 1 / (1 + math.exp(-half - centre))
+    logit = low, high
     if count < 5 or count * min(all_figures, 1 - all_figures) > 1 + 1e-9:
         return logit
     once = 1 - CONFIDENCE ** (1 / count)
@@ -84,7 +87,9 @@ def check_intervals(metrics, rows, *, least):
         interval_ends = interval["low"], interval["high"]
         ends = ends_of(value, values, share=share)
         if path[-1].startswith("macro_f1"):  # no narrower than its classes, which may be of few
-            ends = min(ends[0], interval_ends[0]), max(ends[1], interval_ends[1])
+            first_end = ends[0]
+            first_interval_end = interval_ends[0]
+            ends = min(first_end, first_interval_end), max(ends[1], interval_ends[1])
         assert interval_ends == pytest.approx(ends, abs=1e-9), path
         assert interval["clusters"] == len(values)
         assert interval["confidence"] == CONFIDENCE
@@ -118,7 +123,8 @@ def hall(values):
     sd = statistics.stdev(values)
     third, fourth = (sum(((value - mean) / sd) ** power for value in values) for power in (3, 4))
     skewness = third * n / ((n - 1) * (n - 2))
-    scaled_fourth = fourth * n * (n + 1) / ((n - 1) * (n - 2) * (n - 3))
+    divisor = (n - 1) * (n - 2) * (n - 3)
+    scaled_fourth = fourth * n * (n + 1) / divisor
     normal_kurtosis = 3 * (n - 1) ** 2 / ((n - 2) * (n - 3))
     kurtosis = scaled_fourth - normal_kurtosis
     skewness = max(skewness, 2 * sd / mean * min(1, sd / mean))
@@ -131,7 +137,10 @@ def hall(values):
     roots = []
     for end in (quantile, -quantile):
         roots.append(math.cbrt(1 + g * (end - g / 6)))
-    return [mean - scale * (root - 1) for root in roots]
+    halls = []
+    for root in roots:
+        halls.append(mean - scale * (root - 1))
+    return halls
 
 
 def labelled_rows(seed, tasks=14, models=(None,)):
@@ -174,7 +183,9 @@ def stability_rows():
     rng = random.Random(8)  # noqa: S311 - test data
     for task in range(12):
         for run in "123":
-            label = "a" if rng.random() < 0.7 else "b"
+            label = "b"
+            if rng.random() < 0.7:
+                label = "a"
             yield f"t{task}", run, None, labelled("a", label)
 
 
@@ -225,7 +236,9 @@ def test_what_runs_took_has_a_skewed_interval():
     assert steps["max_interval"] == {"reason": "quantile"}
     interval_found = steps["mean_interval"]
     ends = hall([grade.parts["steps"] for *_, grade in rows])
-    assert (interval_found["low"], interval_found["high"]) == pytest.approx(ends, abs=1e-9)
+    low = interval_found["low"]
+    high = interval_found["high"]
+    assert (low, high) == pytest.approx(ends, abs=1e-9)
     assert interval_found["method"] == "skewed_t"
 
 
@@ -286,7 +299,9 @@ def same(interval, figure, tasks):
     all_figures = figure(tasks)
     without = [figure(part) for part in parts]
     ends = ends_of(all_figures, without, share=True)
-    assert (interval["low"], interval["high"]) == pytest.approx(ends, abs=1e-9)
+    low = interval["low"]
+    high = interval["high"]
+    assert (low, high) == pytest.approx(ends, abs=1e-9)
     assert interval["clusters"] == len(tasks)
 
 
@@ -303,7 +318,9 @@ def orchestration_rows(tasks=9):
                 "plans": 1,
                 "plans_parsed": 1,
             }
-            parts = {name: rng.randrange(1, 100) / 99 for name in ("name", "key", "value")}
+            parts = {}
+            for name in ("name", "key", "value"):
+                parts[name] = rng.randrange(1, 100) / 99
             plan_scores = [rng.random()]
             made = Grade(
                 score=1.0, counts=counts, parts=parts, metadata={"plan_scores": plan_scores}
@@ -344,8 +361,9 @@ def test_orchestrationbenchs_key_metrics_leave_out_a_scenario_before_anything_is
     same(figures_found["call_rejection_accuracy_interval"], decision, tasks)
     same(figures_found["fc_interval"], call, tasks)
     same(figures_found["plan_interval"], plan, tasks)
+    average_interval = figures_found["average_interval"]
     same(
-        figures_found["average_interval"],
+        average_interval,
         lambda grades_left: (decision(grades_left) + call(grades_left) + plan(grades_left)) / 3,
         tasks,
     )

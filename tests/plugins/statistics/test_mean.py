@@ -13,7 +13,9 @@ from gradestack import Grade, figures, t_quantile
 
 
 def finished(*pairs, **options):
-    named = [(name if isinstance(name, tuple) else (name, None), grade) for name, grade in pairs]
+    named = []
+    for name, grade in pairs:
+        named.append((name if isinstance(name, tuple) else (name, None), grade))
     return figures(
         {"mean": options}, [(task, None, model, grade) for (task, model), grade in named]
     )["mean"]
@@ -35,7 +37,8 @@ def test_many_degrees_are_the_normal_distribution():
     steps = []
     for df in (998, 999, 1000):
         steps.append(t_quantile(0.975, df) - t_quantile(0.975, df + 1))
-    assert steps == pytest.approx([steps[0]] * 3, rel=1e-2)
+    first_step = steps[0]
+    assert steps == pytest.approx([first_step] * 3, rel=1e-2)
     assert t_quantile(0.025, 7) == -t_quantile(0.975, 7)
 
 
@@ -55,9 +58,9 @@ def test_runs_of_a_task_depend_on_each_other():
     assert mean_found["clusters"] == 2
     assert mean_found["n"] == 4
     half = 12.7062047364 * 0.5 / 0.25
-    assert ends(mean_found) == pytest.approx(
-        [1 / (1 + math.exp(half)), 1 / (1 + math.exp(-half))], rel=1e-10
-    )
+    low = 1 / (1 + math.exp(half))
+    high = 1 / (1 + math.exp(-half))
+    assert ends(mean_found) == pytest.approx([low, high], rel=1e-10)
     assert mean_found["mean_interval"]["n"] == 4
     clusters = mean_found["mean_interval"]["clusters"]
     assert clusters == 2
@@ -73,7 +76,10 @@ def test_a_score_beyond_the_unit_interval_is_no_share():
 
 def by_fractions(groups):
     """Return mean and standard error, every step but the last exact."""
-    sums = [sum(map(Fraction, group), Fraction(0)) for group in groups]
+    sums = []
+    for group in groups:
+        total_fractions = sum(map(Fraction, group), Fraction(0))
+        sums.append(total_fractions)
     n = sum(map(len, groups))
     count = len(groups)
     total_sums = sum(sums, Fraction(0))

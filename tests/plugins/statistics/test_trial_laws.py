@@ -66,14 +66,10 @@ def renamed(rows):
     names = {}
     renamed_rows = []
     for task, name, model, grade in rows:
-        renamed_rows.append(
-            (
-                f"other {task}",
-                None if name is None else names.setdefault((task, name), f"run {len(names)}"),
-                model,
-                grade,
-            )
-        )
+        other_name = None
+        if name is not None:
+            other_name = names.setdefault((task, name), f"run {len(names)}")
+        renamed_rows.append((f"other {task}", other_name, model, grade))
     return renamed_rows
 
 
@@ -117,7 +113,10 @@ def check_laws(rows):
 
 def check_ends(intervals, *, falling):
     for end in ("low", "high"):
-        ends = [interval[end] for interval in intervals.values() if end in interval]
+        ends = []
+        for interval in intervals.values():
+            if end in interval:
+                ends.append(interval[end])
         expected = sorted(ends, reverse=falling)
         assert ends == expected
         assert all(0 <= number <= 1 for number in ends)
@@ -160,7 +159,9 @@ def test_earlier_copies_are_in_no_figure_and_no_row(tmp_path, seed, engine):
         for _ in range(choose.choice([1, 2]))
     ]
     choose.shuffle(records)
-    last = {(record["task_id"], record["trial"]): record for record in records}
+    last = {}
+    for record in records:
+        last[(record["task_id"], record["trial"])] = record
     once = [record for record in records if last[record["task_id"], record["trial"]] is record]
     reports = []
     for name, content in (("all", records), ("once", once)):
@@ -177,7 +178,9 @@ def test_earlier_copies_are_in_no_figure_and_no_row(tmp_path, seed, engine):
         )
         rows = []
         for row in report.rows():
-            rows.append((row["sample"]["id"], row["run"], row["grades"]))
+            sample = row["sample"]
+            run = row["run"]
+            rows.append((sample["id"], run, row["grades"]))
         metrics = report.summary["metrics"]
         outcome = report.summary["outcome"]
         reports.append((rows, metrics, outcome))
@@ -201,7 +204,8 @@ PROGRAM = [(RESUMED, {"1": 1.5, "2": 3.5}), (SHARDED, {"1": 0.5, "2": 1 / 3})]
 def test_the_program_keeps_its_rule_and_figures_are_ours(tmp_path, trials, program):
     path = tmp_path / "results.json"
     tau_records = [tau_record(task, trial, 1.0) for task, trial in trials]
-    path.write_text(json.dumps(tau_records))
+    text = json.dumps(tau_records)
+    path.write_text(text)
     output = tmp_path / "o"
     report = gradestack.grade_files(
         path, output=output, profile="upstream", overrides=["reports=[]"]
@@ -216,8 +220,10 @@ def test_the_program_keeps_its_rule_and_figures_are_ours(tmp_path, trials, progr
     pass_hat_ks_by_k = {k: native["pass_hat_ks"][k] for k in program}
     assert pass_hat_ks_by_k == program
     (entry,) = report.summary["programs"]
-    assert f"  k=1: {program['1']}\n" in entry["console"]
-    pass_1 = next(figure for figure in entry["figures"] if figure["label"] == "Pass^1")
+    expected_text = f"  k=1: {program['1']}\n"
+    assert expected_text in entry["console"]
+    figures = entry["figures"]
+    pass_1 = next(figure for figure in figures if figure["label"] == "Pass^1")
     assert pass_1["figure"] == "reward.pass_hat_k.pass_hat_k.1"
 
 

@@ -53,7 +53,8 @@ def test_the_rows_are_the_tables_of_the_report(fake, tables):
         columns = list(table.columns)
         assert [*lines_found[0]] == columns
         assert len(lines_found) == len(table)
-    ungraded = [row for row in data["grades"] if row["state"] != "graded"]
+    grades = data["grades"]
+    ungraded = [row for row in grades if row["state"] != "graded"]
     assert len(ungraded) == 8
     scores = {row["score"] for row in ungraded}
     assert scores == {None}
@@ -62,7 +63,8 @@ def test_the_rows_are_the_tables_of_the_report(fake, tables):
     first_line = lines(texts["samples"])[0]
     facets = first_line["facets"]
     assert facets == '{"domain": "rail"}'
-    assert {row["passed"] for row in lines(texts["samples"])} == {"true", "false", ""}
+    samples = texts["samples"]
+    assert {row["passed"] for row in lines(samples)} == {"true", "false", ""}
 
 
 def test_a_spreadsheet_calculates_nothing(fake, tables):
@@ -71,12 +73,14 @@ def test_a_spreadsheet_calculates_nothing(fake, tables):
     report = fake.make_report([row], many_models=False)
     data, texts = tables(report)
     for name in ROWS:
+        sample_rows = data[name]
         assert {
-            (sample_row["id"], sample_row["model"], sample_row["run"]) for sample_row in data[name]
+            (sample_row["id"], sample_row["model"], sample_row["run"]) for sample_row in sample_rows
         } == {("@SUM(1)", "=HYPERLINK(1)", "-1+1")}
         lines_found = set()
         for sample_row in lines(texts[name]):
-            lines_found.add((sample_row["id"], sample_row["model"], sample_row["run"]))
+            model = sample_row["model"]
+            lines_found.add((sample_row["id"], model, sample_row["run"]))
         assert lines_found == {("'@SUM(1)", "'=HYPERLINK(1)", "'-1+1")}
 
 
@@ -90,7 +94,8 @@ def test_a_run_without_rows_has_its_figures(fake, tables):
 
 
 def test_an_empty_run_has_empty_tables(fake, tables):
-    data, texts = tables(fake.make_report([]))
+    report = fake.make_report([])
+    data, texts = tables(report)
     assert data["samples"] == []
     assert texts["samples"].startswith("position,id,model,run,")
 

@@ -34,10 +34,14 @@ def test_calls_have_their_results_and_requestors(tau2):
 
 def test_the_directory_form_reads_as_the_single_file_does(tau2):
     """Files by name below simulations/; given as a directory, as results.json, or alone."""
-    simulations = [tau2.simulation("t", trial, DATA["conversation"]) for trial in range(2)]
+    simulations = []
+    for trial in range(2):
+        simulation = tau2.simulation("t", trial, DATA["conversation"])
+        simulations.append(simulation)
     folder = tau2.directory(*simulations)
     single = read(Tau2(), tau2.write(*simulations))
-    for path in (folder, folder / "results.json"):
+    results_path = folder / "results.json"
+    for path in (folder, results_path):
         samples = read(Tau2(), path)
         assert [gradestack.replace(sample, source=None) for sample in samples] == [
             gradestack.replace(sample, source=None) for sample in single
@@ -51,7 +55,8 @@ def test_the_directory_form_reads_as_the_single_file_does(tau2):
 
 
 def test_a_folder_of_one_file_is_read_as_that_file(tau2, tmp_path):
-    path = tau2.write(tau2.simulation())
+    simulation = tau2.simulation()
+    path = tau2.write(simulation)
     (tmp_path / "folder").mkdir()
     results_path = tmp_path / "folder" / "results.json"
     path.rename(results_path)
@@ -80,7 +85,8 @@ def test_a_folder_of_runs_reads_each_simulation_once(tau2, tmp_path):
     tau2.directory(simulation, name="all/one")
     tau2.directory(tau2.simulation("t", 1), name="all/two")
     all_folder = tmp_path / "all"
-    files = sorted(all_folder.rglob("*.json"))
+    paths = all_folder.rglob("*.json")
+    files = sorted(paths)
     assert len(read(Tau2(), *files)) == 2
 
 
@@ -154,8 +160,10 @@ def test_rewards(tau2, about, wanted):
 
 def test_rewards_of_other_samples():
     """They are taken where one is recorded; a failed run keeps its fault."""
-    assert Tau2Reward().grade(Sample(id="x")).outcome is Outcome.SKIPPED
-    assert Tau2Reward().grade(Sample(id="x", recorded={"reward": 1})).passed is True
+    outcome = Tau2Reward().grade(Sample(id="x")).outcome
+    assert outcome is Outcome.SKIPPED
+    passed = Tau2Reward().grade(Sample(id="x", recorded={"reward": 1})).passed
+    assert passed is True
     fault = gradestack.Fault(category="target", code="broken")
     assert Tau2Reward().grade(Sample(id="x", status=Status.FAILED, error=fault)).fault == fault
     with pytest.raises(ValueError, match="tolerance"):
@@ -168,7 +176,8 @@ def test_a_planned_trial_that_is_not_there_did_not_pass(tau2, tmp_path):
     simulations = [tau2.simulation(task_id=task, trial=trial) for task, trial in trials]
     tasks = [tau2.task("t"), tau2.task("u")]
     path = tau2.write(*simulations, tasks=tasks)
-    content = json.loads(path.read_text())
+    text = path.read_text()
+    content = json.loads(text)
     figures = {}
     for plan in (3, None):
         content["info"]["num_trials"] = plan

@@ -157,5 +157,6 @@ def reference_file() -> Path:
     root = os.environ.get("GRADESTACK_REFERENCE_DATA")
     if not root:
         pytest.skip("GRADESTACK_REFERENCE_DATA is not set")
-    tau_bench_folder = Path(root) / "tau-bench"
+    root_path = Path(root)
+    tau_bench_folder = root_path / "tau-bench"
     return tau_bench_folder / "gpt-4o-airline.json"

@@ -17,7 +17,8 @@ def decoded(call):
     """Return arguments as one decoder returns them, whose NaN is one object."""
     if call.arguments is not None:
         arguments = dict(call.arguments)
-        return json.loads(json.dumps(arguments))
+        text = json.dumps(arguments)
+        return json.loads(text)
     try:
         return {} if call.raw_arguments is None else json.loads(call.raw_arguments)
     except ValueError:
@@ -138,9 +139,8 @@ def test_runs_of_a_task_agree_with_the_definition(expected, data):
             orders = st.permutations(made)
             made = tuple(data.draw(orders))
         more = data.draw(st.lists(CALLS, max_size=2).map(tuple))
-        runs.append(
-            data.draw(st.sampled_from([made, made + more, more + made, made[1:], made[:-1]]))
-        )
+        variants = [made, made + more, more + made, made[1:], made[:-1]]
+        runs.append(data.draw(st.sampled_from(variants)))
     expectation = Expectation(calls=expected)
     for calls in runs:
         sample = Sample(id="t", expected=expectation, calls=calls)
@@ -168,7 +168,10 @@ def test_deep_arguments_fail_only_where_both_sides_are_deep(deep):
     expectation = Expectation(calls=wanted)
     sample = Sample(id="t", expected=expectation, calls=made)
     grade = explained_grade(TauPartial(), sample)
-    expected = Outcome.FAILED if deep == "both" else Outcome.GRADED
+    if deep == "both":
+        expected = Outcome.FAILED
+    else:
+        expected = Outcome.GRADED
     assert grade.outcome is expected
     rewarded = explained_grade(TauPartial(), replace(sample, recorded={"reward": 1}))
     assert rewarded.parts == {"reward": 1.0}

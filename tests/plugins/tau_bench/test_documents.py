@@ -17,7 +17,8 @@ AIRLINE = ROOT / "examples" / "airline"
 
 
 def block(name):
-    return re.search(rf"<!-- worked example: {name} -->\n```\w+\n(.*?)```", PAGE, re.DOTALL)[1]
+    match = re.search(rf"<!-- worked example: {name} -->\n```\w+\n(.*?)```", PAGE, re.DOTALL)
+    return match[1]
 
 
 def row(start):
@@ -34,7 +35,8 @@ def test_worked_example(tau):
     assert grade.score == expected
     scores = [item.score for item in grade.items]
     assert scores == [float(row(f"score of `{n}`")[-1]) for n in ("book_trip", "issue_voucher")]
-    assert f"{grade.items[0].parts['argument_similarity']:.6f}" == row("sim of the arguments")[-1]
+    expected_text = f"{grade.items[0].parts['argument_similarity']:.6f}"
+    assert expected_text == row("sim of the arguments")[-1]
     assert [describe(reason) for reason in grade.reasons] == block("reasons").splitlines()
 
 

@@ -39,7 +39,8 @@ def export(path, **options):
             if isinstance(record, BadRecord):
                 made = {}
             else:
-                made = {"tau_partial": grader.grade(record)}
+                tau_partial = grader.grade(record)
+                made = {"tau_partial": tau_partial}
             grades += [(record, grade) for grade in made.values()]
             for artefact, text in exporter.row(record, made, shard):
                 chunks.setdefault(artefact, []).append(text)
@@ -135,7 +136,8 @@ def test_statistics_block_character_for_character(tau, tmp_path):
         tau.record(wanted, [right], task_id=7, reward=0.0),
     ]
     path = tmp_path / "r.json"
-    path.write_text(json.dumps(records))
+    text = json.dumps(records)
+    path.write_text(text)
     assert export(path)[STATISTICS] == (DATA["statistics_block_character_for_character"])
 
 

@@ -123,9 +123,12 @@ def test_partial_score_of_a_record(tau, case):
 
 @pytest.mark.parametrize("case", DATA["trials"], **NAMED)
 def test_pass_hat_k_by_the_trials_of_the_file(case):
-    results = [Result(task, trial, reward, None) for task, trial, reward in case["results"]]
+    results = []
+    for task, trial, reward in case["results"]:
+        results.append(Result(task, trial, reward, None))
     metrics = compute_pass_hat_k(results)
-    assert {path: at(metrics, path) for path in case["is"]} == case["is"]
+    paths = case["is"]
+    assert {path: at(metrics, path) for path in paths} == case["is"]
 
 
 def test_masses_of_copies_give_null_rather_than_an_error():
@@ -163,7 +166,8 @@ def test_its_files(tau, run_program):
     assert metrics["pass_hat_ks"] == {"1": 0.5}
     block = run.files["tau_statistics.txt"]
     assert "Total tasks: 2\nNot scored: 1\n\nBinary Scoring:\n  Success rate: 1/2 (50.0%)" in block
-    assert run.console == f"{block}🏆 Average reward: {1 / 3}\n📈 Pass^k\n  k=1: 0.5\n"
+    expected_text = f"{block}🏆 Average reward: {1 / 3}\n📈 Pass^k\n  k=1: 0.5\n"
+    assert run.console == expected_text
     assert run.exit_code is None
     values_by_label = {figure.label: figure.value for figure in run.figures}
     average_reward = 1 / 3
@@ -177,7 +181,10 @@ def test_its_files(tau, run_program):
 
 
 def test_a_limit_is_one_of_tasks_and_what_is_no_json_is_left_out(tau, run_program):
-    records = [tau.record(task_id=task, trial=trial) for task in "ab" for trial in (0, 1)]
+    records = []
+    for task in "ab":
+        for trial in (0, 1):
+            records.append(tau.record(task_id=task, trial=trial))
     text = "[{nope}, " + json.dumps([*records, 7])[1:]
     document = json.loads(run_program(text).files["r_partial.json"])
     document_count = len(document)
@@ -192,14 +199,17 @@ def test_of_nothing_there_are_no_figures(run_program):
     text = run.files["tau_metrics.json"]
     document = json.loads(text)
     assert document["avg_reward"] is None
-    assert "Average: n/a" in run.files["tau_statistics.txt"]
+    tau_statistics_txt = run.files["tau_statistics.txt"]
+    assert "Average: n/a" in tau_statistics_txt
 
 
 def test_ids_stay_on_their_lines():
     forged = "x\n::error::y\x1b[31m"
     result = Result(forged, 0, 0.0, 1.0)
-    block = statistics_block(compute_statistics([result]))
-    assert terminal_line(f"    Task {forged}: partial=1.00") in block.split("\n")
+    statistics = compute_statistics([result])
+    block = statistics_block(statistics)
+    text = f"    Task {forged}: partial=1.00"
+    assert terminal_line(text) in block.split("\n")
 
 
 def test_the_field_s_run(reference_file, tau):
@@ -207,13 +217,18 @@ def test_the_field_s_run(reference_file, tau):
     file = Input(path=reference_file, name="r", shown="r")
     run = TauBenchProgram().run(ProgramInput(input=file, reader=TauBench()))
     records = json.loads(reference_file.read_bytes())
-    scored = [record | {"partial_score": tau.ref_score(record)} for record in records]
+    scored = []
+    for record in records:
+        ref_score = tau.ref_score(record)
+        scored.append(record | {"partial_score": ref_score})
     text = json.dumps(scored, indent=2)
     assert run.files["gpt-4o-airline_partial.json"] == text
-    assert all(line in run.console for line in DATA["field_block"])
+    field_block = DATA["field_block"]
+    assert all(line in run.console for line in field_block)
     tau_metrics_json = run.files["tau_metrics.json"]
     metrics = json.loads(tau_metrics_json)
-    assert metrics["pass_hat_ks"] == pytest.approx({"1": 0.42, "2": 41 / 150, "3": 0.22, "4": 0.2})
+    pass_hat_ks = metrics["pass_hat_ks"]
+    assert pass_hat_ks == pytest.approx({"1": 0.42, "2": 41 / 150, "3": 0.22, "4": 0.2})
 
 
 @given(record=records)
@@ -226,7 +241,8 @@ def test_scores_are_those_of_an_independent_scorer(tau, record):
         expected = tau.ref_score(record)
     except (TypeError, AttributeError, KeyError):
         expected = None
-    assert read_result(record).partial_score == expected
+    result = read_result(record)
+    assert result.partial_score == expected
 
 
 @given(record=plain_records)

@@ -31,7 +31,8 @@ def test_bad_records_are_reported(tau, tmp_path, record, reason):
     assert isinstance(bad, BadRecord)
     assert isinstance(good, Sample)
     assert bad.reason.startswith(reason)
-    assert len(bad.reason) < 150
+    reason_count = len(bad.reason)
+    assert reason_count < 150
     assert bad.source.ordinal == 0
     assert bad.native == record
 

@@ -19,18 +19,18 @@ def test_tasks_of_several_models_are_clustered(tau):
 
     Its interval leaves out a task under all models at once.
     """
-    both = [
-        entry(task, 0, good, model)
-        for model in "mn"
-        for task, good in (("a", 1), ("b", 0), ("c", 1))
-    ]
+    both = []
+    for model in "mn":
+        for task, good in (("a", 1), ("b", 0), ("c", 1)):
+            both.append(entry(task, 0, good, model))
     for aggregator, name in ((PassHatK(), "pass_hat_k"), (PassAtK(), "pass_at_k")):
         out = tau.fold(aggregator, both)
         grades = both[:3]
         one = tau.fold(aggregator, grades)
         assert out[name] == one[name]
         expected = {**one[f"{name}_interval"]["1"], "n": 6}
-        assert out[f"{name}_interval"]["1"] == expected
+        expected_text = f"{name}_interval"
+        assert out[expected_text]["1"] == expected
         assert out["models"]["m"] == one
 
 
@@ -53,12 +53,16 @@ def test_counts_do_not_bear_the_label_of_a_reliability(tmp_path):
     report_path = output / "report.md"
     text = report_path.read_text(encoding="utf-8")
     lines = text.splitlines()
-    rows = [line.replace("\\", "") for line in lines if " of k trials " in line]
+    rows = []
+    for line in lines:
+        if " of k trials " in line:
+            rows.append(line.replace("\\", ""))
     paths = []
     for row in rows:
         if row.startswith("| reward."):
             paths.append(row.split(" | ")[0].removeprefix("| "))
-    expected = [
-        f"reward.{name}.{name}.{k}" for name in ("pass_at_k", "pass_hat_k") for k in range(1, 5)
-    ]
+    expected = []
+    for name in ("pass_at_k", "pass_hat_k"):
+        for k in range(1, 5):
+            expected.append(f"reward.{name}.{name}.{k}")
     assert sorted(paths) == expected

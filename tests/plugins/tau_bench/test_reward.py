@@ -16,7 +16,8 @@ def test_rewards_larger_than_any_score_fail(tau, reward):
     sample = tau.sample(record)
     grade = TauReward().grade(sample)
     assert grade.outcome == Outcome.FAILED
-    assert grade.fault.message == f"the reward is over 1e+100: {reward!r}"
+    expected_text = f"the reward is over 1e+100: {reward!r}"
+    assert grade.fault.message == expected_text
     partial = TauPartial().grade(sample)
     assert partial.outcome == Outcome.GRADED
     assert partial.parts == {}
@@ -40,8 +41,10 @@ def test_other_readers(tau):
 
     A recorded reward is used, none is skipped, a failed run without one fails.
     """
-    assert TauReward().grade(Sample(id="s", recorded={"reward": 1})).score == 1.0
-    assert TauReward().grade(Sample(id="s", recorded={"reward": None})).outcome is Outcome.FAILED
+    score = TauReward().grade(Sample(id="s", recorded={"reward": 1})).score
+    assert score == 1.0
+    outcome = TauReward().grade(Sample(id="s", recorded={"reward": None})).outcome
+    assert outcome is Outcome.FAILED
     first_reason = TauReward().grade(Sample(id="s")).reasons[0]
     assert first_reason.code == "no_reward"
     fault = Fault(category="target", code="timeout")
@@ -61,7 +64,8 @@ def test_reasons_of_the_record(tau):
             if r.message
         ]
 
-    absent = TauReward().grade(tau.sample(tau.record(info={"error": "x"}))).reasons[0].expected
+    first_reason = TauReward().grade(tau.sample(tau.record(info={"error": "x"}))).reasons[0]
+    absent = first_reason.expected
     assert reasons({"error": "x"}) == [("run_error", absent)]
     assert reasons({"reward_info": None}) == [("not_judged", absent)]
     assert reasons({"reward_info": {"info": {"r_actions": 0.0}}}) == [("database_mismatch", absent)]

@@ -66,7 +66,8 @@ def test_functions_of_a_file(functions, name, score, rationale):
     """A function's number, truth value, mapping or object becomes a grade."""
     python_function = PythonFunction(file=functions, name=name)
     grade = python_function.grade(sample("Oslo", "Oslo", input="where?"))
-    assert (grade.score, grade.rationale) == (score, rationale)
+    assert grade.score == score
+    assert grade.rationale == rationale
 
 
 def test_functions_see_the_reference_as_letta_writes_it(functions):
@@ -110,9 +111,10 @@ def test_a_function_of_the_sample_alone_grades_the_sample(functions):
 )
 def test_a_function_takes_one_parameter_or_two(functions, name, given):
     """Any other number of parameters without a default is refused with their names."""
+    match = f"{name!r} must take one parameter, .*those without a default are: {given}"
     with pytest.raises(
         ValueError,
-        match=f"{name!r} must take one parameter, .*those without a default are: {given}",
+        match=match,
     ):
         PythonFunction(file=functions, name=name)
 

@@ -46,7 +46,8 @@ def test_published_examples(tmp_path):
 
     The rules of their own programs take them, too.
     """
-    folder = Path(DATA) / "formats"
+    data_path = Path(DATA)
+    folder = data_path / "formats"
     bfcl_folder = folder / "bfcl"
     shutil.copytree(bfcl_folder, tmp_path / "bfcl")
     result_folder = tmp_path / "bfcl/result"
@@ -139,7 +140,8 @@ def test_the_page_says_why_other_tools_differ(tmp_path):
             [{"name": tool, "arguments": arguments} for tool, arguments in side]
             for side in (expected, made)
         ]
-        lines.append({"id": name, "expected": sides[0], "predicted": sides[1]})
+        first_side = sides[0]
+        lines.append({"id": name, "expected": first_side, "predicted": sides[1]})
     runs_path = tmp_path / "runs.jsonl"
     runs_path.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
     names = (

@@ -11,10 +11,11 @@ def sample(name, expected, made):
     """Return a sample of calls given as (name, arguments)."""
     calls = tuple(ExpectedCall(name=tool, arguments=arguments) for tool, arguments in expected)
     expectation = Expectation(calls=calls)
+    tool_calls = tuple(ToolCall(name=tool, arguments=arguments) for tool, arguments in made)
     return Sample(
         id=name,
         expected=expectation,
-        calls=tuple(ToolCall(name=tool, arguments=arguments) for tool, arguments in made),
+        calls=tool_calls,
     )
 
 
@@ -32,7 +33,9 @@ RUNS = [
 
 def figures(runs, **options):
     grader = ToolCalls(**options)
-    rows = [(run.id, None, None, grader.grade(run)) for run in runs]
+    rows = []
+    for run in runs:
+        rows.append((run.id, None, None, grader.grade(run)))
     return gradestack.figures({"call_figures": {}}, rows)["call_figures"]
 
 
@@ -43,20 +46,29 @@ def test_figures_by_hand():
     macro_precision = (1 + 1 / 3 + 0 + 1) / 4
     macro_recall = (1 + 1 / 3 + 0 + 1) / 4
     macro_f1 = (1 + 1 / 3 + 0 + 1) / 4
+    macro_argument_precision = (1 + 2 / 4) / 2
+    macro_argument_recall = (1 + 2 / 3) / 2
+    macro_argument_f1 = (1 + 4 / 7) / 2
+    verdict_rate = 2 / 4
+    precision = credit / 3
+    recall = credit / 4
+    argument_precision = 5 / 7
+    argument_recall = 5 / 6
+    argument_f1 = 10 / 13
     wanted = {
-        "verdict_rate": 2 / 4,
-        "precision": credit / 3,
-        "recall": credit / 4,
+        "verdict_rate": verdict_rate,
+        "precision": precision,
+        "recall": recall,
         "f1": 2 * credit / 7,
         "macro_precision": macro_precision,
         "macro_recall": macro_recall,
         "macro_f1": macro_f1,
-        "argument_precision": 5 / 7,
-        "argument_recall": 5 / 6,
-        "argument_f1": 10 / 13,
-        "macro_argument_precision": (1 + 2 / 4) / 2,
-        "macro_argument_recall": (1 + 2 / 3) / 2,
-        "macro_argument_f1": (1 + 4 / 7) / 2,
+        "argument_precision": argument_precision,
+        "argument_recall": argument_recall,
+        "argument_f1": argument_f1,
+        "macro_argument_precision": macro_argument_precision,
+        "macro_argument_recall": macro_argument_recall,
+        "macro_argument_f1": macro_argument_f1,
     }
     expected = {name: pytest.approx(value) for name, value in wanted.items()}
     assert {name: figures_found[name] for name in wanted} == expected

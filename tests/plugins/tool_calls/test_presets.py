@@ -24,10 +24,11 @@ def sample(expected, made, **more):
     """Return a sample of calls given as (name, arguments)."""
     calls = tuple(ExpectedCall(name=name, arguments=arguments) for name, arguments in expected)
     expectation = Expectation(calls=calls)
+    tool_calls = tuple(ToolCall(name=name, arguments=arguments) for name, arguments in made)
     return Sample(
         id="s",
         expected=expectation,
-        calls=tuple(ToolCall(name=name, arguments=arguments) for name, arguments in made),
+        calls=tool_calls,
         **more,
     )
 
@@ -47,7 +48,8 @@ def test_every_preset_says_what_its_program_says():
     """Scores, verdicts, precision, recall and codes equal those of the released programs on every
     case.
     """
-    folder = Path(DATA) / "tool_calls"
+    data_path = Path(DATA)
+    folder = data_path / "tool_calls"
     samples = {}
     for name in ("cases.jsonl", "bfcl_cases.jsonl"):
         for line in (folder / name).read_bytes().splitlines():
@@ -94,9 +96,8 @@ def test_rules_by_hand():
     for preset, expected, made, _ in CASES["by_hand"]:
         subject = sample(expected, made)
         verdicts.append((preset, score_or_code(preset, subject)))
-    assert verdicts == [
-        (preset, pytest.approx(wanted)) for preset, _, _, wanted in CASES["by_hand"]
-    ]
+    by_hand = CASES["by_hand"]
+    assert verdicts == [(preset, pytest.approx(wanted)) for preset, _, _, wanted in by_hand]
 
 
 @pytest.mark.parametrize("mode", ["strict", "unordered", "subset", "superset"])
@@ -107,7 +108,8 @@ def test_agentevals_cannot_leave_arguments_open(mode, arguments):
     expected = Expectation(calls=(expected_call,))
     tool_call = ToolCall(name="f")
     subject = Sample(id="s", expected=expected, calls=(tool_call,))
-    assert score_or_code(f"agentevals/{mode}/{arguments}", subject) == "not_expressible"
+    preset = f"agentevals/{mode}/{arguments}"
+    assert score_or_code(preset, subject) == "not_expressible"
 
 
 def test_a_preset_is_named_in_full():

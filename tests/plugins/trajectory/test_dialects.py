@@ -19,6 +19,7 @@ def test_usage_of_one_conversation(tmp_path, dialect):
     text = json.dumps(case["document"])
     path.write_text(text, encoding="utf-8")
     out_folder = tmp_path / "out"
+    options = case["options"]
     words = [
         "grade",
         path,
@@ -28,7 +29,7 @@ def test_usage_of_one_conversation(tmp_path, dialect):
         "usage",
         "--set",
         "reports=[]",
-        *case["options"],
+        *options,
     ]
     with pytest.raises(SystemExit, match="0"):
         main(list(map(str, words)))

@@ -27,11 +27,14 @@ EXAMPLES = {
 
 @pytest.mark.parametrize(("rule", "result"), EXAMPLES.items())
 def test_a_rule_tells_that_a_result_is_an_error(rule, result):
-    assert results.error_form(result).rule == rule
+    error_form = results.error_form(result)
+    assert error_form.rule == rule
 
 
 def test_the_page_lists_every_rule():
-    source = Path(results.__file__).read_text(encoding="utf-8")
-    rules = set(re.findall(r'"((?:text|json)_\w+)"', source))
+    file_path = Path(results.__file__)
+    source = file_path.read_text(encoding="utf-8")
+    matches = re.findall(r'"((?:text|json)_\w+)"', source)
+    rules = set(matches)
     section = PAGE.partition("## Failed calls")[2].partition("\n## ")[0]
     assert set(re.findall(r"^\| `(\w+)`", section, re.MULTILINE)) == rules == set(EXAMPLES)

@@ -43,7 +43,9 @@ def either(step):
 def each_to_each(count, combined):
     """Return schemas all of which refer to all."""
     names = [f"#/$defs/d{n}" for n in range(count)]
-    defs = {f"d{n}": {combined: [{"$ref": name} for name in names]} for n in range(count)}
+    defs = {}
+    for n in range(count):
+        defs[f"d{n}"] = {combined: [{"$ref": name} for name in names]}
     return {
         "$defs": defs,
         "$ref": names[0],
@@ -117,7 +119,9 @@ CHECKED = {
 
 
 def logged(schema, *arguments):
-    functions = [{"name": "book", "arguments": json.dumps(argument)} for argument in arguments]
+    functions = []
+    for argument in arguments:
+        functions.append({"name": "book", "arguments": json.dumps(argument)})
     calls = []
     for n, function in enumerate(functions):
         calls.append({"id": f"c{n}", "type": "function", "function": function})
@@ -126,7 +130,8 @@ def logged(schema, *arguments):
         {"role": "assistant", "content": None, "tool_calls": calls},
     ]
     tools = [{"type": "function", "function": {"name": "book", "parameters": schema}}]
-    return json.dumps({"id": "a", "messages": messages, "tools": tools}) + "\n"
+    text = json.dumps({"id": "a", "messages": messages, "tools": tools})
+    return text + "\n"
 
 
 SUITE = """
@@ -141,7 +146,8 @@ def grade_of(bounded, folder, schema, value):
     """Grade a call through the command line and return what tool_schema says of it."""
     log_path = folder / "log.jsonl"
     log_path.write_text(logged(schema, value))
-    (folder / "suite.yaml").write_text(SUITE)
+    suite_path = folder / "suite.yaml"
+    suite_path.write_text(SUITE)
     done = bounded("run", "suite.yaml", "--quiet", "--output", "out", "--allow-all-failed")
     assert done.returncode in {0, 3}, done.stderr
     results_path = folder / "out/results.jsonl"
@@ -182,7 +188,8 @@ def test_many_schemas_with_large_patterns_take_no_more_memory_than_some(bounded,
         lines.append(logged(of_a(schema), {"a": "x"}))
     log_path = tmp_path / "log.jsonl"
     log_path.write_text("".join(lines).replace('"id": "a"', '"id": null'))
-    (tmp_path / "suite.yaml").write_text(SUITE)
+    suite_path = tmp_path / "suite.yaml"
+    suite_path.write_text(SUITE)
     done = bounded("run", "suite.yaml", "--quiet", "--output", "out")
     assert done.returncode == 0, done.stderr
 
@@ -197,7 +204,8 @@ def test_mcp_bench_skips_a_run_whose_schema_takes_too_much(bounded, tmp_path):
     done = bounded("run", "suite.yaml", "--quiet", "--output", "out", "--allow-all-failed")
     assert done.returncode == 0, done.stderr
     results_path = tmp_path / "out/results.jsonl"
-    row = json.loads(results_path.read_text())
+    text = results_path.read_text()
+    row = json.loads(text)
     assert row["state"] == "skipped"
     reasons = row["grade"]["reasons"]
     first_reason = reasons[0]
@@ -216,7 +224,8 @@ def test_ctrl_c_is_answered_amid_the_largest_checks(tmp_path):
     schema = of_a({"items": {"allOf": all_of}})
     log_path = tmp_path / "log.jsonl"
     log_path.write_text(logged(schema, *[{"a": [1] * 500}] * 300))
-    (tmp_path / "suite.yaml").write_text(SUITE)
+    suite_path = tmp_path / "suite.yaml"
+    suite_path.write_text(SUITE)
     command = [sys.executable, "-m", "gradestack.cli", "run", "suite.yaml", "--output", "out"]
     with subprocess.Popen(
         command, cwd=tmp_path, stderr=subprocess.PIPE, start_new_session=True
@@ -229,6 +238,7 @@ def test_ctrl_c_is_answered_amid_the_largest_checks(tmp_path):
                     os.kill(run.pid, signal.SIGINT)
                 with suppress(subprocess.TimeoutExpired):
                     run.wait(1)
-            assert run.wait(300) == 130
+            exit_code = run.wait(300)
+            assert exit_code == 130
         finally:
             run.kill()

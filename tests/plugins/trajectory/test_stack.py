@@ -46,15 +46,15 @@ def test_samples_in_python_get_the_stack_with_its_headline():
         "passed": "without failed calls",
         "failed": "with failed calls",
     }
-    figures = report.summary["headline"]["figures"]
+    headline = report.summary["headline"]
+    figures = headline["figures"]
     labels = [figure["label"] for figure in figures]
     assert labels == FIGURES
     expected = [5 / 6, 5 / 6, 0.5, 0.5, None]
     assert [figure["value"] for figure in figures] == expected
     assert all("interval" in figure for figure in figures[:4])
-    assert "  Without failed calls: 1 of 2 (50.0%; 95% interval 0.0 to 100.0%)" in console.results(
-        report
-    )
+    results = console.results(report)
+    assert "  Without failed calls: 1 of 2 (50.0%; 95% interval 0.0 to 100.0%)" in results
 
 
 @pytest.mark.parametrize(

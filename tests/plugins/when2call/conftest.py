@@ -31,11 +31,12 @@ TOOL = {
 def _row(uuid, gold="tool_call", **more):
     answers = {label: f"text of {label}" for label in LABELS}
     answers["tool_call"] = json.dumps({"name": "search", "arguments": {"q": uuid}})
+    question = f"question {uuid}"
     row = {
         "uuid": uuid,
         "source": "s",
         "source_id": uuid,
-        "question": f"question {uuid}",
+        "question": question,
         "correct_answer": gold,
     }
     text = json.dumps(TOOL)
@@ -108,7 +109,8 @@ def run_program(write):
     """Run the evaluation suite's program on predictions joined with a dataset."""
 
     def _run(predictions, dataset=None, *, grader=None, limit=None, **options):
-        predictions_file = _input(write("predictions.jsonl", predictions))
+        path = write("predictions.jsonl", predictions)
+        predictions_file = _input(path)
         if dataset is None:
             dataset_file = None
         else:

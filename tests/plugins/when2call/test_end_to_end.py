@@ -18,7 +18,8 @@ LABELS = ("direct", "tool_call", "request_for_info", "cannot_answer")
 def native(out):
     native_folder = out / "native"
     when2call_path = native_folder / "when2call.json"
-    return json.loads(when2call_path.read_text())
+    text = when2call_path.read_text()
+    return json.loads(text)
 
 
 @pytest.fixture
@@ -41,7 +42,8 @@ def example(grade, profile):
 def test_the_docs_page_shows_these_very_figures(grade):
     """Every figure of the worked example stands in the page, for both profiles."""
     docs_folder = ROOT / "docs"
-    page = (docs_folder / "when2call.md").read_text()
+    when2call_path = docs_folder / "when2call.md"
+    page = when2call_path.read_text()
     names = [
         "accuracy",
         "macro_f1",
@@ -49,7 +51,9 @@ def test_the_docs_page_shows_these_very_figures(grade):
         "tool_hallucination_rate",
         "answer_hallucination_rate",
     ]
-    blocks = [native(example(grade, profile))["metrics"] for profile in ("documented", "upstream")]
+    blocks = []
+    for profile in ("documented", "upstream"):
+        blocks.append(native(example(grade, profile))["metrics"])
     for name in [
         *names,
         "parameter_hallucination_rate",
@@ -62,7 +66,8 @@ def test_the_docs_page_shows_these_very_figures(grade):
             shown.append(
                 f"{block[name]:.6f}" if isinstance(block[name], float) else str(block[name])
             )
-        assert f"| `{name}` | {shown[0]} | {shown[1]} |" in page
+        expected_text = f"| `{name}` | {shown[0]} | {shown[1]} |"
+        assert expected_text in page
 
 
 def test_another_formats_trajectory_is_labelled_by_its_calls(tmp_path):
@@ -115,7 +120,8 @@ def test_the_real_test_items_load(reference, read):
     assert len(without) == 17
     labels = {sample.expected.label for sample in without}
     assert labels == {"cannot_answer"}
-    assert max(len(sample.tools) for sample in rows) == 26
+    largest_tool_count = max(len(sample.tools) for sample in rows)
+    assert largest_tool_count == 26
     assert all(sample.expected.calls is not None for sample in rows)
     called = [sample for sample in rows if sample.expected.label == "tool_call"]
     assert all(

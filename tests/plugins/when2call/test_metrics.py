@@ -44,7 +44,8 @@ def test_rates_lie_between_zero_and_one_and_the_matrix_sums_to_n(rows):
     missing = sum(label is None for _, _, label in rows)
     confusion_matrix = block["confusion_matrix"].values()
     cells = [count for counts in confusion_matrix for count in counts.values()]
-    assert sum(cells) == block["n_total"] == len(rows) - missing
+    n_total = block["n_total"]
+    assert sum(cells) == n_total == len(rows) - missing
     assert block["n_missing_uuid"] == missing
     names = ("accuracy", "macro_f1", *(name for name in block if name.endswith("_rate")))
     assert all(block[name] is None or 0 <= block[name] <= 1 for name in names)

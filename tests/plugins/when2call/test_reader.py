@@ -71,9 +71,8 @@ def test_a_row_gives_question_gold_tools_and_expectations(read, row):
     names = [tool.name for tool in sample.tools]
     assert names == ["search"]
     assert sample.expected.label == "tool_call"
-    assert [(call.name, call.arguments) for call in sample.expected.calls] == [
-        ("search", {"q": "a"})
-    ]
+    calls = sample.expected.calls
+    assert [(call.name, call.arguments) for call in calls] == [("search", {"q": "a"})]
     assert sample.facets == {"source": "s"}
     assert sample.source.file == "predictions.jsonl"
     assert sample.source.line == 1
@@ -89,7 +88,8 @@ def test_required_fields_of_a_row(read, row, missing):
     assert reasons(records) != []
     bare = {"uuid": "a", "question": "q", "correct_answer": "direct"}
     (sample,) = read([judge("a", "direct")], [bare])
-    assert (sample.tools, sample.facets) == ((), {})
+    assert sample.tools == ()
+    assert sample.facets == {}
 
 
 def test_log_probability_records_hold_four_prediction_sets(read, row):
@@ -133,7 +133,8 @@ def test_minus_infinity_is_read(read, write, row):
     labels = ["direct"] * 4
     line = json.dumps(logprob("a", labels, scores_raw=ALL_INF))
     assert "-Infinity" in line
-    assert read(write("p.jsonl", [line]), [row("a")])[0].label == "direct"
+    label = read(write("p.jsonl", [line]), [row("a")])[0].label
+    assert label == "direct"
 
 
 def head_of(records, *, as_list=False):

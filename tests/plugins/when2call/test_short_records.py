@@ -10,11 +10,11 @@ from tests.plugins.when2call.when2call_records import judge, logprob, mcq
 
 
 def bad(records):
-    return [
-        (record.source.file, record.source.line)
-        for record in records
-        if isinstance(record, BadRecord)
-    ]
+    bads = []
+    for record in records:
+        if isinstance(record, BadRecord):
+            bads.append((record.source.file, record.source.line))
+    return bads
 
 
 @pytest.mark.parametrize(
@@ -80,8 +80,10 @@ def test_the_prediction_of_a_row_that_cannot_be_used_is_outside_the_dataset(
     records = [grade, judge("b", "direct", judge_used_retry=True)]
     dataset = [row("a"), {**row("b"), **change}]
     result = evaluate(records, dataset)
-    assert result.counts["not_in_dataset"] == 1
-    assert result.counts["judge_used_retry"] == 1
+    not_in_dataset = result.counts["not_in_dataset"]
+    assert not_in_dataset == 1
+    judge_used_retry = result.counts["judge_used_retry"]
+    assert judge_used_retry == 1
     metrics = result.native["metrics"]
     assert metrics["n_total"] == 1
     assert bad(read(records, dataset)) == [("dataset.jsonl", 2)]

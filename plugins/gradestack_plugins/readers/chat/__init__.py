@@ -25,7 +25,9 @@ OBJECT: Final = (dict, Mapping)
 
 def word(holder: Any, key: str) -> str:
     """Return a text of an object; "" for one of another type, or where there is none."""
-    value = holder.get(key) if isinstance(holder, dict) else None
+    value = None
+    if isinstance(holder, dict):
+        value = holder.get(key)
     return value if isinstance(value, str) else ""
 
 
@@ -54,7 +56,8 @@ def tool_call(raw: Any, *, default_requestor: str = "assistant") -> ToolCall | N
         return None
     inner = _function_of(raw)
     arguments, text = parse_arguments(inner.get("arguments", inner.get("kwargs")))
-    identifier, requestor = raw.get("id"), raw.get("requestor")
+    identifier = raw.get("id")
+    requestor = raw.get("requestor")
     return ToolCall(
         name=as_text(inner.get("name")),
         arguments=arguments,
@@ -67,7 +70,9 @@ def tool_call(raw: Any, *, default_requestor: str = "assistant") -> ToolCall | N
 def _function_of(raw: Any) -> Any:
     """Return the object under ``function`` of a call or a tool, or itself."""
     function = raw.get("function")
-    return function if function is not None and isinstance(function, OBJECT) else raw
+    if function is not None and isinstance(function, OBJECT):
+        return function
+    return raw
 
 
 def text_or_none(value: Any) -> str | None:
@@ -77,7 +82,8 @@ def text_or_none(value: Any) -> str | None:
 
 def tool_calls(raw: Any) -> tuple[ToolCall, ...]:
     """Return the calls of a ``tool_calls`` list; entries that are not objects are left out."""
-    return tuple(call for entry in as_list(raw) if (call := tool_call(entry)) is not None)
+    entries = as_list(raw)
+    return tuple(call for entry in entries if (call := tool_call(entry)) is not None)
 
 
 def message(raw: Any) -> Message | None:
@@ -85,8 +91,9 @@ def message(raw: Any) -> Message | None:
     if not isinstance(raw, OBJECT):
         return None
     reasoning = raw.get("reasoning_content", raw.get("reasoning"))
+    role = raw.get("role")
     return Message(
-        role=as_text(raw.get("role")),
+        role=as_text(role),
         content=raw.get("content"),
         tool_calls=tool_calls(raw.get("tool_calls")),
         name=text_or_none(raw.get("name")),
@@ -97,7 +104,8 @@ def message(raw: Any) -> Message | None:
 
 def messages(raw: Any) -> tuple[Message, ...]:
     """Return the chat messages of a list; entries that are not objects are left out."""
-    return tuple(chat for entry in as_list(raw) if (chat := message(entry)) is not None)
+    entries = as_list(raw)
+    return tuple(chat for entry in entries if (chat := message(entry)) is not None)
 
 
 def with_content(call: ToolCall, message: Message) -> ToolCall:
@@ -116,7 +124,8 @@ def made_calls(
     calls: list[ToolCall] = []
     waiting: list[int] = []
     for message in conversation:
-        waiting += range(len(calls), len(calls) + len(message.tool_calls))
+        tool_call_count = len(message.tool_calls)
+        waiting += range(len(calls), len(calls) + tool_call_count)
         calls += message.tool_calls
         index = next((index for index in waiting if answers(message, calls[index])), None)
         if index is not None:
@@ -144,7 +153,10 @@ def text_of(content: Any) -> str:
     if isinstance(content, list | tuple):
         texts: list[str] = []
         for part in content:
-            text = part.get("text") if isinstance(part, OBJECT) else part
+            if isinstance(part, OBJECT):
+                text = part.get("text")
+            else:
+                text = part
             if isinstance(text, str):
                 texts.append(text)
         return " ".join(texts)
@@ -164,9 +176,10 @@ def tool_spec(raw: Any) -> ToolSpec | None:
     if not isinstance(name, str):
         return None
     parameters = parameters_of(inner.get("parameters"))
+    description = inner.get("description")
     return ToolSpec(
         name=name,
-        description=as_text(inner.get("description")),
+        description=as_text(description),
         parameters=schema_of(raw.get("input_schema")) if parameters is None else parameters,
     )
 
@@ -215,14 +228,20 @@ def list_schema(parameters: Sequence[Any]) -> dict[str, Any]:
     properties: dict[str, Any] = {}
     required: list[str] = []
     for parameter in parameters:
-        name = parameter.get("name") if isinstance(parameter, Mapping) else None
+        name = None
+        if isinstance(parameter, Mapping):
+            name = parameter.get("name")
         if not isinstance(name, str):
             continue
         kind = parameter.get("type")
-        kind = _JSON_WORDS.get(kind, kind) if isinstance(kind, str) else None
+        if isinstance(kind, str):
+            kind = _JSON_WORDS.get(kind, kind)
+        else:
+            kind = None
         is_known = kind in _JSON_WORDS.values()
         declared = {"type": kind} if is_known else {}
-        properties[name] = {**declared, "description": as_text(parameter.get("description"))}
+        description = parameter.get("description")
+        properties[name] = {**declared, "description": as_text(description)}
         default = parameter.get("default")
         if parameter.get("required", True):
             required.append(name)
@@ -245,7 +264,9 @@ def _default(kind: str, text: str) -> tuple[bool, JSON]:
     if kind == "boolean":
         return True, text.lower() in {"true", "1", "yes"}
     if kind in {"array", "object"}:
-        return (True, None) if text.lower() == "none" else literal(text)
+        if text.lower() == "none":
+            return (True, None)
+        return literal(text)
     return True, text
 
 

@@ -71,7 +71,10 @@ def calls_in_text(text: str) -> list[dict[str, Any]] | None:
             calls += _call_entries(block) or ()
     if calls:
         return calls
-    tagged = calls_in(text)[1] if "<tool_call>" in text else []
+    if "<tool_call>" in text:
+        tagged = calls_in(text)[1]
+    else:
+        tagged = []
     return _call_entries(tagged) if tagged else None
 
 
@@ -129,8 +132,13 @@ def unread_of(value: Any) -> list[str]:
 def _unread_entry(entry: Any) -> str | None:
     """Return the kind of a call that is not decoded; None for one that is."""
     if isinstance(entry, str):
-        return None if is_tool_name(entry.strip()) or _is_none(entry) else "text"
-    return "entry" if isinstance(entry, OBJECT) and not _names_tool(entry) else None
+        text = entry.strip()
+        if is_tool_name(text) or _is_none(entry):
+            return None
+        return "text"
+    if isinstance(entry, OBJECT) and not _names_tool(entry):
+        return "entry"
+    return None
 
 
 def _is_none(name: Any) -> bool:
@@ -160,7 +168,7 @@ def calls_of(value: Any) -> Any:
 
 
 def usual_call(entry: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a call with its name and arguments under these keys, whatever they are called."""
+    """Return a call with ``name`` and ``arguments``, whatever its format calls these keys."""
     function = entry.get("function")
     if function is not None and isinstance(function, OBJECT):
         named = usual_call(function)
@@ -168,7 +176,9 @@ def usual_call(entry: Mapping[str, Any]) -> Mapping[str, Any]:
     if "name" in entry and "arguments" in entry:
         return entry
     names = _usual_names(tuple(entry))
-    return {names.get(key, key): value for key, value in entry.items()} if names else entry
+    if names:
+        return {names.get(key, key): value for key, value in entry.items()}
+    return entry
 
 
 @lru_cache(maxsize=1024)
@@ -177,7 +187,8 @@ def _usual_names(keys: tuple[Any, ...]) -> Mapping[str, str]:
     plain = {plain_name(str(key)): key for key in reversed(keys)}
     names: dict[str, str] = {}
     for name, words in (("name", _NAME_KEYS), ("arguments", _ARGUMENT_KEYS)):
-        key = next((plain[word] for word in map(plain_name, words) if word in plain), name)
+        plain_names = map(plain_name, words)
+        key = next((plain[word] for word in plain_names if word in plain), name)
         if key != name:
             names[key] = name
     return names

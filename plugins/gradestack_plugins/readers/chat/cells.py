@@ -31,12 +31,16 @@ _NOTHING: Final = frozenset({"", "none", "null", "nan", "n/a", "na", "<na>", "ni
 
 def _whole_number(value: Any) -> Any:
     """Return a whole float as an int: tables hold counts so beside empty cells."""
-    return int(value) if isinstance(value, float) and value.is_integer() else value
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value
 
 
 def _read_text(value: Any, _: str = "") -> Any:
     value = _whole_number(value)
-    return compact(value) if isinstance(value, bool | int | float) else value
+    if isinstance(value, bool | int | float):
+        return compact(value)
+    return value
 
 
 def _read_id(value: Any, _: str = "") -> Any:
@@ -45,7 +49,9 @@ def _read_id(value: Any, _: str = "") -> Any:
 
 def _read_run(value: Any, _: str = "") -> Any:
     if isinstance(value, str):
-        return int(value) if _WHOLE.fullmatch(value) else value or None
+        if _WHOLE.fullmatch(value):
+            return int(value)
+        return value or None
     return _whole_number(value)
 
 
@@ -112,7 +118,9 @@ def _read_calls(value: Any, field: str) -> Any:
     if kinds:
         return UnreadCalls(kinds)
     calls = calls_of(_read_text_or_data(value, field))
-    return [_with_arguments(call) for call in calls] if isinstance(calls, list) else calls
+    if isinstance(calls, list):
+        return [_with_arguments(call) for call in calls]
+    return calls
 
 
 def _with_arguments(call: Any) -> Any:
@@ -153,7 +161,9 @@ def _is_nothing(text: str) -> bool:
 
 def _read_error(value: Any, _: str = "") -> Any:
     """Return a recorded error; None for a text that says that there is none."""
-    return None if isinstance(value, str) and _is_nothing(value) else decoded(value)
+    if isinstance(value, str) and _is_nothing(value):
+        return None
+    return decoded(value)
 
 
 def _read_score(value: Any, _: str = "") -> Any:
@@ -213,7 +223,9 @@ def reader_of(field: str) -> Cell | None:
     read = FIELDS.get(field)
     if read is None:
         parent, dot, name = field.partition(".")
-        read = BELOW.get(parent) if dot and name else None
+        read = None
+        if dot and name:
+            read = BELOW.get(parent)
     return read
 
 

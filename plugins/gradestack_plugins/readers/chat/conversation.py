@@ -177,7 +177,8 @@ class Conversation:
         """
         for key in unread_keys(message, read):
             if dotted or "." not in key:
-                self.remark_unread(f"key `{key}`" if _WORD.fullmatch(key) else "key")
+                match = _WORD.fullmatch(key)
+                self.remark_unread(f"key `{key}`" if match else "key")
 
     def remark_amounts(self, recorded: Any) -> None:
         """Count recorded costs and times that are impossible."""
@@ -311,9 +312,10 @@ class Conversation:
         questions = self.questions
         question = tuple(questions) if len(questions) > 1 else None
         is_known = self.step >= 0 and not self.has_unread_calls
+        turns = tuple([tuple(turn) for turn in self.turns]) if self.turns[0] else ()
         return {
             "input": questions[0] if len(questions) == 1 else question,
-            "turns": tuple([tuple(turn) for turn in self.turns]) if self.turns[0] else (),
+            "turns": turns,
             "calls": tuple(self.calls) if is_known else None,
             "text": final_text(self.calls, self.step, self.text),
         }
@@ -406,7 +408,8 @@ class Conversation:
     def _remark_unread_speaker(self, entry: Entry, role: str) -> None:
         """Count calls in a message whose role is not known."""
         if names_a_call(role) and entry.get("content"):
-            self.remark_unread(f"role `{role}`" if _WORD.fullmatch(role) else "role")
+            match = _WORD.fullmatch(role)
+            self.remark_unread(f"role `{role}`" if match else "role")
             return
         self.remark_unread_keys(entry, ("role", "content"))
         for part in as_list(entry.get("content")):
@@ -419,7 +422,8 @@ class Conversation:
         if entry.get("status") == "error":
             text = text_or_none(result) or error
             error, kind = text or compact(result), None
-        self._add_result(entry, entry.get("tool_call_id"), result, error, kind, role=role)
+        tool_call_id = entry.get("tool_call_id")
+        self._add_result(entry, tool_call_id, result, error, kind, role=role)
 
     def _read_block_result(self, block: Entry) -> None:
         """Give the result in a block to its call, and add its message."""
@@ -429,7 +433,8 @@ class Conversation:
         kind, error, code = problem.get("type"), None, None
         if isinstance(kind, str) and kind.endswith("_error"):
             code = text_or_none(problem.get("error_code"))
-            error = text_or_none(problem.get("error_message")) or code or kind
+            error_message = problem.get("error_message")
+            error = text_or_none(error_message) or code or kind
         elif block.get("is_error") is True or block.get("status") == "error":
             error = result if isinstance(result, str) else compact(result)
         identifier = block.get("tool_use_id", block.get("tool_call_id"))
@@ -445,16 +450,18 @@ class Conversation:
         *,
         role: str = "tool",
     ) -> None:
-        """Give a result to its call, and add its message."""
+        """Add the message of a tool's result, and give the result to the call it answers."""
         name = entry.get("name")
-        is_decided = entry.get("status") == "success" or entry.get("is_error") is False
+        status = entry.get("status")
+        is_decided = status == "success" or entry.get("is_error") is False
         self.give_result(identifier, name, result, error, kind, is_decided=is_decided)
         name, call_id = text_or_none(name), text_or_none(identifier)
         self.add(Message(role=role, content=result, name=name, tool_call_id=call_id))
 
     def _read_question(self, content: Any, name: str | None) -> None:
         """Read a message of the user; one that holds only results begins no turn."""
-        results = results_in(content) if _oldest(self._open_calls) is not None else []
+        oldest = _oldest(self._open_calls)
+        results = results_in(content) if oldest is not None else []
         if results:
             for result in results:
                 self._read_result("tool", result)
@@ -468,7 +475,8 @@ class Conversation:
             if blocks:
                 content = [block for block in content if not is_result(block)]
         text = self.text_of(content, "\n") or ""
-        self.add_question(Message(role="user", content=content, name=name), text)
+        message = Message(role="user", content=content, name=name)
+        self.add_question(message, text)
 
     def _read_reply(self, entry: Entry, content: Any) -> None:
         """Read a message of the assistant: its text, calls, thoughts, and results in its blocks."""
@@ -492,12 +500,14 @@ class Conversation:
         self._keep_tags(text)
         if text is None:
             transcript = as_map(entry.get("audio")).get("transcript")
-            text = text_or_none(entry.get("refusal")) or text_or_none(transcript)
+            refusal = entry.get("refusal")
+            text = text_or_none(refusal) or text_or_none(transcript)
         self.text = text or (None if calls else text)
         is_anthropic = bool(blocks) and self.part == "block"
         if is_anthropic or len(others) < len(blocks):
             content = _without_calls(others, text)
-        thought = text_or_none(entry.get("reasoning_content", entry.get("reasoning")))
+        reasoning = entry.get("reasoning")
+        thought = text_or_none(entry.get("reasoning_content", reasoning))
         if thought is not None and not thoughts:
             thoughts = [thought]
         self.add(
@@ -526,7 +536,8 @@ class Conversation:
     def _listed_calls(self, entry: Entry, author: str | None) -> list[ToolCall]:
         """Return the calls under ``tool_calls``, or without any the one under ``function_call``."""
         listed = decoded(entry.get("tool_calls")) or []
-        calls = self._read_calls(listed if isinstance(listed, list) else [listed], author)
+        entries = listed if isinstance(listed, list) else [listed]
+        calls = self._read_calls(entries, author)
         legacy = decoded(entry.get("function_call"))
         if isinstance(legacy, dict) and legacy and not calls:
             calls = self._read_calls([{"function": legacy}], author)
@@ -560,8 +571,10 @@ class Conversation:
             elif kind == "thinking" and isinstance(block.get("thinking"), str):
                 thoughts.append(block["thinking"])
             elif kind == "reasoning":
-                thought = text_or_none(block.get("reasoning", block.get("text")))
-                inner = _thoughts(block.get("content"), block.get("summary"))
+                text = block.get("text")
+                thought = text_or_none(block.get("reasoning", text))
+                summary = block.get("summary")
+                inner = _thoughts(block.get("content"), summary)
                 thoughts += [thought] if thought else inner
             elif is_result(block):
                 results.append(block)
@@ -623,11 +636,12 @@ class Conversation:
         if len(parts) == 1 and isinstance(parts[0], str):
             parts = parts[0]
         thoughts = "\n".join(self._item_thoughts)
+        tool_calls = tuple(self._item_calls)
         self.add(
             Message(
                 role="assistant",
                 content=parts or None,
-                tool_calls=tuple(self._item_calls),
+                tool_calls=tool_calls,
                 reasoning=thoughts if self._item_thoughts else None,
             )
         )
@@ -635,10 +649,11 @@ class Conversation:
         self._item_parts, self._item_thoughts, self._item_calls = [], [], []
 
     def _read_message_item(self, entry: Entry) -> None:
-        """Read a message of the assistant that is an item of Responses."""
+        """Read an assistant's message of OpenAI's Responses API."""
         self._open()
         content = entry.get("content")
-        self.text = self.text_of(content, "") or self.text
+        text = self.text_of(content, "")
+        self.text = text or self.text
         self._keep_tags(self.text)
         self.remark_unread_keys(entry)
         for part in as_list(content):
@@ -674,7 +689,8 @@ class Conversation:
         if item["type"] == "custom_tool_call":
             kind, arguments = "custom", _text_input(item)
         author, name = text_or_none(item.get("author")), item.get("name")
-        call = self.add_call(kind, item.get("call_id"), name, arguments, author=author)
+        call_id = item.get("call_id")
+        call = self.add_call(kind, call_id, name, arguments, author=author)
         self._item_calls.append(call)
 
     def _read_output(self, item: Entry) -> None:
@@ -684,7 +700,8 @@ class Conversation:
         if identifier is None and text_or_none(item.get("id")) in self._by_id:
             identifier = item["id"]
         name = item.get("name") or kind.removesuffix("_output").removesuffix("_call")
-        result = plain(item.get("output", item.get("result", item.get("tools"))))
+        tools = item.get("tools")
+        result = plain(item.get("output", item.get("result", tools)))
         error, error_type = _error_of(result)
         if error is None and item.get("status") == "failed":
             error = text_or_none(result) or "failed"
@@ -703,9 +720,11 @@ class Conversation:
             arguments: Arguments = ({key: item[key] for key in item if key in own_keys}, None)
         else:
             arguments = parse_arguments(item["arguments"])
-        call = self.add_call("builtin", item.get("call_id") or item.get("id"), name, arguments)
+        identifier = item.get("call_id") or item.get("id")
+        call = self.add_call("builtin", identifier, name, arguments)
         self._item_calls.append(call)
-        is_client_run = item.get("call_id") is not None or "execution" in item
+        call_id = item.get("call_id")
+        is_client_run = call_id is not None or "execution" in item
         _finish_item(call, item, is_client_run=is_client_run)
 
     def _read_mcp_call(self, item: Entry) -> None:
@@ -715,7 +734,8 @@ class Conversation:
         call = None if is_request else self.unanswered(item.get("approval_request_id"))
         if call is None:
             arguments, server = parse_arguments(item.get("arguments")), item.get("server_label")
-            call = self.add_call("mcp", item.get("id"), item.get("name"), arguments, server=server)
+            identifier = item.get("id")
+            call = self.add_call("mcp", identifier, item.get("name"), arguments, server=server)
             self._item_calls.append(call)
         if not is_request:
             _finish_item(call, item)
@@ -751,7 +771,8 @@ _ITEMS: Final[dict[str, Callable[[Conversation, Entry], None]]] = {
 
 
 def _id_of_block(block: Entry) -> Any:
-    return block.get("call_id", block.get("id", block.get("tool_call_id")))
+    tool_call_id = block.get("tool_call_id")
+    return block.get("call_id", block.get("id", tool_call_id))
 
 
 def _without_calls(others: list[Any], text: str | None) -> Any:
@@ -803,7 +824,8 @@ def _finish_item(call: ToolCall, item: Entry, *, is_client_run: bool = False) ->
     error, status = item.get("error"), item.get("status")
     if error is not None or status == "failed":
         about = as_map(error)
-        kind = text_or_none(about.get("type", about.get("code")))
+        code = about.get("code")
+        kind = text_or_none(about.get("type", code))
         finish(call, result, "failed" if error is None else error_text(error), kind)
     elif result is not None or (status == "completed" and not is_client_run):
         finish(call, result, None)

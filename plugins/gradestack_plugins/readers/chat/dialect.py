@@ -125,7 +125,8 @@ def of_request(request: Any) -> Dialect | None:
         return _of_input(request)
     if log.certainty > _PLAIN:
         return log
-    tools, model = _of_tools(request.get("tools")), word(request, "model")
+    tools = _of_tools(request.get("tools"))
+    model = word(request, "model")
     if tools == "anthropic" or "stop_sequences" in request or "system" in request:
         return Dialect("anthropic", _CLEAR)
     if tools == "openai" or "functions" in request:
@@ -142,7 +143,9 @@ def _of_input(request: Mapping[str, Any]) -> Dialect | None:
     has_reply = any(isinstance(request.get(key), str) for key in _TEXT_REPLIES)
     is_request = "instructions" in request or "previous_response_id" in request
     is_request = is_request or ("model" in request and not has_reply)
-    return Dialect("openai", _LIKELY) if isinstance(entries, str) and is_request else None
+    if isinstance(entries, str) and is_request:
+        return Dialect("openai", _LIKELY)
+    return None
 
 
 _TEXT_REPLIES: Final = ("output", "response", "completion")
@@ -152,7 +155,8 @@ def of_response(response: Any) -> Dialect | None:
     """Return the dialect of an answer."""
     if not isinstance(response, dict):
         return None
-    choices, output = response.get("choices"), response.get("output")
+    choices = response.get("choices")
+    output = response.get("output")
     if isinstance(choices, list) and all(map(_is_choice, choices)):
         is_completion = response.get("object") == "chat.completion"
         return Dialect("openai", _SURE) if choices or is_completion else None
@@ -161,7 +165,9 @@ def of_response(response: Any) -> Dialect | None:
     is_message = response.get("type") == "message" and response.get("role") == "assistant"
     is_whole = "stop_reason" in response or "model" in response
     has_blocks = isinstance(response.get("content"), list)
-    return Dialect("anthropic", _SURE) if is_message and is_whole and has_blocks else None
+    if is_message and is_whole and has_blocks:
+        return Dialect("anthropic", _SURE)
+    return None
 
 
 def _is_choice(choice: Any) -> bool:
@@ -169,16 +175,20 @@ def _is_choice(choice: Any) -> bool:
 
 
 def _body(value: Any) -> Any:
-    return value.get("body", value) if isinstance(value, dict) else value
+    if isinstance(value, dict):
+        return value.get("body", value)
+    return value
 
 
 def _of_batch(record: Mapping[str, Any]) -> Dialect | None:
     """Return the dialect of a line of a batch, where its own keys tell it."""
-    result, response = record.get("result"), record.get("response")
+    result = record.get("result")
+    response = record.get("response")
     if word(result, "type") in {"succeeded", "errored", "canceled", "expired"}:
         return Dialect("anthropic", _SURE)
     if isinstance(record.get("params"), dict):
-        is_request = of_request(record["params"]) is not None
+        request = of_request(record["params"])
+        is_request = request is not None
         return Dialect("anthropic", _CLEAR) if is_request else None
     is_reply = isinstance(response, dict) and "status_code" in response and "body" in response
     is_error = response is None and isinstance(record.get("error"), dict)
@@ -193,10 +203,13 @@ def of_record(record: Any) -> Dialect | None:
         return None
     if "custom_id" in record and (batch := _of_batch(record)):
         return batch
-    log = max(_dialects_in(record), key=lambda log: log.certainty, default=None)
+    dialects = _dialects_in(record)
+    log = max(dialects, key=lambda log: log.certainty, default=None)
     if log is None and is_entry(record):
         return of_entries([record])
-    return Dialect(log.name, PERHAPS) if log is not None and of_others(record) else log
+    if log is not None and of_others(record):
+        return Dialect(log.name, PERHAPS)
+    return log
 
 
 def _dialects_in(record: Mapping[str, Any]) -> Iterator[Dialect]:
@@ -225,7 +238,9 @@ def of_text(text: bytes) -> Dialect | None:
         return None
     if any(key in text for key in _ANTHROPIC_KEYS):
         return Dialect("anthropic", 0.55)
-    return Dialect("openai", 0.5) if any(key in text for key in _OPENAI_KEYS) else None
+    if any(key in text for key in _OPENAI_KEYS):
+        return Dialect("openai", 0.5)
+    return None
 
 
 _ANTHROPIC_KEYS: Final = (b'"input_schema"', *(f'"{block}"'.encode() for block in BLOCKS))

@@ -70,7 +70,8 @@ def form_of(entry: Any) -> Callable[[Entry], Iterator[Any]] | None:
     """
     if not isinstance(entry, dict):
         return None
-    kind, content = entry.get("type"), entry.get("content")
+    kind = entry.get("type")
+    content = entry.get("content")
     has_parts = "parts" in entry
     is_chat = "role" in entry and kind is None and not has_parts
     if is_chat and not isinstance(content, dict):
@@ -105,7 +106,9 @@ def _openinference_form(entry: Entry) -> Callable[[Entry], Iterator[Any]] | None
         return _read_dotted
     message = entry.get("message")
     is_own = isinstance(message, dict) and isinstance(message.get("role"), str)
-    return _read_openinference if is_own and len(entry) == 1 else None
+    if is_own and len(entry) == 1:
+        return _read_openinference
+    return None
 
 
 def forms_read(entries: Iterable[Any]) -> list[Any]:
@@ -124,15 +127,21 @@ def _langchain_role(kind: str) -> str | None:
 
 def _read_dumped(entry: Entry) -> Iterator[Any]:
     """Yield a message as ``dumpd`` writes it: its class, and the arguments of its constructor."""
-    path, fields = entry.get("id"), entry["kwargs"]
-    name = path[-1] if isinstance(path, list) and path else ""
+    path = entry.get("id")
+    fields = entry["kwargs"]
+    name = ""
+    if isinstance(path, list) and path:
+        name = path[-1]
     kind = fields.get("type", name if isinstance(name, str) else "")
     yield from forms_read([{**fields, "type": kind}])
 
 
 def _read_langchain(entry: Entry) -> Iterator[Any]:
     """Yield a serialised LangChain message as a message with ``role`` and ``content``."""
-    fields = entry["data"] if isinstance(entry.get("data"), dict) else entry
+    if isinstance(entry.get("data"), dict):
+        fields = entry["data"]
+    else:
+        fields = entry
     role = _langchain_role(entry["type"])
     message: Entry = {"role": fields.get("role") if role == "chat" else role}
     for key in ("content", "name", "tool_call_id", "status"):
@@ -148,32 +157,47 @@ def _langchain_reply(fields: Entry) -> Entry:
     """Return the calls, the usage, the model and the thoughts of an answer."""
     more = as_map(fields.get("additional_kwargs"))
     about = as_map(fields.get("response_metadata"))
-    calls = [*as_list(fields.get("tool_calls")), *as_list(fields.get("invalid_tool_calls"))]
-    usage = fields.get("usage_metadata") or about.get("token_usage")
+    tool_calls = fields.get("tool_calls")
+    invalid_tool_calls = fields.get("invalid_tool_calls")
+    calls = [*as_list(tool_calls), *as_list(invalid_tool_calls)]
+    usage_metadata = fields.get("usage_metadata")
+    usage = usage_metadata or about.get("token_usage")
+    model_name = about.get("model_name")
+    model = model_name or about.get("model")
+    reasoning_content = more.get("reasoning_content")
+    function_call = more.get("function_call")
     return {
         "tool_calls": calls or as_list(more.get("tool_calls")),
         "usage": usage or about.get("usage"),
-        "model": about.get("model_name") or about.get("model"),
-        "reasoning_content": more.get("reasoning_content"),
-        "function_call": more.get("function_call"),
+        "model": model,
+        "reasoning_content": reasoning_content,
+        "function_call": function_call,
     }
 
 
 def _read_agents_item(entry: Entry) -> Iterator[Any]:
     agent = entry.get("agent")
-    author = agent.get("name") if isinstance(agent, dict) else agent
+    if isinstance(agent, dict):
+        author = agent.get("name")
+    else:
+        author = agent
     named = {"author": author} if isinstance(author, str) else {}
-    yield from forms_read([{**entry["raw_item"], **named}])
+    entries = [{**entry["raw_item"], **named}]
+    yield from forms_read(entries)
 
 
 def _read_sharegpt(entry: Entry) -> Iterator[Any]:
     """Yield a turn of ShareGPT (``from`` and ``value``) as a message, possibly with calls."""
-    value, speaker = entry["value"], entry["from"]
+    value = entry["value"]
+    speaker = entry["from"]
     role = _SHAREGPT.get(speaker.lower(), speaker)
     if role != "call":
         yield {"role": role, "content": value}
         return
-    data = literal(value)[1] if isinstance(value, str) else value
+    if isinstance(value, str):
+        data = literal(value)[1]
+    else:
+        data = value
     calls = data if isinstance(data, list) else [data]
     if not all(isinstance(call, dict) and isinstance(call.get("name"), str) for call in calls):
         calls = [undecodable(value)]
@@ -181,7 +205,9 @@ def _read_sharegpt(entry: Entry) -> Iterator[Any]:
 
 
 def _has_gemini_parts(entry: Any) -> bool:
-    parts = entry.get("parts") if isinstance(entry, dict) else None
+    parts = None
+    if isinstance(entry, dict):
+        parts = entry.get("parts")
     if not isinstance(parts, list):
         return False
     return any(isinstance(part, dict) and not _GEMINI_PARTS.isdisjoint(part) for part in parts)
@@ -189,31 +215,41 @@ def _has_gemini_parts(entry: Any) -> bool:
 
 def _read_gemini(entry: Entry) -> Iterator[Any]:
     """Yield a content, or that of an event: results, and an answer with its calls or a question."""
-    content = entry if _has_gemini_parts(entry) else entry["content"]
+    gemini_parts = _has_gemini_parts(entry)
+    content = entry if gemini_parts else entry["content"]
     role = content.get("role") or ("user" if entry.get("author") == "user" else "model")
     blocks, results = split_pieces(map(_gemini_piece, content["parts"]))
     yield from results
     if blocks:
+        usage = either(entry, "usageMetadata")
+        model = either(entry, "modelVersion")
+        author = entry.get("author")
         yield {
             "role": "assistant" if role == "model" else role,
             "content": blocks,
-            "usage": either(entry, "usageMetadata"),
-            "model": either(entry, "modelVersion"),
-            "author": entry.get("author"),
+            "usage": usage,
+            "model": model,
+            "author": author,
         }
 
 
 def _gemini_piece(recorded: Any) -> Entry:
     """Convert a part of Gemini's ``parts`` into a call, a result, a thought or a text."""
     part = as_map(recorded)
-    call, result = either(part, "functionCall"), either(part, "functionResponse")
+    call = either(part, "functionCall")
+    result = either(part, "functionResponse")
     if isinstance(call, dict):
-        return call_block(call.get("id"), call.get("name"), call.get("args"))
+        identifier = call.get("id")
+        arguments = call.get("args")
+        return call_block(identifier, call.get("name"), arguments)
     if isinstance(result, dict):
-        return result_message(result.get("id"), result.get("name"), result.get("response"))
+        response = result.get("response")
+        return result_message(result.get("id"), result.get("name"), response)
     if isinstance(part.get("text"), str):
         is_thought = part.get("thought") is True
-        return thought_block(part["text"]) if is_thought else text_block(part["text"])
+        if is_thought:
+            return thought_block(part["text"])
+        return text_block(part["text"])
     filled = {key: value for key, value in part.items() if value is not None}
     return {"type": next(iter(filled), None), **filled}
 

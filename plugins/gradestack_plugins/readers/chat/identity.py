@@ -57,7 +57,8 @@ def identity(
     metadata: dict[str, Any] = {}
     for part in reversed(parts):
         metadata |= as_map(part.get("metadata"))
-    remarks = {kind_of("key", key): 1 for key in sorted(record.keys() - known)}
+    keys = sorted(record.keys() - known)
+    remarks = {kind_of("key", key): 1 for key in keys}
     identifier = ""
     for candidate in _candidates(record, parts, metadata):
         if names_task(candidate):
@@ -78,7 +79,8 @@ def identity(
     run = _run(record)
     run = _run(metadata) if run is None else run
     trace = _trace(parts)
-    return Identity(identifier or fallback_id, run, trace.get("session_id"), trace, facets, remarks)
+    session_id = trace.get("session_id")
+    return Identity(identifier or fallback_id, run, session_id, trace, facets, remarks)
 
 
 def _candidates(
@@ -95,13 +97,14 @@ def _candidates(
 
 def _run(part: Mapping[str, Any]) -> int | str | None:
     run = part.get("run")
-    run = part.get("trial") if run is None else run
+    if run is None:
+        run = part.get("trial")
     is_number = isinstance(run, int) and not isinstance(run, bool)
     return run if isinstance(run, str) or is_number else None
 
 
 def _trace(parts: Sequence[Mapping[str, Any]]) -> Mapping[str, str]:
-    """Return the ids of the answer, trace, span and session that a record names."""
+    """Return the ids of answer, trace, span and session that a record holds, by kind of id."""
     trace: dict[str, str] = {}
     for part in parts:
         name = part.get("id")
@@ -112,7 +115,8 @@ def _trace(parts: Sequence[Mapping[str, Any]]) -> Mapping[str, str]:
             if value:
                 trace.setdefault(key, value)
         talk = part.get("conversation")
-        talk = talk.get("id") if isinstance(talk, dict) else talk
+        if isinstance(talk, dict):
+            talk = talk.get("id")
         if isinstance(talk, str):
             trace.setdefault("session_id", talk)
     return trace or NOTHING
@@ -134,7 +138,8 @@ def stems(inputs: Iterable[Input]) -> list[str]:
     shown = [file.shown for file in inputs]
     paths = list(map(_stem, shown))
     names = [PurePath(path).name for path in paths]
-    same_names, same_paths = Counter(names), Counter(paths)
+    same_names = Counter(names)
+    same_paths = Counter(paths)
     return [
         name if same_names[name] == 1 else path if same_paths[path] == 1 else full
         for full, path, name in zip(shown, paths, names, strict=True)

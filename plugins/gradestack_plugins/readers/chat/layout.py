@@ -65,7 +65,9 @@ def form_of(head: bytes) -> Form | None:
         return "entries" if dialect.is_entry(first) else "records"
     if any(_is_record(value) for value, _ in lines):
         return "records"  # behind a damaged line
-    return "document" if text.startswith(b"{") and len(line) < len(text) else None
+    if text.startswith(b"{") and len(line) < len(text):
+        return "document"
+    return None
 
 
 def _form_of_list(head: bytes, text: bytes, lines: list[Any]) -> Form | None:
@@ -81,7 +83,8 @@ def _form_of_list(head: bytes, text: bytes, lines: list[Any]) -> Form | None:
 
 
 def _is_record(value: Any) -> bool:
-    return dialect.of_record(value) is not None and not dialect.is_entry(value)
+    record = dialect.of_record(value)
+    return record is not None and not dialect.is_entry(value)
 
 
 def _is_document(text: bytes) -> bool:
@@ -122,13 +125,16 @@ def elements_of(file: Input, form: Form, part: Range | None = None) -> Iterator[
 
 def objects_of(file: Input, form: Form = "records") -> Iterator[dict[str, Any]]:
     """Yield the records of an input that are objects."""
-    values = (element.value for element in elements_of(file, form))
+    elements = elements_of(file, form)
+    values = (element.value for element in elements)
     return (value for value in values if isinstance(value, dict))
 
 
 def listed(value: Any) -> list[Any]:
     """Return the records of a page of a listing of OpenAI's API; none for anything else."""
-    data = value.get("data") if isinstance(value, dict) and value.get("object") == "list" else None
+    data = None
+    if isinstance(value, dict) and value.get("object") == "list":
+        data = value.get("data")
     return data if isinstance(data, list) else []
 
 

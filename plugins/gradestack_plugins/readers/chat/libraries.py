@@ -35,7 +35,9 @@ def library_reader(entry: Entry) -> ReadMessage | None:
     """
     if word(entry, "type") in _AUTOGEN:
         return _read_autogen
-    read = reader_of_parts(entry.get("content")) if "role" in entry else None
+    read = None
+    if "role" in entry:
+        read = reader_of_parts(entry.get("content"))
     if read is not None:
         return read
     for library in LIBRARIES:
@@ -106,10 +108,12 @@ _FAILED_OUTPUTS: Final = frozenset({"error-text", "error-json", "execution-denie
 
 def _ai_result(part: Entry) -> Entry:
     """Return the message of a ``tool-result`` or ``tool-error`` part."""
-    identifier, name = part.get("toolCallId"), part.get("toolName")
+    identifier = part.get("toolCallId")
+    name = part.get("toolName")
     if part.get("type") == "tool-error":
         error = part.get("error")
-        text = as_map(error).get("message") or (compact(error) if error else "the tool failed")
+        message = as_map(error).get("message")
+        text = message or (compact(error) if error else "the tool failed")
         text = error if isinstance(error, str) else text
         return result_message(identifier, name, text, failed=True)
     output = _first(part, "output", "result")
@@ -117,7 +121,8 @@ def _ai_result(part: Entry) -> Entry:
     failed = part.get("isError") is True
     if kind and ("value" in output or kind == "execution-denied"):
         failed = kind in _FAILED_OUTPUTS
-        output = output.get("value", output.get("reason"))
+        reason = output.get("reason")
+        output = output.get("value", reason)
     return result_message(identifier, name, output, failed=failed)
 
 
@@ -125,10 +130,13 @@ def _ai_piece(part: Any) -> Any:
     kind = word(part, "type")
     if kind == "tool-call":
         arguments = _first(part, "input", "args")
-        return call_block(part.get("toolCallId"), part.get("toolName"), arguments)
+        tool_call_id = part.get("toolCallId")
+        return call_block(tool_call_id, part.get("toolName"), arguments)
     if kind in {"tool-result", "tool-error"}:
         return _ai_result(part)
-    return thought_block(part.get("text")) if kind == "reasoning" else part
+    if kind == "reasoning":
+        return thought_block(part.get("text"))
+    return part
 
 
 def _read_ai_message(entry: Entry) -> Iterator[Any]:
@@ -148,17 +156,22 @@ def _is_ui_message(entry: Entry) -> bool:
 
 def _ui_call(part: Entry) -> Iterator[Entry]:
     """Yield the call of a tool's part, and its result where there is one."""
-    invocation = as_map(part.get("toolInvocation")) or part
+    tool_invocation = part.get("toolInvocation")
+    invocation = as_map(tool_invocation) or part
     own_name = None
     if "toolInvocation" not in part:
         own_name = str(part.get("type")).removeprefix("tool-")
-    identifier, state = invocation.get("toolCallId"), word(invocation, "state")
+    identifier = invocation.get("toolCallId")
+    state = word(invocation, "state")
     name = _first(invocation, "toolName") or own_name
-    yield call_block(identifier, name, _first(invocation, "input", "args", "rawInput"))
+    arguments = _first(invocation, "input", "args", "rawInput")
+    yield call_block(identifier, name, arguments)
     if state == "output-error":
-        yield result_message(identifier, name, invocation.get("errorText"), failed=True)
+        error_text = invocation.get("errorText")
+        yield result_message(identifier, name, error_text, failed=True)
     elif state == "output-denied":
-        reason = as_map(invocation.get("approval")).get("reason", "not approved")
+        approval = invocation.get("approval")
+        reason = as_map(approval).get("reason", "not approved")
         yield result_message(identifier, name, reason, failed=True)
     elif state in {"output-available", "result"}:
         yield result_message(identifier, name, _first(invocation, "output", "result"))
@@ -180,7 +193,8 @@ def _ui_pieces(part: Entry) -> Iterator[Any]:
 def _read_ui_message(entry: Entry) -> Iterator[Any]:
     """Yield a UI message, its steps as an answer each."""
     about = {key: entry[key] for key in ("metadata",) if key in entry}
-    role, parts = entry["role"], entry["parts"]
+    role = entry["role"]
+    parts = entry["parts"]
     if role != "assistant":
         texts = [part for part in parts if part["type"] != "step-start"]
         yield {**about, "role": role, "content": texts}
@@ -192,7 +206,8 @@ def _read_ui_message(entry: Entry) -> Iterator[Any]:
         else:
             steps[-1].append(part)
     for step in steps:
-        blocks, results = split_pieces(chain.from_iterable(map(_ui_pieces, step)))
+        pieces = chain.from_iterable(map(_ui_pieces, step))
+        blocks, results = split_pieces(pieces)
         if blocks:
             yield {**about, "role": role, "content": blocks}
         yield from results
@@ -206,7 +221,8 @@ def _read_invocations(entry: Entry) -> Iterator[Any]:
             step = compact(invocation.get("step"))
             steps.setdefault(step, []).append({"type": "tool-", **invocation})
     for invocations in steps.values():
-        calls, results = split_pieces(chain.from_iterable(map(_ui_call, invocations)))
+        pieces = chain.from_iterable(map(_ui_call, invocations))
+        calls, results = split_pieces(pieces)
         yield {"role": "assistant", "content": calls}
         yield from results
     if entry.get("content"):
@@ -223,12 +239,17 @@ def _read_ai_step(entry: Entry) -> Iterator[Any]:
     """Yield one of the steps of ``generateText``."""
     parts = entry.get("content")
     if not isinstance(parts, list):
-        parts = [text_block(entry["text"])] if entry.get("text") else []
+        if entry.get("text"):
+            parts = [text_block(entry["text"])]
+        else:
+            parts = []
         for key, kind in (("toolCalls", "tool-call"), ("toolResults", "tool-result")):
             parts += [{**as_map(part), "type": kind} for part in as_list(entry.get(key))]
     blocks, results = split_pieces(map(_ai_piece, parts))
-    model = word(entry.get("response"), "modelId") or word(entry.get("model"), "modelId")
-    reply = {"role": "assistant", "content": blocks, "usage": entry.get("usage")}
+    response = entry.get("response")
+    model = word(response, "modelId") or word(entry.get("model"), "modelId")
+    usage = entry.get("usage")
+    reply = {"role": "assistant", "content": blocks, "usage": usage}
     yield {**reply, "model": model} if model else reply
     yield from results
 
@@ -239,23 +260,32 @@ def _read_ai_step(entry: Entry) -> Iterator[Any]:
 def _converse_content(parts: Any) -> Any:
     """Return the content of a result: one JSON value or text as it is, several as a list."""
     values = [_first(part, "json", "text") if isinstance(part, dict) else part for part in parts]
-    return values[0] if len(values) == 1 else values
+    if len(values) == 1:
+        return values[0]
+    return values
 
 
 def _converse_piece(recorded: Any) -> Any:
     """Convert a block of Bedrock's Converse API into a text, a call, a result or a thought."""
     part = as_map(recorded)
-    call, result = part.get("toolUse"), part.get("toolResult")
+    call = part.get("toolUse")
+    result = part.get("toolResult")
     if isinstance(part.get("text"), str):
         return text_block(part["text"])
     if isinstance(call, dict):
-        return call_block(call.get("toolUseId"), call.get("name"), call.get("input"))
+        tool_use_id = call.get("toolUseId")
+        arguments = call.get("input")
+        return call_block(tool_use_id, call.get("name"), arguments)
     if isinstance(result, dict):
-        content = _converse_content(as_list(result.get("content")))
+        parts = as_list(result.get("content"))
+        content = _converse_content(parts)
         failed = result.get("status") == "error"
-        return result_message(result.get("toolUseId"), None, content, failed=failed)
+        identifier = result.get("toolUseId")
+        return result_message(identifier, None, content, failed=failed)
     if "reasoningContent" in part:
-        thought = as_map(as_map(part["reasoningContent"]).get("reasoningText"))
+        reasoning_content = as_map(part["reasoningContent"])
+        reasoning_text = reasoning_content.get("reasoningText")
+        thought = as_map(reasoning_text)
         return thought_block(thought.get("text"))
     return {"type": next(iter(part), None), **part}
 
@@ -273,7 +303,8 @@ def _read_converse(entry: Entry) -> Iterator[Any]:
 
 def _read_azure_result(entry: Entry) -> Iterator[Any]:
     """Yield the message of a result, which stands in a part of its own."""
-    results = [as_map(part).get(_AZURE_RESULT) for part in entry["content"]]
+    parts = entry["content"]
+    results = [as_map(part).get(_AZURE_RESULT) for part in parts]
     yield {**entry, "content": results[0] if len(results) == 1 else results}
 
 
@@ -287,7 +318,9 @@ def _goose_piece(part: Any) -> Any:
     if kind in {"toolRequest", "frontendToolRequest"}:
         request = as_map(part.get("toolCall"))
         call = as_map(request.get("value")) or request
-        return call_block(part.get("id"), call.get("name"), call.get("arguments"))
+        identifier = part.get("id")
+        arguments = call.get("arguments")
+        return call_block(identifier, call.get("name"), arguments)
     return _goose_result(part) if kind == "toolResponse" else part
 
 
@@ -297,18 +330,22 @@ def _read_goose(entry: Entry) -> Iterator[Any]:
     blocks, results = split_pieces(map(_goose_piece, parts))
     yield from results
     if blocks:
-        yield {key: value for key, value in entry.items() if key != "id"} | {"content": blocks}
+        values_by_key = {key: value for key, value in entry.items() if key != "id"}
+        yield values_by_key | {"content": blocks}
 
 
 def _goose_result(part: Entry) -> Entry:
     """Convert Goose's answer of a tool into the result of its call, with its failure."""
-    identifier, outcome = part.get("id"), part.get("toolResult")
+    identifier = part.get("id")
+    outcome = part.get("toolResult")
     about = as_map(outcome)
     if about.get("status") == "error":
-        return result_message(identifier, None, about.get("error"), failed=True)
+        error = about.get("error")
+        return result_message(identifier, None, error, failed=True)
     value = about.get("value", outcome)
     content = as_map(value).get("content", value)
-    failed = as_map(value).get("isError") is True
+    is_error = as_map(value).get("isError")
+    failed = is_error is True
     return result_message(identifier, None, content, failed=failed)
 
 
@@ -322,7 +359,8 @@ def _is_pydantic_message(entry: Entry) -> bool:
 
 def _pydantic_piece(recorded: Any) -> Any:
     """Convert a part of a pydantic-ai message into a message, a call, a result or a block."""
-    part, kind = as_map(recorded), word(recorded, "part_kind")
+    part = as_map(recorded)
+    kind = word(recorded, "part_kind")
     content, name, call_id = map(part.get, ("content", "tool_name", "tool_call_id"))
     if kind in {"system-prompt", "user-prompt"}:
         return {"role": kind.removesuffix("-prompt"), "content": content}
@@ -344,7 +382,9 @@ def _read_pydantic(entry: Entry) -> Iterator[Any]:
     yield from (piece for piece in pieces if "role" in piece)
     blocks = [piece for piece in pieces if "role" not in piece]
     if blocks:
-        about = {"usage": entry.get("usage"), "model": entry.get("model_name")}
+        usage = entry.get("usage")
+        model_name = entry.get("model_name")
+        about = {"usage": usage, "model": model_name}
         yield {"role": "assistant", "content": blocks, **about}
     yield from results
 
@@ -370,24 +410,30 @@ _AUTOGEN: Final = _AUTOGEN_TEXTS | _AUTOGEN_SILENT | _AUTOGEN_RESULTS | {_AUTOGE
 
 def _read_autogen(entry: Entry) -> Iterator[Any]:
     """Yield a message or event of AgentChat, or a message of a model client."""
-    kind, content, source = entry["type"], entry.get("content"), entry.get("source")
+    kind = entry["type"]
+    content = entry.get("content")
+    source = entry.get("source")
     if kind in _AUTOGEN_RESULTS:
         for result in as_list(content):
             about = as_map(result)
-            name, text = about.get("name"), about.get("content")
+            name = about.get("name")
+            text = about.get("content")
             failed = about.get("is_error") is True
-            yield result_message(about.get("call_id"), name, text, failed=failed)
+            call_id = about.get("call_id")
+            yield result_message(call_id, name, text, failed=failed)
     elif kind == "SystemMessage":
         yield {"role": "system", "content": content}
     elif kind == "UserMessage" or (source == "user" and kind in _AUTOGEN_TEXTS):
         yield {"role": "user", "content": content}
     elif kind not in _AUTOGEN_SILENT:
         are_calls = isinstance(content, list) and kind != "MultiModalMessage"
+        models_usage = entry.get("models_usage")
+        thought = entry.get("thought")
         yield {
             "role": "assistant",
-            "usage": entry.get("models_usage"),
+            "usage": models_usage,
             "author": source,
-            "reasoning_content": entry.get("thought"),
+            "reasoning_content": thought,
             "tool_calls" if are_calls else "content": content,
         }
 
@@ -396,7 +442,8 @@ def _read_autogen(entry: Entry) -> Iterator[Any]:
 
 
 def _is_smolagents_task(entry: Entry) -> bool:
-    return isinstance(entry["task"], str) and entry.keys() <= {"task", "task_images"}
+    task = entry["task"]
+    return isinstance(task, str) and entry.keys() <= {"task", "task_images"}
 
 
 def _read_smolagents(entry: Entry) -> Iterator[Any]:
@@ -405,9 +452,11 @@ def _read_smolagents(entry: Entry) -> Iterator[Any]:
         yield {"role": "user", "content": entry["task"]}
         return
     output = as_map(entry.get("model_output_message"))
-    listed = as_list(entry.get("tool_calls")) or as_list(output.get("tool_calls"))
+    tool_calls = entry.get("tool_calls")
+    listed = as_list(tool_calls) or as_list(output.get("tool_calls"))
     calls = [_smolagents_call(call) for call in listed]
-    usage = entry.get("token_usage") or output.get("token_usage")
+    token_usage = entry.get("token_usage")
+    usage = token_usage or output.get("token_usage")
     text = None
     if entry.get("is_final_answer") is True:
         text = _smolagents_final_text(entry, calls)
@@ -418,9 +467,10 @@ def _read_smolagents(entry: Entry) -> Iterator[Any]:
 
 
 def _smolagents_call(call: Any) -> Entry:
-    """Return a call of a step; code that a CodeAgent runs is the argument ``code``."""
+    """Convert a call of a smolagents step; code of a CodeAgent becomes the argument ``code``."""
     function = as_map(as_map(call).get("function"))
-    name, arguments = function.get("name"), function.get("arguments")
+    name = function.get("name")
+    arguments = function.get("arguments")
     if name == "python_interpreter" and isinstance(arguments, str):
         arguments = {"code": arguments}
     return {"id": as_map(call).get("id"), "name": name, "arguments": arguments}
@@ -431,10 +481,13 @@ def _smolagents_final_text(entry: Entry, calls: list[Entry]) -> str | None:
     arguments = [call["arguments"] for call in calls if call["name"] == "final_answer"]
     output = entry.get("action_output")
     if output is None and arguments:
-        output = as_map(arguments[-1]).get("answer")
+        last_argument = as_map(arguments[-1])
+        output = last_argument.get("answer")
     if output is None:
         output = entry.get("observations")
-    return output if isinstance(output, str | None) else compact(output)
+    if isinstance(output, str | None):
+        return output
+    return compact(output)
 
 
 def _smolagents_results(entry: Entry, calls: list[Entry]) -> Iterator[Entry]:
@@ -442,7 +495,8 @@ def _smolagents_results(entry: Entry, calls: list[Entry]) -> Iterator[Entry]:
 
     An error of one of several calls names its tool; the results of the others are not known.
     """
-    error, observed = entry.get("error"), entry.get("observations")
+    error = entry.get("error")
+    observed = entry.get("observations")
     if not error:
         for call in calls if observed is not None else ():
             yield result_message(call["id"], None, observed)
@@ -478,7 +532,8 @@ def _read_openhands(entry: Entry) -> Iterator[Any]:
         yield from _openhands_result(entry, about)
     elif entry["action"] == "message":
         role = "user" if entry["source"] == "user" else "assistant"
-        yield {"role": role, "content": arguments.get("content", entry.get("message"))}
+        message = entry.get("message")
+        yield {"role": role, "content": arguments.get("content", message)}
     elif word(entry, "action") not in _NO_ACTIONS:
         yield _openhands_call(entry, about, arguments)
 
@@ -487,7 +542,11 @@ def _openhands_call(entry: Entry, about: Mapping[str, Any], arguments: Mapping[s
     """Convert an action of OpenHands into the reply that called it, with usage and model."""
     response = as_map(about.get("model_response"))
     choices = as_list(response.get("choices"))
-    message = as_map(as_map(choices[0]).get("message")) if choices else {}
+    if choices:
+        first_choice = as_map(choices[0])
+        message = as_map(first_choice.get("message"))
+    else:
+        message = {}
     identifier = about.get("tool_call_id", f"event-{entry['id']}")
     listed = as_list(message.get("tool_calls"))
     calls = [call for call in listed if as_map(call).get("id") == identifier]
@@ -509,11 +568,14 @@ def _openhands_result(entry: Entry, about: Mapping[str, Any]) -> Iterator[Entry]
     if word(entry, "observation") in _NO_OBSERVATIONS and not about:
         return
     identifier = about.get("tool_call_id", f"event-{entry.get('cause')}")
-    metadata = as_map(as_map(entry.get("extras")).get("metadata"))
-    code, content = metadata.get("exit_code"), entry.get("content")
+    extras = entry.get("extras")
+    metadata = as_map(as_map(extras).get("metadata"))
+    code = metadata.get("exit_code")
+    content = entry.get("content")
     if isinstance(code, int):
         content = {"content": content, "exit_code": code}
-    yield result_message(identifier, None, content, failed=entry["observation"] == "error")
+    observation = entry["observation"]
+    yield result_message(identifier, None, content, failed=observation == "error")
 
 
 # --- Cline and Roo Code: calls as tags in texts ---------------------------------------------------
@@ -547,7 +609,10 @@ def texts_of(content: Any) -> list[str]:
         return [content]
     texts: list[str] = []
     for part in content if isinstance(content, list) else (content,):
-        text = part.get("text") if isinstance(part, dict) else part
+        if isinstance(part, dict):
+            text = part.get("text")
+        else:
+            text = part
         if isinstance(text, str):
             texts.append(text)
     return texts
@@ -567,7 +632,9 @@ def _read_tags(entry: Entry) -> Iterator[Any]:
             blocks.append(part)
             continue
         for tag in _TOOL_TAG.finditer(texts[0]):
-            calls.append({"name": tag[1], "arguments": dict(_PARAMETER.findall(tag[2]))})
+            matches = _PARAMETER.findall(tag[2])
+            arguments = dict(matches)
+            calls.append({"name": tag[1], "arguments": arguments})
         rest = _TOOL_TAG.sub("", texts[0]).strip()
         if rest:
             blocks.append(text_block(rest))
@@ -575,10 +642,12 @@ def _read_tags(entry: Entry) -> Iterator[Any]:
 
 
 def _tagged_result(texts: list[str]) -> Entry:
-    """Return the message of a result, which names its tool in front."""
+    """Return a tool's result as a message; the text begins with the tool's name."""
     head = _RESULT_HEAD.match(texts[0])
     if head is not None:
-        texts = [texts[0][head.end() :], *texts[1:]]
+        end = head.end()
+        first_text = texts[0][end:]
+        texts = [first_text, *texts[1:]]
     lines = [text for text in texts if text and not text.lstrip().startswith(_ENVIRONMENT)]
     return result_message(None, None if head is None else head[1], "\n".join(lines))
 

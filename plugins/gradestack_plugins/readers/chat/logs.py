@@ -105,7 +105,8 @@ def _entries_before(entries: list[Any], answers: tuple[Answer, ...]) -> list[Any
     """Return the messages before the answer: a log may have added the answer to them already."""
     if not entries or len(answers) != 1:
         return entries
-    replies, last = answers[0].entries, entries[-1]
+    replies = answers[0].entries
+    last = entries[-1]
     if len(replies) != 1 or not isinstance(last, dict):
         return entries
     reply = as_map(replies[0])
@@ -162,15 +163,20 @@ class ChatLogs(StepReader):
             yield self._sample(exchange, reply, known, source)
             return
         for reply in replies:
-            run = reply.run if known.run is None else f"{known.run}:{reply.run}"
-            shared = known._replace(run=run, cluster=known.cluster or known.id)
+            if known.run is None:
+                run = reply.run
+            else:
+                run = f"{known.run}:{reply.run}"
+            cluster = known.cluster or known.id
+            shared = known._replace(run=run, cluster=cluster)
             yield self._sample(exchange, reply, shared, source)
             known = known._replace(remarks=NOTHING)  # those of the record are said once
 
     def _sample(self, exchange: Exchange, reply: Answer, known: Identity, source: Source) -> Sample:
         """Build the sample of one reply to a request: its conversation, model, usage and end."""
         talk = Conversation(self.part)
-        talk.read([*_entries_before(exchange.entries, exchange.answers), *reply.entries])
+        entries_before = _entries_before(exchange.entries, exchange.answers)
+        talk.read([*entries_before, *reply.entries])
         request, response = exchange.request, exchange.response
         model = response.get("model") or request.get("model")
         usage = response.get("usage") or request.get("usage")
@@ -178,9 +184,10 @@ class ChatLogs(StepReader):
         if is_shared and usage is not None and reply is exchange.answers[0]:
             talk.remark("usage_of_several_choices")
         waiting = any(call.status is None for call in talk.calls)
+        tools = tools_of(talk, request, response)
         more: dict[str, Any] = {
             "model": model if isinstance(model, str) else None,
-            "tools": tools_of(talk, request, response),
+            "tools": tools,
             "usage": None if is_shared else usage_of(usage),
             "agent_usage": usage,
             "ended": self.ended_of(exchange, reply.reason, waiting=waiting),
@@ -193,11 +200,13 @@ class ChatLogs(StepReader):
     def looks_like(cls, record: Any) -> float | None:
         """Return the confidence by one record; 0.0 for one of another dialect."""
         log = dialect.of_record((layout.listed(record) or [record])[0])
-        return log.certainty if log is not None and log.name == cls.dialect else 0.0
+        if log is not None and log.name == cls.dialect:
+            return log.certainty
+        return 0.0
 
     @classmethod
     def begins_like(cls, text: bytes) -> float | None:
-        """Return the confidence by the beginning of a record."""
+        """Return the confidence that a record which begins so is of this format."""
         log = dialect.of_text(text)
         if log is None:
             return None
@@ -213,7 +222,8 @@ class ChatLogs(StepReader):
         if parts_of_runs(first):
             return 0.0
         if form == "lists":
-            lists = [value for value, _ in layout.first_lines(head) if value is not ABSENT]
+            first_lines = layout.first_lines(head)
+            lists = [value for value, _ in first_lines if value is not ABSENT]
             return max((cls.looks_like(entries) or 0.0 for entries in lists), default=0.0)
         certainty = super().recognised(path, head)
         if certainty and any(map(dialect.of_others, first)):
@@ -243,7 +253,8 @@ class ChatLogs(StepReader):
             form = begins.form
             ranges: Sequence[Range] | None = None if form == "records" else (Range(),)
             if form == "entries":
-                ranges = (Range(end=file.path.stat().st_size),)
+                status = file.path.stat()
+                ranges = (Range(end=status.st_size),)
             elif form == "lists":
                 ranges = tuple(record_ranges(file.path, "lines"))
             extra = {"form": form, "stem": stem, "beside": begins.columns}
@@ -258,11 +269,13 @@ class ChatLogs(StepReader):
         records = layout.objects_of(file, form)
         first = list(islice(records, self.sniffed))
         columns = self._guessed(chain(first, records))
+        columns_beside = _columns_beside(columns)
+        has_sessions = any(map(names_session, first))
         return Beginning(
             form,
-            columns=_columns_beside(columns),
+            columns=columns_beside,
             holds_steps=form == "records" and any(map(_is_exchange, first)),
-            has_sessions=any(map(names_session, first)),
+            has_sessions=has_sessions,
         )
 
     def _guessed(self, records: Iterable[dict[str, Any]]) -> Guess:
@@ -287,7 +300,8 @@ class ChatLogs(StepReader):
         for name in ("session_id", "trace_id"):
             keys.append((name, partial(_trace_of, name)))
         for column, session_of in keys:
-            first = islice(layout.objects_of(file, begins.form), FIRST)
+            objects = layout.objects_of(file, begins.form)
+            first = islice(objects, FIRST)
             if is_session(column) and has_several_records(first, column):
                 return session_of
         return None
@@ -303,11 +317,13 @@ class ChatLogs(StepReader):
             form = self._beginning(file).form
             columns = Guess()
             if form in ("records", "document"):
-                columns = self._guessed(layout.objects_of(file, form))
+                objects = layout.objects_of(file, form)
+                columns = self._guessed(objects)
             doubts = [doubt for doubt in columns.doubts if doubt.startswith(("expected", "not"))]
             options = ["--reader", "records"] if "messages" in columns.columns else None
             notes = notes_on(inputs, _columns_beside(columns), options)
-            return notes + self.notes_on_steps(inputs), doubts
+            notes_on_steps = self.notes_on_steps(inputs)
+            return notes + notes_on_steps, doubts
         return [], []
 
     def read(self, shard: Shard, index: Any) -> Iterator[Sample | BadRecord]:
@@ -323,7 +339,8 @@ class ChatLogs(StepReader):
             return self.samples_in(steps, read, shown)
         if form == "entries":
             elements = layout.together(elements)
-        return self.merged(self.samples_in(elements, read, shown), (index or {}).get(shown))
+        samples = self.samples_in(elements, read, shown)
+        return self.merged(samples, (index or {}).get(shown))
 
     def _samples_of(
         self, columns: Mapping[str, str], stem: str, record: Any, source: Source
@@ -332,7 +349,8 @@ class ChatLogs(StepReader):
         if not isinstance(record, dict | list):
             expected = "expected an object or a list of messages"
             raise ValueError(f"{expected}, found {compact(record)[:60]}")
-        samples = self.samples_of_record(record, source, f"{stem}:{source.ordinal}")
+        fallback_id = f"{stem}:{source.ordinal}"
+        samples = self.samples_of_record(record, source, fallback_id)
         if columns and isinstance(record, dict):
             return self._with_columns(columns, samples, record, source)
         return samples
@@ -362,7 +380,8 @@ class ChatLogs(StepReader):
                 changes["cluster"] = values.cluster
             changed: list[Sample | BadRecord] = [replace(sample, **changes)]
             if "id" in columns and "id_made" in remarks:
-                yield from attrs.evolve(self, ids=columns["id"]).identified(changed, record)
+                ids = columns["id"]
+                yield from attrs.evolve(self, ids=ids).identified(changed, record)
             else:
                 yield from changed
 

@@ -113,7 +113,9 @@ def lead_nowhere(fields: Iterable[Mapped], rows: Iterable[Mapping[str, Any]]) ->
     for row in rows if is_filled else ():
         for field in list(is_filled):
             column = field.steps[0]
-            cell = row.get(column) if isinstance(column, str) else None
+            cell = None
+            if isinstance(column, str):
+                cell = row.get(column)
             if cell is None or cell == "":
                 continue
             if _has_value(row, field):
@@ -131,7 +133,8 @@ def fields_of(record: Mapping[str, Any], columns: Columns, *, table: bool) -> di
     form: dict[str, Any] = {"version": _VERSION}
     for field in columns.fields:
         raw = path_value(record, field.steps)
-        if isinstance(field.steps[-1], Query) and field.cell not in OF_LISTS:
+        last_step = field.steps[-1]
+        if isinstance(last_step, Query) and field.cell not in OF_LISTS:
             raw = _only(raw, field.field)
         is_empty = raw is None or (table and raw == "")
         if is_empty and not _says_no_calls(record, field, columns):
@@ -184,7 +187,9 @@ def _put(form: dict[str, Any], field: str, value: Any) -> None:
 def _remarks_on_columns(record: Iterable[str], used: frozenset[Any]) -> dict[str, int]:
     """Return a remark for every column that is not mapped."""
     unmapped = sorted(name for name in record if name not in used)
-    return dict(Counter(kind_of("column", name) for name in unmapped)) if unmapped else {}
+    if unmapped:
+        return dict(Counter(kind_of("column", name) for name in unmapped))
+    return {}
 
 
 def sample_of(
@@ -206,7 +211,8 @@ def sample_of(
     unread = _take_unread_calls(form)
     if unread:
         remarks |= Counter(map(not_read, unread))
-    messages = _joined_messages(form.pop("prior_messages", None), form.pop("messages", None))
+    before = form.pop("prior_messages", None)
+    messages = _joined_messages(before, form.pop("messages", None))
     sample = form_sample(form, source)
     if isinstance(sample, BadRecord):
         return replace(sample, native=record)
@@ -263,15 +269,19 @@ def _with_known(usage: Usage, known: Usage | None) -> Usage:
     if known is None:
         return usage
     amounts = msgspec.structs.asdict(known).items()
-    return replace(usage, **{name: amount for name, amount in amounts if amount is not None})
+    amounts_by_name = {name: amount for name, amount in amounts if amount is not None}
+    return replace(usage, **amounts_by_name)
 
 
 def _joined_messages(before: Any, messages: Any) -> Any:
     """Return the messages of a conversation: those before an answer, and the answer."""
     if before is None:
         return read_data(messages, "messages") if isinstance(messages, str) else messages
-    history, reply = _as_messages(before, "user"), _as_messages(messages, "assistant")
-    return reply if reply[: len(history)] == history else [*history, *reply]
+    history = _as_messages(before, "user")
+    reply = _as_messages(messages, "assistant")
+    if reply[: len(history)] == history:
+        return reply
+    return [*history, *reply]
 
 
 def _as_messages(value: Any, role: str) -> list[Any]:

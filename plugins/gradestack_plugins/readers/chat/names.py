@@ -135,7 +135,8 @@ def talk_of(value: Any) -> Any:
 
 
 def _is_talk(value: Any) -> bool:
-    return dialect.of_entries(talk_of(value)) is not None
+    entries = dialect.of_entries(talk_of(value))
+    return entries is not None
 
 
 def _is_reply(value: Any) -> bool:
@@ -144,14 +145,16 @@ def _is_reply(value: Any) -> bool:
 
 def _are_calls(value: Any) -> bool:
     calls = calls_of(value)
-    if unread_of(value) or not isinstance(calls, list):
+    unread = unread_of(value)
+    if unread or not isinstance(calls, list):
         return False
     return all(isinstance(call, dict) and {"name", "names"} & call.keys() for call in calls)
 
 
 def _are_expected(value: Any) -> bool:
     """Return whether a value holds expected calls: as calls, or in messages."""
-    return _are_calls(value) or (not isinstance(value, str) and _is_talk(value))
+    are_calls = _are_calls(value)
+    return are_calls or (not isinstance(value, str) and _is_talk(value))
 
 
 def _are_data(value: Any) -> bool:
@@ -218,12 +221,14 @@ class Guess(NamedTuple):
     def shows_a_run(self) -> bool:
         """Whether a column says what an agent did."""
         deeds = {"messages", "turns", "text", "label", "calls", "predicted", "plan", "state"}
-        return bool(deeds & self.columns.keys()) or self.holds_verdicts
+        keys = self.columns.keys()
+        return bool(deeds & keys) or self.holds_verdicts
 
     @property
     def holds_verdicts(self) -> bool:
         """Whether there are verdicts on what has an id or a question."""
-        is_named = bool(self.columns.keys() & {"id", "input"})
+        keys = self.columns.keys()
+        is_named = bool(keys & {"id", "input"})
         return is_named and any(field.startswith("recorded") for field in self.columns)
 
     @property
@@ -235,7 +240,8 @@ class Guess(NamedTuple):
     @property
     def holds_answers(self) -> bool:
         """Whether there are messages, calls or answers."""
-        return bool(self.columns.keys() & {"messages", "calls", "text"})
+        keys = self.columns.keys()
+        return bool(keys & {"messages", "calls", "text"})
 
 
 class _Columns:
@@ -244,7 +250,8 @@ class _Columns:
     def __init__(self, records: Sequence[Mapping[str, Any]]) -> None:
         self.records = records
         self.names = list(dict.fromkeys(str(key) for record in records for key in record))
-        self.by_name = {plain_name(name): name for name in reversed(self.names)}
+        names = reversed(self.names)
+        self.by_name = {plain_name(name): name for name in names}
 
     def values(self, column: str) -> Iterator[Any]:
         """Yield the values of a column or path, record by record; None where one is empty."""
@@ -266,7 +273,8 @@ class _Columns:
     def column(self, name: str) -> str | None:
         """Return the column of a name, or else the path below a column."""
         is_path = name.startswith("$") and path_steps(name)[0] in self.names
-        return self.by_name.get(_plain_usual_name(name), name if is_path else None)
+        plain_usual_name = _plain_usual_name(name)
+        return self.by_name.get(plain_usual_name, name if is_path else None)
 
     def fit(self, column: str, is_fitting: Callable[[Any], bool], *, empty: bool = False) -> bool:
         """Return whether most values of a column are of a form.
@@ -276,7 +284,8 @@ class _Columns:
         values = [value for value in self.values(column) if value is not None]
         if not values:
             return empty and column in self.names
-        return 2 * sum(map(is_fitting, values)) > len(values)
+        total_fittings = sum(map(is_fitting, values))
+        return 2 * total_fittings > len(values)
 
     def differ(self, one: str, other: str) -> bool:
         """Return whether two columns hold unequal values in a record that has both."""
@@ -388,7 +397,8 @@ class _Recognition:
             if identifier is not None:
                 question = _question(record, self.fields)
                 questions.setdefault(str(identifier), set()).add(question)
-        return any(len(asked_by_id - {""}) > 1 for asked_by_id in questions.values())
+        asked_by_ids = questions.values()
+        return any(len(asked_by_id - {""}) > 1 for asked_by_id in asked_by_ids)
 
     def doubts(self) -> Iterator[str]:
         """Yield columns that could be read in place of others, each with its option."""
@@ -420,7 +430,8 @@ def guess(
     model_calls = [record for record in first if row_kind(record) == "model"]
     columns = _Columns(model_calls or first)
     names = [name for name in columns.names if field_of(name) is not None and name not in _TABLED]
-    recognition = _Recognition(columns, dict(zip(names, names, strict=True)))
+    pairs = dict(zip(names, names, strict=True))
+    recognition = _Recognition(columns, pairs)
     recognition.take_history()
     recognition.take_usual("messages", "text")
     recognition.take_calls()
@@ -496,21 +507,28 @@ def names_session(record: Mapping[str, Any]) -> bool:
 
 
 def has_several_records(records: Iterable[Mapping[str, Any]], column: str) -> bool:
-    """Return whether several of some records share an id that stands in a column."""
+    """Return whether two or more records have the same id in a column."""
     values = (path_value(record, path_steps(column)) for record in records)
     ids = Counter(str(value) for value in values if value is not None and value != "")
-    return any(number > 1 for number in ids.values())
+    numbers = ids.values()
+    return any(number > 1 for number in numbers)
 
 
 def _question(record: Mapping[str, Any], fields: Mapping[str, str]) -> str:
     """Return the question of a record, or else the first message of the user."""
     if "input" in fields:
-        return compact(path_value(record, path_steps(fields["input"])))
-    column = fields.get("prior_messages", fields.get("messages"))
-    talk = None if column is None else talk_of(path_value(record, path_steps(column)))
+        steps = path_steps(fields["input"])
+        return compact(path_value(record, steps))
+    messages = fields.get("messages")
+    column = fields.get("prior_messages", messages)
+    if column is None:
+        talk = None
+    else:
+        talk = talk_of(path_value(record, path_steps(column)))
     for entry in talk if isinstance(talk, list) else ():
         if isinstance(entry, OBJECT) and entry.get("role") == "user":
-            return text_of(entry.get("content")) or compact(entry.get("content"))
+            text = text_of(entry.get("content"))
+            return text or compact(entry.get("content"))
     return ""
 
 
@@ -522,7 +540,8 @@ def _paths_to_name(inputs: Inputs) -> list[str]:
     folders = [file.path.parent for file in inputs.data]
     if any(folder.is_absolute() for folder in folders):
         folders = [folder.absolute() for folder in folders]
-    return [os.path.commonpath(folders) or "."]
+    commonpath = os.path.commonpath(folders)
+    return [commonpath or "."]
 
 
 def notes_on(
@@ -543,7 +562,8 @@ def notes_on(
         return [note]
     paths = _paths_to_name(inputs)
     if inputs.dataset is not None:
-        paths += ["--dataset", str(inputs.dataset.path)]
+        path = str(inputs.dataset.path)
+        paths += ["--dataset", path]
     words = [*paths, *options]
     for field, column in columns.items():
         words += ["--map", f"{field}={column}"]

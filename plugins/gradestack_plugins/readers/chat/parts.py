@@ -34,13 +34,16 @@ CONVERT: Final = (
 def id_text(value: Any) -> str:
     """Return an id, a text or a whole number, as text; "" for anything else."""
     is_number = isinstance(value, int) and not isinstance(value, bool)
-    return str(value) if isinstance(value, str) or is_number else ""
+    if isinstance(value, str) or is_number:
+        return str(value)
+    return ""
 
 
 def trace_id_of(record: Mapping[str, Any]) -> str:
     """Return the id of the trace that a row of Langfuse or Phoenix names; "" without one."""
     context = as_map(record.get("context"))
-    return id_text(record.get("trace_id", record.get("traceId", context.get("trace_id"))))
+    trace_id = context.get("trace_id")
+    return id_text(record.get("trace_id", record.get("traceId", trace_id)))
 
 
 def row_kind(record: Any) -> RowKind | None:
@@ -51,14 +54,18 @@ def row_kind(record: Any) -> RowKind | None:
     trace = trace_id_of(record)
     if isinstance(kind, str):
         return _ROW_KINDS.get(kind) if trace else None
-    session = record.get("sessionId", record.get("session_id"))
-    type_of_score = record.get("dataType", record.get("data_type"))
+    session_id = record.get("session_id")
+    session = record.get("sessionId", session_id)
+    data_type = record.get("data_type")
+    type_of_score = record.get("dataType", data_type)
     is_score = kind is None and type_of_score and isinstance(record.get("name"), str)
-    return "score" if is_score and (trace or session is not None) else None
+    if is_score and (trace or session is not None):
+        return "score"
+    return None
 
 
 def parts_of_runs(records: Iterable[Any]) -> str | None:
-    """Return a description of records of which several make a run; None where each is a run."""
+    """Describe records that are only parts of runs; None where each record is a run."""
     for record in records:
         if not isinstance(record, Mapping) or row_kind(record) is not None:
             continue

@@ -18,7 +18,8 @@ def whole_answers(entries: Iterable[Any]) -> list[Any]:
     recorded = list(entries)
     ids = [_id_of(entry) for entry in recorded if _is_reply(entry)]
     names = [name for name in ids if name is not None]
-    if len(names) == len(set(names)):
+    name_count = len(set(names))
+    if len(names) == name_count:
         return recorded
     shared = {_id_of(entry) for entry in recorded if not _is_reply(entry)} | {None}
     joined: list[Any] = []
@@ -30,7 +31,9 @@ def whole_answers(entries: Iterable[Any]) -> list[Any]:
             joined[position] = _joined_reply(joined[position], entry)
             continue
         else:
-            position = len(joined) if _id_of(entry) not in shared else None
+            position = None
+            if _id_of(entry) not in shared:
+                position = len(joined)
         joined.append(entry)
     return joined
 
@@ -45,13 +48,18 @@ def _holds_results(entry: Any) -> bool:
         return False
     if word(entry, "role") in {"tool", "function"}:
         return True
-    kinds = [word(block, "type") for block in as_list(entry.get("content"))]
+    blocks = as_list(entry.get("content"))
+    kinds = [word(block, "type") for block in blocks]
     return bool(kinds) and all(kind.endswith("tool_result") for kind in kinds)
 
 
 def _id_of(entry: Any) -> str | int | None:
-    name = entry.get("id") if isinstance(entry, dict) else None
-    return name if isinstance(name, str | int) and name != "" else None
+    name = None
+    if isinstance(entry, dict):
+        name = entry.get("id")
+    if isinstance(name, str | int) and name != "":
+        return name
+    return None
 
 
 def _joined_reply(reply: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
@@ -60,7 +68,8 @@ def _joined_reply(reply: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]
     joined = {**reply, **latest}
     for key in ("content", "tool_calls"):
         if key in joined or key in more:
-            joined[key] = _joined_content(reply.get(key), more.get(key))
+            earlier = reply.get(key)
+            joined[key] = _joined_content(earlier, more.get(key))
     return joined
 
 
@@ -73,8 +82,11 @@ def _joined_content(earlier: Any, later: Any) -> Any:
         return earlier or later
     if isinstance(earlier, str) and isinstance(later, str):
         return later if later.startswith(earlier) else earlier + later
-    parts, later_parts = _parts(earlier), _parts(later)
-    return later_parts if later_parts[: len(parts)] == parts else parts + later_parts
+    parts = _parts(earlier)
+    later_parts = _parts(later)
+    if later_parts[: len(parts)] == parts:
+        return later_parts
+    return parts + later_parts
 
 
 def _parts(content: Any) -> list[Any]:

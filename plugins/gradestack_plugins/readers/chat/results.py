@@ -67,14 +67,18 @@ def plain(content: Any, joint: str = "") -> Any:
         return content
     parts = [part for part in content if word(part, "type") in _TEXT_PARTS]
     texts = [part["text"] for part in parts if isinstance(part.get("text"), str)]
-    return joint.join(texts) if len(texts) == len(content) else content
+    if len(texts) == len(content):
+        return joint.join(texts)
+    return content
 
 
 def error_text(error: Any) -> str:
     """Return an error as text: itself, its message, or the whole of it."""
     if isinstance(error, str):
         return error
-    message = error.get("message") if isinstance(error, OBJECT) else None
+    message = None
+    if isinstance(error, OBJECT):
+        message = error.get("message")
     return message if isinstance(message, str) else compact(error)
 
 
@@ -106,21 +110,26 @@ def _form_of_text(beginning: str, text: str) -> ErrorForm | None:
     if not may_be_status and not any(word in folded for word in _WORDS):
         return None
     match = _TEXTS.match(beginning)
-    return None if match is None else ErrorForm(str(match.lastgroup), text)
+    if match is None:
+        return None
+    return ErrorForm(str(match.lastgroup), text)
 
 
 def _form_of_object(result: Mapping[str, Any]) -> ErrorForm | None:
     """Return the form in which a result says that it is an error, and the message, or None."""
     if _TELLING.isdisjoint(result):
         return None
-    flags = [result.get("success"), result.get("ok")]
+    success = result.get("success")
+    flags = [success, result.get("ok")]
     if any(map(_is_false, flags)):
         return ErrorForm("json_success", _message(result))
-    if result.get("isError") is True or result.get("is_error") is True:
+    is_error = result.get("isError")
+    if is_error is True or result.get("is_error") is True:
         return ErrorForm("json_is_error", _message(result))
     if any(flag is True for flag in flags):
         return None
-    for error in (result.get("error"), result.get("errors")):
+    errors = result.get("errors")
+    for error in (result.get("error"), errors):
         if error is True:
             return ErrorForm("json_error", compact(result))
         if error and isinstance(error, str | Mapping | list):
@@ -129,7 +138,8 @@ def _form_of_object(result: Mapping[str, Any]) -> ErrorForm | None:
     if isinstance(status, str):
         is_failure = status.lower() in {"error", "failed", "failure"}
         return ErrorForm("json_status", _message(result)) if is_failure else None
-    is_failure = any(map(_is_http_error, _codes_in(result)))
+    codes = _codes_in(result)
+    is_failure = any(map(_is_http_error, codes))
     return ErrorForm("json_code", _message(result)) if is_failure else None
 
 
@@ -140,7 +150,9 @@ def _is_false(flag: Any) -> bool:
 def _codes_in(result: Mapping[str, Any]) -> list[Any]:
     """Return the values of a result that may be an HTTP status."""
     codes = [result.get(key) for key in _CODES]
-    return [*codes, result.get("code")] if {"message", "error"} & result.keys() else codes
+    if {"message", "error"} & result.keys():
+        return [*codes, result.get("code")]
+    return codes
 
 
 def _is_http_error(code: Any) -> bool:

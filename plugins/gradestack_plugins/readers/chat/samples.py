@@ -35,20 +35,27 @@ def log_sample(known: Identity, talk: Conversation, source: Source, **more: Any)
         more: Other fields of the sample.
     """
     fields = talk.finished()
-    is_unknown = fields["calls"] is None and any(talk.turns)
+    calls = fields["calls"]
+    is_unknown = calls is None and any(talk.turns)
     if is_unknown and "error" not in more and not talk.has_unread_calls:
         talk.remark("question_without_answer")
-    if more.get("agent_usage") is None and talk.usages:
+    agent_usage = more.get("agent_usage")
+    if agent_usage is None and talk.usages:
         more |= said_usage(talk.usages)
     fields |= more
-    fields["model"] = more.get("model") or talk.model
+    model = more.get("model")
+    fields["model"] = model or talk.model
+    if known.remarks:
+        remarks = {**known.remarks, **talk.remarks}
+    else:
+        remarks = talk.remarks
     return Sample(
         id=known.id,
         run=known.run,
         cluster=known.cluster,
         trace=known.trace,
         facets=known.facets,
-        remarks={**known.remarks, **talk.remarks} if known.remarks else talk.remarks,
+        remarks=remarks,
         source=source,
         **fields,
     )
@@ -65,7 +72,8 @@ def broken(error: Any, default: str) -> dict[str, Any]:
     if isinstance(error, Mapping):
         error = error.get("error", error)
     if isinstance(error, Mapping):
-        kinds = (error.get("code"), error.get("type"))
+        code = error.get("code")
+        kinds = (code, error.get("type"))
         kind = next((name for name in kinds if isinstance(name, str)), "")
         text = error.get("message")
         message = text if isinstance(text, str) else compact(error)
@@ -83,14 +91,18 @@ def type_of(raw: Any) -> Any:
 def tools_of(talk: Conversation, *parts: Mapping[str, Any]) -> tuple[ToolSpec, ...] | None:
     """Return the tools of a request, or those its answer names, and those that servers listed."""
     for part in parts:
-        if isinstance(part.get("functions"), list) and part["functions"]:
+        functions = part.get("functions")
+        if isinstance(functions, list) and part["functions"]:
             talk.remark("functions")
         tools = part.get("tools")
         if isinstance(tools, list):
             if talk.listed:
                 tools = [tool for tool in tools if type_of(tool) not in _SERVERS]
-            return tuple(_tools([*tools, *talk.listed], talk))
-    return tuple(_tools(talk.listed, talk)) if talk.listed else None
+            recorded = [*tools, *talk.listed]
+            return tuple(_tools(recorded, talk))
+    if talk.listed:
+        return tuple(_tools(talk.listed, talk))
+    return None
 
 
 def _tools(recorded: Iterable[Any], talk: Conversation) -> Iterator[ToolSpec]:
@@ -100,7 +112,9 @@ def _tools(recorded: Iterable[Any], talk: Conversation) -> Iterator[ToolSpec]:
         if kind == "namespace" and isinstance(tool.get("tools"), list):
             yield from _tools(tool["tools"], talk)
             continue
-        custom = tool.get("custom") if isinstance(tool, dict) else None
+        custom = None
+        if isinstance(tool, dict):
+            custom = tool.get("custom")
         spec = tool_spec(custom if isinstance(custom, dict) else tool)
         if spec is None and isinstance(kind, str) and kind not in _NO_BUILT_IN:
             spec = ToolSpec(name=kind)

@@ -58,7 +58,8 @@ def exit_code_of(call: ToolCall) -> int | None:
 
 
 def _code_in(result: Mapping[str, Any]) -> int | None:
-    for holder in (result, as_map(result.get("metadata"))):
+    metadata = result.get("metadata")
+    for holder in (result, as_map(metadata)):
         for name in _FIELDS:
             code = holder.get(name)
             if isinstance(code, int) and not isinstance(code, bool):
@@ -70,7 +71,9 @@ def _code_in_text(text: str) -> int | None:
     """Return the exit code in the first or last line of a text."""
     lines = text.strip().splitlines()
     for line in (lines[0], lines[-1]) if lines else ():
-        match = _LINE.fullmatch(line.strip()) if len(line) <= _LONGEST_LINE else None
+        match = None
+        if len(line) <= _LONGEST_LINE:
+            match = _LINE.fullmatch(line.strip())
         if match is not None:
             return int(match[1] or match[2])
     return None
@@ -91,8 +94,14 @@ def last_command(call: ToolCall) -> str:
     if isinstance(command, list):
         words = [word for word in command if isinstance(word, str)]
         is_wrapped = len(words) > 2 and _OPTION.fullmatch(words[-2])
-        command = words[-1] if is_wrapped else " ".join(words)
-    parts = [part for part in _SEPARATORS.split(command) if part.strip()] if command else []
+        if is_wrapped:
+            command = words[-1]
+        else:
+            command = " ".join(words)
+    if command:
+        parts = [part for part in _SEPARATORS.split(command) if part.strip()]
+    else:
+        parts = []
     for word in parts[-1].split() if parts else ():
         if word not in _PREFIXES and not _ASSIGNMENT.fullmatch(word):
             return word.rpartition("/")[2]

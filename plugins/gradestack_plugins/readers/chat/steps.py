@@ -55,10 +55,13 @@ def step(history: Iterable[Message], reply: Iterable[Message], group: str | None
     end = None
     for message in history:
         if message.role not in _UNCOMPARED:
-            starts.append(_digest(starts[-1], message))
+            last_start = starts[-1]
+            digest = _digest(last_start, message)
+            starts.append(digest)
     for message in reply:
         if message.role not in _UNCOMPARED:
-            end = _digest(end or starts[-1], message)
+            before = end or starts[-1]
+            end = _digest(before, message)
     return Step(tuple(starts[1:]), end, group)
 
 
@@ -152,7 +155,10 @@ def put_together(samples: Iterable[Sample]) -> Joined:
     calls: list[_Call] = []
     for sample in samples:
         steps.append(_step_of(sample))
-        ordinal = sample.source.ordinal if sample.source is not None else len(calls)
+        if sample.source is not None:
+            ordinal = sample.source.ordinal
+        else:
+            ordinal = len(calls)
         calls.append(_Call(ordinal, sample.id, sample.usage, len(sample.calls or ())))
     runs = joined(steps)
     if len(runs) == len(steps):
@@ -162,14 +168,18 @@ def put_together(samples: Iterable[Sample]) -> Joined:
     numbers = Counter[str]()
     n_calls = 0
     for run in runs:
-        last = calls[run.steps[-1]]
+        last_step = run.steps[-1]
+        last = calls[last_step]
         own_steps = run.steps[run.shared :]
-        change: dict[str, Any] = {"usage": added(calls[index].usage for index in own_steps)}
+        usage = added(calls[index].usage for index in own_steps)
+        change: dict[str, Any] = {"usage": usage}
         if runs_by_id[last.id] > 1:
             change["run"] = numbers[last.id]
             numbers[last.id] += 1
         changes[last.ordinal] = change
-        n_shared = calls[run.steps[run.shared - 1]].n_calls if run.shared else 0
+        n_shared = 0
+        if run.shared:
+            n_shared = calls[run.steps[run.shared - 1]].n_calls
         n_calls += last.n_calls - n_shared
     conversations = _several(len(runs), "conversation")
     what = f"{len(steps):,} model calls put together into {conversations}"
@@ -180,9 +190,13 @@ def put_together(samples: Iterable[Sample]) -> Joined:
 def _step_of(sample: Sample) -> Step:
     messages = [message for turn in sample.turns for message in turn]
     is_made = "id_made" in sample.remarks
-    group = (sample.cluster or sample.trace.get("session_id")) if is_made else sample.id
+    if is_made:
+        group = sample.cluster or sample.trace.get("session_id")
+    else:
+        group = sample.id
     before = _messages_before_answer(messages)
-    return step(messages[:before], messages[before:], group)
+    history = messages[:before]
+    return step(history, messages[before:], group)
 
 
 SessionKey = Callable[[Sample], str | None]
@@ -240,7 +254,8 @@ def _messages_before_answer(messages: Sequence[Message]) -> int:
     last = next((at for at in positions if messages[at].role == "assistant"), None)
     if last is None:
         return len(messages)
-    own_calls = {call.id for call in messages[last].tool_calls if call.kind != "function"}
+    calls = messages[last].tool_calls
+    own_calls = {call.id for call in calls if call.kind != "function"}
     later = messages[last + 1 :]
     is_last = all(x.role == "tool" and x.tool_call_id in own_calls for x in later)
     return last if is_last else len(messages)
@@ -291,7 +306,8 @@ class StepReader(RecordReader):
         """Return whether an input begins with model calls; any other is not read for them."""
 
     def _samples_of_input(self, file: Input, index: Any) -> Iterator[Sample]:
-        for shard in self.plan(Inputs(data=(file,)), None):
+        inputs = Inputs(data=(file,))
+        for shard in self.plan(inputs, None):
             for sample in self.read(shard, index):
                 if isinstance(sample, Sample):
                     yield sample

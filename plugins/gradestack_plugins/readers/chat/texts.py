@@ -31,7 +31,8 @@ def calls_in(text: str) -> tuple[str, list[Any]]:
 
     Fenced blocks are text, and so is a call that is not JSON.
     """
-    calls = [_call_of(match[1].strip()) for match in _TAGGED.finditer(text) if _is_json_call(match)]
+    matches = _TAGGED.finditer(text)
+    calls = [_call_of(match[1].strip()) for match in matches if _is_json_call(match)]
     if not calls:
         return text, []
     rest = _TAGGED.sub(lambda match: "" if _is_json_call(match) else match[0], text)
@@ -63,11 +64,14 @@ def results_in(text: Any) -> list[Entry]:
         return []
     if not _RESPONSES.fullmatch(text):
         return []
-    return [_result_of(match[1].strip()) for match in _RESPONSE.finditer(text)]
+    matches = _RESPONSE.finditer(text)
+    return [_result_of(match[1].strip()) for match in matches]
 
 
 def _result_of(text: str) -> Entry:
-    result = literal(text)[1] if text.startswith("{") else None
+    result = None
+    if text.startswith("{"):
+        result = literal(text)[1]
     if not isinstance(result, dict) or "content" not in result:
         return {"content": text}
     is_message = result.keys() <= {"name", "content", "tool_call_id"}
@@ -88,8 +92,9 @@ def glaive(text: Any) -> list[Entry] | None:
 def _message_of(speaker: str, text: str) -> Entry:
     """Return the message of a speaker, with the calls in its text."""
     speech, *calls = _FUNCTIONCALL.split(text.replace("<|endoftext|>", "").strip())
+    role = _ROLES[speaker]
     message: Entry = {
-        "role": _ROLES[speaker],
+        "role": role,
         "content": speech.strip() or ("" if not calls else None),
     }
     if calls:
@@ -99,4 +104,6 @@ def _message_of(speaker: str, text: str) -> Entry:
 
 def _functioncall(text: str) -> Entry:
     quoted = _QUOTED.match(text)
-    return {"name": quoted[1], "arguments": quoted[2]} if quoted else _call_of(text)
+    if quoted:
+        return {"name": quoted[1], "arguments": quoted[2]}
+    return _call_of(text)

@@ -61,7 +61,9 @@ _MEASURED: Final = {
 
 def count_of(value: Any) -> int | None:
     """Return a whole number of at least 0 as it is, None for anything else."""
-    return value if type(value) is int and as_amount(value) is not None else None
+    if type(value) is int and as_amount(value) is not None:
+        return value
+    return None
 
 
 def _first_count(names: Iterable[str], *holders: Mapping[str, Any]) -> int | None:
@@ -91,7 +93,8 @@ def usage_of(raw: Any) -> Usage | None:
         raw = _without_levels(raw)
     in_key = next(filter(raw.__contains__, _INPUT), "")
     out_key = next(filter(raw.__contains__, _OUTPUT), "")
-    n_input, n_output = count_of(raw.get(in_key)), count_of(raw.get(out_key))
+    n_input = count_of(raw.get(in_key))
+    n_output = count_of(raw.get(out_key))
     if n_input is None and n_output is None:
         return None
     details = _details(raw, in_key)
@@ -106,6 +109,7 @@ def usage_of(raw: Any) -> Usage | None:
     if n_output is not None and (is_split or out_key in _WITHOUT_REASONING):
         n_output = _sum(n_output, reasoning)
     requests = count_of(raw.get("api_calls"))
+    measures = _measures_in(raw)
     return Usage(
         requests=1 if requests is None else requests,
         input_tokens=n_input,
@@ -113,7 +117,7 @@ def usage_of(raw: Any) -> Usage | None:
         cache_write_tokens=written,
         output_tokens=n_output,
         reasoning_tokens=reasoning,
-        **_measures_in(raw),
+        **measures,
     )
 
 
@@ -161,7 +165,12 @@ def added(usages: Iterable[Usage | None]) -> Usage | None:
 
 def said_usage(recorded: Sequence[Any]) -> dict[str, Any]:
     """Return the fields of a sample that hold the usage of the answers of a conversation."""
+    usage = added(map(usage_of, recorded))
+    if len(recorded) == 1:
+        agent_usage = recorded[0]
+    else:
+        agent_usage = recorded
     return {
-        "usage": added(map(usage_of, recorded)),
-        "agent_usage": recorded[0] if len(recorded) == 1 else recorded,
+        "usage": usage,
+        "agent_usage": agent_usage,
     }

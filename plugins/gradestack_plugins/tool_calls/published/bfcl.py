@@ -98,10 +98,12 @@ def _is_right(wanted: Wanted, made: Made) -> bool:
 
 def _all_found(sample: Sample, made: Sequence[Made]) -> bool:
     """Check that expected calls and calls made can be paired one to one, each pair fitting."""
-    gold, tools = sample.expected.calls or (), sample.tools or ()
+    gold = sample.expected.calls or ()
+    tools = sample.tools or ()
     if len(gold) < 2 or len(gold) != len(made):
         return False
-    return None not in heaviest([[_is_fit(call, other, tools) for other in made] for call in gold])
+    weights = [[_is_fit(call, other, tools) for other in made] for call in gold]
+    return None not in heaviest(weights)
 
 
 def _is_fit(call: ExpectedCall, made: Made, tools: Sequence[ToolSpec]) -> bool:
@@ -123,12 +125,14 @@ def _call_problem(wanted: Wanted, call: Made) -> Problem:
     tool, checker = wanted.tool, "simple_function_checker"
     if call.name != tool.name:
         return f"{checker}:wrong_func_name"
-    if not call.arguments.keys() >= {*tool.required}:
+    keys = call.arguments.keys()
+    if not keys >= {*tool.required}:
         return f"{checker}:missing_required"
     for name, value in call.arguments.items():
         if name not in tool.parameters or name not in wanted.answers:
             return f"{checker}:unexpected_param"
-        problem = argument_problem(value, wanted.answers[name], tool.parameter(name))
+        answers = wanted.answers[name]
+        problem = argument_problem(value, answers, tool.parameter(name))
         if problem is not None:
             return problem
     if _lacks(call.arguments, wanted.answers):
@@ -194,7 +198,8 @@ def _kind_of(schema: Any) -> type:
 def described(tool: ToolSpec) -> Described:
     """Return a tool as the rules look at it."""
     schema = as_map(tool.parameters)
-    properties, required = schema.get("properties"), schema.get("required")
+    properties = schema.get("properties")
+    required = schema.get("required")
     if not isinstance(properties, Mapping) or not isinstance(required, list | tuple):
         problem = f"the schema of {tool.name} lacks properties or required"
         raise Raised("schema_incomplete", f"{problem}, which the original program reads")
@@ -206,9 +211,11 @@ def answers_of(call: ExpectedCall) -> Answers:
 
     A plain value is the only one, the values of an object are lists in turn.
     """
-    rules, arguments = call.rules or {}, arguments_of(call.arguments)
+    rules = call.rules or {}
+    arguments = arguments_of(call.arguments)
     answers = {key: [_listed(value)] for key, value in arguments.items() if key not in rules}
-    return answers | {key: _ruled(rule) for key, rule in rules.items()}
+    ruleds_by_key = {key: _ruled(rule) for key, rule in rules.items()}
+    return answers | ruleds_by_key
 
 
 def _ruled(rule: ArgumentRule) -> list[Any]:
@@ -240,7 +247,8 @@ def _from_schema(schema: Any) -> Any:
     required = schema.get("required") or ()
     answers = {}
     for key, member in properties.items():
-        values = list(map(_from_schema, as_map(member).get("anyOf") or ()))
+        any_of = as_map(member).get("anyOf")
+        values = list(map(_from_schema, any_of or ()))
         answers[key] = values if key in required else [*values, LEFT_OUT]
     return answers
 

@@ -51,7 +51,8 @@ def _is_subsequence(part: Sequence[Any], sequence: Sequence[Any]) -> bool:
 
 def _shared(left: Sequence[Hashable], right: Sequence[Hashable]) -> int:
     """Return the number of items that two lists share, repeats counted."""
-    return (Counter(left) & Counter(right)).total()
+    counts = Counter(left)
+    return (counts & Counter(right)).total()
 
 
 def _has_all(done: Sequence[Hashable], wanted: Sequence[Hashable]) -> bool:
@@ -86,7 +87,8 @@ def adk(mode: str, what: str = "") -> Rule:
 
     def verdict(expected: Calls, made: Done, sample: Sample) -> Verdict:
         pairs = _invocations(expected, made, sample)
-        score = sum(starmap(match, pairs)) / len(pairs)
+        total_starmap = sum(starmap(match, pairs))
+        score = total_starmap / len(pairs)
         return Verdict(score, score >= 1)
 
     return verdict
@@ -99,7 +101,8 @@ def _invocations(expected: Calls, made: Done, sample: Sample) -> list[tuple[Call
     """
     if all(call.turn is None for call in expected):
         return [(expected, made)]
-    wanted, done = by_turn(expected), by_turn(made)
+    wanted = by_turn(expected)
+    done = by_turn(made)
     turns = len(sample.turns)
     recorded = max(len(done), turns if turns > 1 else 0)
     if len(wanted) != recorded:
@@ -140,7 +143,8 @@ def agentevals(mode: str, arguments: str) -> Rule:
         if mode == "strict":
             return yes_or_no(len(made) == len(expected) and all(map(is_fit, expected, made)))
         has_expected = mode == "subset" or all_fit(expected, made, is_fit)
-        return yes_or_no(has_expected and (mode == "superset" or all_fit(made, expected, is_fit)))
+        passed = has_expected and (mode == "superset" or all_fit(made, expected, is_fit))
+        return yes_or_no(passed)
 
     return verdict
 
@@ -159,7 +163,8 @@ def azure(mode: str, what: str = "") -> Rule:
     def step(call: Call) -> Hashable:
         if not has_parameters:
             return call.name.strip()
-        texts = [(key, _azure_text(value)) for key, value in call.arguments.items()]
+        arguments = call.arguments.items()
+        texts = [(key, _azure_text(value)) for key, value in arguments]
         return call.name.strip(), tuple(sorted(texts))
 
     def verdict(expected: Calls, made: Done, _sample: Sample) -> Verdict:
@@ -186,7 +191,8 @@ def _refuse_other_parameters(expected: Calls) -> None:
     """Refuse calls of one tool with several sets of parameters, of which the original holds one."""
     known: dict[str, str] = {}
     for call in expected:
-        name, text = call.name.strip(), _sorted_text(call.arguments)
+        name = call.name.strip()
+        text = _sorted_text(call.arguments)
         if known.setdefault(name, text) != text:
             problem = f"{name} is expected with different arguments"
             raise NotExpressible(f"{problem}; the original takes one set of them for each tool")
@@ -233,7 +239,8 @@ def deepeval(mode: str, what: str) -> Rule:
             score = 0.0 if made else 1.0
         else:
             total_of = _heaviest_common if mode == "ordering" else _best_unused
-            score = total_of(expected, made, credit) / len(expected)
+            total = total_of(expected, made, credit)
+            score = total / len(expected)
         return Verdict(score, score >= 0.5)
 
     return verdict
@@ -278,14 +285,16 @@ def _deepeval_share(wanted: Arguments, done: Arguments) -> float:
     """Return the share of equal keys among the keys of both, objects in turn by theirs."""
     if wanted == done:
         return 1.0
-    total, keys = 0.0, len(wanted.keys() | done.keys())
+    total = 0.0
+    keys = len(wanted.keys() | done.keys())
     for key, value in wanted.items():
         if key not in done:
             continue
         if value == done[key]:
             total += 1 / keys
         elif isinstance(value, dict) and isinstance(done[key], dict):
-            total += _deepeval_share(value, done[key]) / keys
+            deepeval_share = _deepeval_share(value, done[key])
+            total += deepeval_share / keys
     return total
 
 
@@ -305,7 +314,8 @@ def mlflow(order: str) -> Rule:
             text_of = _mlflow_text
         wanted = list(map(text_of, expected))
         done = list(map(text_of, made))
-        return yes_or_no(wanted == done if order == "ordered" else set(wanted) == set(done))
+        passed = wanted == done if order == "ordered" else set(wanted) == set(done)
+        return yes_or_no(passed)
 
     return verdict
 
@@ -331,7 +341,10 @@ def pydantic_evals(mode: str) -> Rule:
         if mode == "exact" or not wanted or not done:
             return Verdict(float(wanted == done))
         if mode == "in_order":
-            hits = int(_heaviest_common(wanted, done, lambda name, other: float(name == other)))
+            heaviest_common = _heaviest_common(
+                wanted, done, lambda name, other: float(name == other)
+            )
+            hits = int(heaviest_common)
         else:
             hits = _shared(wanted, done)
         return Verdict(precision_recall_f1(hits, len(wanted), len(done))[2])
@@ -353,8 +366,10 @@ def waza(mode: str) -> Rule:
     """
 
     def verdict(expected: Calls, made: Done, _sample: Sample) -> Verdict:
-        wanted, done = _names(expected), _names(made)
-        *_, score = precision_recall_f1(_shared(wanted, done), len(wanted), len(done))
+        wanted = _names(expected)
+        done = _names(made)
+        shared = _shared(wanted, done)
+        *_, score = precision_recall_f1(shared, len(wanted), len(done))
         return Verdict(score, _WAZA_MODES[mode](wanted, done))
 
     return verdict
@@ -373,7 +388,8 @@ def ragas_accuracy(mode: str) -> Rule:
         """Score calls by the mean share of equal arguments, 0 where the names differ."""
         if not expected or not made:
             return Verdict(float(not expected and not made))
-        wanted, done = list(expected), list(made)
+        wanted = list(expected)
+        done = list(made)
         if mode == "flexible":
             wanted.sort(key=_sorting_key)
             done.sort(key=_sorting_key)
@@ -388,7 +404,8 @@ def ragas_accuracy(mode: str) -> Rule:
 
 
 def _sorting_key(call: Call) -> tuple[str, ...]:
-    arguments = [(key, str(call.arguments[key])) for key in sorted(call.arguments)]
+    keys = sorted(call.arguments)
+    arguments = [(key, str(call.arguments[key])) for key in keys]
     return call.name, *chain.from_iterable(arguments)
 
 
@@ -410,7 +427,8 @@ def ragas_f1(expected: Calls, made: Done, _sample: Sample) -> Verdict:
     """
     wanted = set(map(_hashable_call, expected))
     done = set(map(_hashable_call, made))
-    *_, score = precision_recall_f1(len(wanted & done), len(wanted), len(done))
+    hits = len(wanted & done)
+    *_, score = precision_recall_f1(hits, len(wanted), len(done))
     return Verdict(round(score, 4))
 
 
@@ -421,7 +439,8 @@ def ragas_f1(expected: Calls, made: Done, _sample: Sample) -> Verdict:
 def tau2(_expected: Calls, made: Done, sample: Sample) -> Verdict:
     """Return whether every gold action is matched by some call, names and compared arguments."""
     gold = sample.expected.calls or ()
-    return yes_or_no(all(any(_same_action(action, call) for call in made) for action in gold))
+    passed = all(any(_same_action(action, call) for call in made) for action in gold)
+    return yes_or_no(passed)
 
 
 def _same_action(action: ExpectedCall, call: Made) -> bool:
@@ -433,7 +452,9 @@ def _same_action(action: ExpectedCall, call: Made) -> bool:
         return False
     if action.arguments is None:
         return True
-    wanted, keys, rules = arguments_of(action.arguments), set(call.arguments), action.rules
+    wanted = arguments_of(action.arguments)
+    keys = set(call.arguments)
+    rules = action.rules
     if rules is not None:  # also empty: those that are not to be compared have a rule
         keys = {key for key in (*wanted, *rules) if key not in rules or not rules[key].ignore}
     left, right = (
@@ -445,7 +466,8 @@ def _same_action(action: ExpectedCall, call: Made) -> bool:
 def toolsandbox(_expected: Calls, made: Done, sample: Sample) -> Verdict:
     """Return whether one of the alternatives is some call of its name that has its arguments."""
     gold = sample.expected.calls or ()
-    return yes_or_no(any(_has_traced(wanted, call) for wanted in gold for call in made))
+    passed = any(_has_traced(wanted, call) for wanted in gold for call in made)
+    return yes_or_no(passed)
 
 
 def _has_traced(wanted: ExpectedCall, call: Made) -> bool:
@@ -467,4 +489,5 @@ def _is_close(wanted: Any, value: Any, tolerance: float | None) -> bool:
     are_numbers = isinstance(wanted, int | float) and isinstance(value, int | float)
     if tolerance is None or not are_numbers:
         return bool(wanted == value)
-    return bool(abs(value - wanted) <= tolerance)
+    size = abs(value - wanted)
+    return bool(size <= tolerance)

@@ -33,7 +33,8 @@ def call_f1(expected: Sequence[Expected], made: Sequence[Made], _sample: Sample)
     """Return F1 over the sets of names."""
     wanted = {call.name for call in expected}
     done = {call.name for call in made}
-    *_, score = precision_recall_f1(len(wanted & done), len(wanted), len(done))
+    hits = len(wanted & done)
+    *_, score = precision_recall_f1(hits, len(wanted), len(done))
     return Verdict(score, score >= 1)
 
 
@@ -41,7 +42,8 @@ def tool_used(expected: Sequence[Expected], made: Sequence[Made], _sample: Sampl
     """Return whether every expected name was called."""
     names = [name for name, _ in _steps(made)]
     globs = [_matcher_of(call.name) for call in expected]
-    return yes_or_no(all(any(map(glob, names)) for glob in globs))
+    passed = all(any(map(glob, names)) for glob in globs)
+    return yes_or_no(passed)
 
 
 def tool_sequence(mode: str) -> Rule:
@@ -57,7 +59,8 @@ def tool_sequence(mode: str) -> Rule:
             is_long = len(names) == len(globs)
             return yes_or_no(is_long and all(glob(name) for glob, name in pairs))
         rest = iter(names)
-        return yes_or_no(all(any(map(glob, rest)) for glob in globs))
+        passed = all(any(map(glob, rest)) for glob in globs)
+        return yes_or_no(passed)
 
     return verdict
 
@@ -74,7 +77,8 @@ def tool_args_match(mode: str) -> Rule:
         steps = [step for step in _steps(made) if step[1] != ""]
         hits = 0
         for call in expected:
-            matches, wanted = _matcher_of(call.name), decoded(call)
+            matches = _matcher_of(call.name)
+            wanted = decoded(call)
             hits += any(matches(name) and agree(value, wanted) for name, value in steps)
         return Verdict(hits / len(expected) if expected else 1.0, hits == len(expected))
 
@@ -110,7 +114,8 @@ def _matcher_of(glob: str) -> Callable[[str], bool]:
     The empty one matches all.
     """
     signs = {"*": f"{_ANY}*", "?": _ANY}
-    pattern = "".join(signs.get(unit) or re.escape(unit) for unit in _units(glob))
+    units = _units(glob)
+    pattern = "".join(signs.get(unit) or re.escape(unit) for unit in units)
     matcher = re.compile(pattern)
     return lambda name: not glob or matcher.fullmatch(_units(name)) is not None
 

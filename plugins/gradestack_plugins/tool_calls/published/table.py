@@ -111,7 +111,8 @@ _RULES: Final[Mapping[str, Any]] = {
 
 def published_presets() -> Iterator[Preset]:
     """Yield the presets of the table."""
-    head, *lines = _TABLE.strip("\n").splitlines()
+    table = _TABLE.strip("\n")
+    head, *lines = table.splitlines()
     options = head.split()[:-2]
     program, version, raises = "", "", ""
     shared: dict[str, str] = {}
@@ -125,10 +126,11 @@ def published_presets() -> Iterator[Preset]:
         name, (*values, pairs, rules) = f"{program}/{first}", words
         cells = zip(options, values, strict=True)
         settings = {option: value for option, value in cells if value != "-"}
+        rule = _rule_of(name)
         yield Preset(
             name=name,
             version=version,
-            rule=_rule_of(name),
+            rule=rule,
             settings=settings | shared,
             takes_rules=rules == "yes",
             pairs=pairs == "yes",

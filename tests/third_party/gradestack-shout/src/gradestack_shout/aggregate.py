@@ -29,6 +29,9 @@ class Loudest(Aggregator):
 
     def compute(self, grades: Grades) -> Mapping[str, JSON]:
         """Return figures that sums do not give: the id and the score of the loudest sample."""
-        scored = [(grade.score, key.id) for key, grade in grades if grade.score is not None]
+        scored = []
+        for key, grade in grades:
+            if grade.score is not None:
+                scored.append((grade.score, key.id))
         score, name = max(scored, key=lambda pair: pair[0], default=(None, None))
         return {"id": name, "score": score}

@@ -22,7 +22,8 @@ def loudness(about: Report) -> Iterable[blocks.Block] | None:
     grades = [row for row in rows if row["grader"] == GRADER and row["score"] is not None]
     groups: dict[str, list[float]] = {"shouts": [], "speaks": []}
     for row in grades:
-        groups["shouts" if row["passed"] else "speaks"].append(row["score"])
+        passed = row["passed"]
+        groups["shouts" if passed else "speaks"].append(row["score"])
     loudest = sorted(grades, key=lambda row: -row["score"])[:3]
     distribution = blocks.Distribution(groups, "Share of capitals")
     return [
@@ -38,6 +39,7 @@ def letters(about: Mapping[str, Any]) -> Iterable[blocks.Block] | None:
     if not grade or not grade.get("counts"):
         return None
     counts = grade["counts"]
-    share = blocks.Figure("capitals", counts["capitals"] / counts["letters"])
+    capitals = counts["capitals"]
+    share = blocks.Figure("capitals", capitals / counts["letters"])
     interval = blocks.Interval([share])
     return [interval, blocks.Words(f"of {counts['letters']} letters of an answer")]

@@ -71,7 +71,8 @@ def _write_native(
         exporter_name, _, file_name = artefact.partition("/")
         if (input_name, exporter_name) == (source.name, stage.name):
             head, tail = exporter.frame(file_name, summary)
-            with (out / Path(file_name).name).open("wb") as file:
+            file_name_path = Path(file_name)
+            with (out / file_name_path.name).open("wb") as file:
                 file.write(head.encode("utf-8", "surrogatepass"))
                 _copy_parts(parts, exporter.separator.encode(), file)
                 file.write(tail.encode("utf-8", "surrogatepass"))
@@ -103,11 +104,14 @@ def _summary_for_exporter(
         graders[name] = GraderSummary(
             key=stage.key, grader=stage.component, states=states, aggregates=figures
         )
+    max_samples = suite.max_samples or None
+    reader = suite.reader.component
+    dataset = suite.inputs.dataset
     return ExportSummary(
         input=source,
-        reader=suite.reader.component,
-        dataset=suite.inputs.dataset,
-        max_samples=suite.max_samples or None,
+        reader=reader,
+        dataset=dataset,
+        max_samples=max_samples,
         graders=graders,
     )
 
@@ -161,7 +165,8 @@ def write_pages(stages: Iterable[Stage], report: Report, out: Path) -> Pages:
 def _write_page(reporter: Reporter, report: Report, out: Path, title: str) -> list[Path]:
     """Let a reporter write its pages; return their paths relative to ``out``."""
     with filling(out, reporter.data_files) as folder, guarded(title):
-        return [page.relative_to(folder) for page in reporter.write(report, folder)]
+        pages = reporter.write(report, folder)
+        return [page.relative_to(folder) for page in pages]
 
 
 def rewrite_pages(
@@ -195,7 +200,8 @@ def rewrite_pages(
         out.mkdir(parents=True, exist_ok=True)
     with reserve(out), writing(out):
         if not is_run(out):
-            refuse_foreign(out / "report.html", out / "report.md")
+            report_path = out / "report.html"
+            refuse_foreign(report_path, out / "report.md")
         for name, options in options_by_reporter or [("html", {}), ("markdown", {})]:
             title = f"reporter {name}"
             with collected_seldom(), guarded(title):
@@ -264,7 +270,8 @@ def refuse_foreign(*pages: Path) -> None:
         if not page.is_file():
             raise _in_the_way(page)
         with open_regular(page) as file:
-            if _MARKS[page.suffix] not in file.read(_BEGINNING):
+            mark = _MARKS[page.suffix]
+            if mark not in file.read(_BEGINNING):
                 raise _in_the_way(page)
 
 

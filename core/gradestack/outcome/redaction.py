@@ -185,7 +185,8 @@ class Redactor:
             redacted = {}
             for key, item in value.items():
                 if key in hidden and item is not None and (has_fields or key in _QUOTES):
-                    redacted[key] = self._mark(dumps(item))
+                    text = dumps(item)
+                    redacted[key] = self._mark(text)
                 elif key in _QUOTES and is_reason:
                     redacted[key] = self.redact(item)
                 elif key in kept and not has_fields:
@@ -217,7 +218,8 @@ class Redactor:
             redacted = {}
             for key, item in value.items():
                 if key in hidden and item is not None:
-                    redacted[key] = self._mark(dumps(item))
+                    text = dumps(item)
+                    redacted[key] = self._mark(text)
                     self._note_use(key.casefold())
                 else:
                     redacted[self.redact_text(key)] = self.redact(item)
@@ -229,7 +231,8 @@ class Redactor:
     def _hidden_keys(self, value: Mapping[str, JSON]) -> set[str]:
         """Find the keys of an object whose values are hidden; those of a reason by its pointer."""
         hidden = {key for key in value if key.casefold() in self.fields}
-        steps = as_text(value.get("pointer")).casefold().split("/")
+        pointer = value.get("pointer")
+        steps = as_text(pointer).casefold().split("/")
         if not self.fields.isdisjoint(steps):
             hidden |= _QUOTES
         return hidden
@@ -241,7 +244,8 @@ class Redactor:
         except JsonProblem:
             return text
         fields_only = Redactor(())
-        fields_only.fields, fields_only._numbers = self.fields, self._numbers
+        fields_only.fields = self.fields
+        fields_only._numbers = self._numbers
         fields_only._unused = self._unused
         redacted = fields_only.redact(value)
         if redacted == value:
@@ -266,7 +270,8 @@ def _check_pattern(rule: str) -> str:
         what = f"no pattern of this name{hint}; to redact this very text, write (?:{rule})"
         raise ConfigError(f"--redact {rule}: {what}")
     try:
-        matches_nothing = re.compile(pattern).match("") is not None
+        match = re.compile(pattern).match("")
+        matches_nothing = match is not None
     except re.error as error:
         raise ConfigError(
             f"--redact {rule}: not a regular expression: {error}; named are {', '.join(PATTERNS)}"
@@ -326,10 +331,12 @@ def _write_files(redactor: Redactor, report: Report, out: Path) -> None:
     else:
         redactor.take_keys_for_names()
     summary = redactor.redact_own(report.summary, _NAMES_OF_FIGURES)
-    lost_keys = report.summary.keys() - summary.keys()
+    keys = report.summary.keys()
+    lost_keys = keys - summary.keys()
     if lost_keys:
         raise ConfigError("--redact: the pattern matches names that pages need")
-    (out / SUMMARY).write_text(dumps(summary, indent=2) + "\n", encoding="utf-8")
+    text = dumps(summary, indent=2)
+    (out / SUMMARY).write_text(text + "\n", encoding="utf-8")
     header = _redact_header(redactor, report)
     (out / HEADER).write_text(dumps(header, indent=2) + "\n", encoding="utf-8")
 
@@ -340,14 +347,17 @@ def _redact_header(redactor: Redactor, report: Report) -> dict[str, Any]:
     for key in ("inputs", "code", "judgements"):
         entries = [dict(as_map(entry)) for entry in as_list(header.get(key))]
         for entry in entries:
-            entry["path"] = redactor.redact_text(Path(as_text(entry.get("path"))).name)
+            path = Path(as_text(entry.get("path")))
+            entry["path"] = redactor.redact_text(path.name)
         if key in header:
             header[key] = entries
     components = [dict(as_map(entry)) for entry in as_list(header.get("components"))]
     for component in components:
-        component["options"] = redactor.redact(component.get("options", {}))
+        options = component.get("options", {})
+        component["options"] = redactor.redact(options)
     header["components"] = components
-    header["notes"] = redactor.redact(header.get("notes", []))
+    notes = header.get("notes", [])
+    header["notes"] = redactor.redact(notes)
     header.pop("baselines", None)
     header["files"] = [HEADER, SUMMARY, *([ROWS] if report.has_rows else [])]
     if report.has_rows:

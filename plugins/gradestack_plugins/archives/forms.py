@@ -41,7 +41,8 @@ _encode: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), all
 @cache
 def _defaults(kind: type[msgspec.Struct]) -> dict[str, Any]:
     """Return the defaults of a struct's fields."""
-    return {field.name: field.default for field in msgspec.structs.fields(kind)}
+    fields = msgspec.structs.fields(kind)
+    return {field.name: field.default for field in fields}
 
 
 def encoded(row: Row) -> bytes:
@@ -52,7 +53,8 @@ def encoded(row: Row) -> bytes:
     try:
         text = _encode(row)
     except ValueError:
-        text = _encode(json.loads(json.dumps(row), parse_constant=str))
+        document = json.loads(json.dumps(row), parse_constant=str)
+        text = _encode(document)
     return text.encode(errors="backslashreplace")
 
 
@@ -61,7 +63,8 @@ def as_jsonl(sample: Sample) -> tuple[bytes, list[str]]:
 
     The line has a prediction where the conversation does not give it back.
     """
-    row = _line(sample, [name for name in _FIELDS if name not in _PREDICTED])
+    fields = [name for name in _FIELDS if name not in _PREDICTED]
+    row = _line(sample, fields)
     read_back = _read(row)
     if set(_PREDICTED) & set(_different(sample, read_back)):
         row |= _line(sample, _PREDICTED)
@@ -90,7 +93,8 @@ def _shown(sample: Sample, name: str) -> str:
     if name == "calls" and value:
         value = tuple(map(_without_text, value))
     elif name == "turns":
-        value = tuple([tuple(map(_as_said, turn)) for turn in value])
+        saids = [tuple(map(_as_said, turn)) for turn in value]
+        value = tuple(saids)
     return json.dumps(_plain(value), sort_keys=True)
 
 
@@ -144,7 +148,8 @@ def _plain(value: Any) -> Any:
     if isinstance(value, tuple):
         return list(map(_plain, value))
     if isinstance(value, Mapping):
-        are_rules = any(isinstance(inner, Rule) for inner in value.values())
+        inners = value.values()
+        are_rules = any(isinstance(inner, Rule) for inner in inners)
         if are_rules:
             return {key: _plain(inner) for key, inner in value.items()}
         return value
@@ -185,7 +190,8 @@ def _function(call: ToolCall | ExpectedCall) -> Row:
     arguments, raw = call.arguments, call.raw_arguments
     is_text = arguments is None
     if raw is not None and not is_text:
-        is_text = parse_arguments(raw)[0] == arguments
+        first_argument = parse_arguments(raw)[0]
+        is_text = first_argument == arguments
     return {"name": call.name, "arguments": raw if is_text else arguments}
 
 
@@ -208,7 +214,8 @@ def as_atif(sample: Sample, *, plain: bool = False) -> tuple[bytes, list[str]]:
 
 
 def _read_atif(document: Row) -> Sample:
-    return next(iter(Atif().samples_of_record(loads(encoded(document)), _SOURCE, "")))
+    samples_of_record = Atif().samples_of_record(loads(encoded(document)), _SOURCE, "")
+    return next(iter(samples_of_record))
 
 
 _SOURCES: Final = {"assistant": "agent", "user": "user"}
@@ -243,7 +250,8 @@ class _Trajectory:
     def _document(self) -> Row:
         """Return the ATIF document: ids, agent, steps and final metrics."""
         sample = self.sample
-        document: Row = {"schema_version": f"ATIF-v1.{8 if self._has_audio else 7}"}
+        schema_version = f"ATIF-v1.{8 if self._has_audio else 7}"
+        document: Row = {"schema_version": schema_version}
         if "session_id" in sample.trace:
             document["session_id"] = sample.trace["session_id"]
         names = [str(part) for part in (sample.id, sample.model, sample.run) if part is not None]
@@ -255,7 +263,8 @@ class _Trajectory:
             amount = getattr(sample.usage, name, None)
             if amount is not None:
                 totals[key] = amount
-        document["final_metrics"] = {**totals, "total_steps": len(self._steps)}
+        total_steps = len(self._steps)
+        document["final_metrics"] = {**totals, "total_steps": total_steps}
         return document
 
     def _agent_object(self) -> Row:
@@ -279,7 +288,8 @@ class _Trajectory:
         if self.plain:
             self.left_out += lacking
         elif lacking:
-            holder["extra"] = {**holder.get("extra", {}), "gradestack": lacking}
+            extra = holder.get("extra", {})
+            holder["extra"] = {**extra, "gradestack": lacking}
 
     def _content(self, content: Any) -> tuple[Any, Row]:
         """Return a content as ATIF has it, and the content itself where that is not given back."""
@@ -288,11 +298,14 @@ class _Trajectory:
         if isinstance(content, list) and content and all(map(_is_part, content)):
             self._has_audio |= any(part["type"] == "audio" for part in content)
             return content, {}
-        return text_of(content) or compact(content), {"content": content}
+        text = text_of(content)
+        return text or compact(content), {"content": content}
 
     def _add_step(self, source: str, content: Any, **lacking: Any) -> Row:
         message, extra_fields = self._content(content)
-        step: Row = {"step_id": len(self._steps) + 1, "source": source}
+        step_count = len(self._steps)
+        step_id = step_count + 1
+        step: Row = {"step_id": step_id, "source": source}
         step["message"] = "" if message is None else message
         self._add_own(step, **lacking, **extra_fields)
         self._steps.append(step)
@@ -307,7 +320,8 @@ class _Trajectory:
         for message in messages:
             if message.role == "assistant":
                 calls_of_messages += message.tool_calls
-        if [call.name for call in calls_of_messages] == [call.name for call in calls]:
+        names = [call.name for call in calls_of_messages]
+        if names == [call.name for call in calls]:
             calls_of_messages = calls  # the same ones, with their results
         waiting = iter(calls_of_messages)
         for message in messages:
@@ -318,7 +332,8 @@ class _Trajectory:
                 self._add_step("user", text)
         has_answer = sample.calls is not None or sample.text is not None
         if (calls and not calls_of_messages) or (not messages and has_answer):
-            self._add_calls(self._last_answer(None if messages else sample.text), calls)
+            last_answer = self._last_answer(None if messages else sample.text)
+            self._add_calls(last_answer, calls)
         for call, step, identifier in self._open:
             if call.status in {"ok", "error"} or call.result is not None:
                 has_failed = call.status == "error"
@@ -345,11 +360,13 @@ class _Trajectory:
             lacking["role"] = message.role
         if message.name is not None:
             lacking["name"] = message.name
-        step = self._add_step(_SOURCES.get(message.role, "system"), message.content, **lacking)
+        source = _SOURCES.get(message.role, "system")
+        step = self._add_step(source, message.content, **lacking)
         if message.role == "assistant":
             if message.reasoning is not None:
                 step["reasoning_content"] = message.reasoning
-            self._add_calls(step, [next(waiting) for _ in message.tool_calls])
+            calls = [next(waiting) for _ in message.tool_calls]
+            self._add_calls(step, calls)
 
     def _add_calls(self, step: Row, calls: list[ToolCall]) -> None:
         """Add calls to a step under unique ids, and keep them open for their results."""
@@ -411,7 +428,8 @@ class _Trajectory:
         if name is not None:
             extra_fields["name"] = name
         self._add_own(result, **extra_fields)
-        step.setdefault("observation", {"results": []})["results"].append(result)
+        results = step.setdefault("observation", {"results": []})["results"]
+        results.append(result)
 
     def complete(self, read_back: Sample) -> None:
         """Add the fields that the trajectory does not give back.
@@ -436,7 +454,8 @@ class _Trajectory:
 
     def _add_own_of_calls(self, read_back: Sample) -> bool:
         """Add the fields of calls that differ; return False where calls do not correspond."""
-        calls, others = self.sample.calls or (), read_back.calls or ()
+        calls = self.sample.calls or ()
+        others = read_back.calls or ()
         names = [call.name for call in calls]
         if not calls or names != [call.name for call in others] or len(names) != len(self._entries):
             return False
@@ -457,6 +476,7 @@ def _is_part(part: Any) -> bool:
     if isinstance(part, dict):
         kind = part.get("type")
     if kind == "text":
-        return part.keys() == {"type", "text"} and isinstance(part["text"], str)
+        keys = part.keys()
+        return keys == {"type", "text"} and isinstance(part["text"], str)
     is_medium = kind in ("image", "audio") and part.keys() == {"type", "source"}
     return is_medium and isinstance(part["source"], dict)

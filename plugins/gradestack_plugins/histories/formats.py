@@ -44,16 +44,20 @@ class AutoGenState(RunReader):
     def runs_of(self, records: Iterator[Record], file: Input, index: Any) -> Iterator[Run]:
         for number, (state, source) in enumerate(records):
             identifier = f"{file.name}:{number}" if number else file.name
-            yield Run(id=identifier, entries=_thread_of(state), source=source, first=state)
+            thread = _thread_of(state)
+            yield Run(id=identifier, entries=thread, source=source, first=state)
 
 
 def _thread_of(state: Any) -> list[Any]:
     """Return the messages in a state of an agent, or of a team."""
-    messages = as_map(as_map(state).get("llm_context")).get("messages")
+    llm_context = as_map(as_map(state).get("llm_context"))
+    messages = llm_context.get("messages")
     if isinstance(messages, list):
         return messages
-    for agent in as_map(as_map(state).get("agent_states")).values():
-        thread = as_map(as_map(agent).get("agent_state", agent)).get("message_thread")
+    agent_states = as_map(as_map(state).get("agent_states"))
+    for agent in agent_states.values():
+        agent_state = as_map(as_map(agent).get("agent_state", agent))
+        thread = agent_state.get("message_thread")
         if isinstance(thread, list) and thread:
             return thread
     return []
@@ -103,10 +107,13 @@ class LangGraph(RunReader):
         states: dict[str, Run] = {}
         events: dict[str, Run] = {}
         for value, source in records:
-            state, update, ended = _state_of(value), _updates_of(value), _messages_in_event(value)
+            state = _state_of(value)
+            update = _updates_of(value)
+            ended = _messages_in_event(value)
             if state:
                 name = f"{file.name}:{len(states)}" if states else file.name
-                run = states.setdefault(_message_id(state), Run(id=name, entries=[], source=source))
+                message_id = _message_id(state)
+                run = states.setdefault(message_id, Run(id=name, entries=[], source=source))
                 run.first, run.entries = value, state
             elif update:
                 updates.source = updates.source or source
@@ -137,7 +144,8 @@ def _updates_of(record: Any) -> list[Any] | None:
     if not chunk or not all(isinstance(as_map(state).get("messages"), list) for state in states):
         return None
     messages = [entry for state in states for entry in state["messages"]]
-    return messages if of_entries(messages) is not None else None
+    entries = of_entries(messages)
+    return messages if entries is not None else None
 
 
 def _state_of(record: Any) -> list[Any]:
@@ -145,7 +153,8 @@ def _state_of(record: Any) -> list[Any]:
 
     LangChain's messages, each with an id, are a state: lists of messages alone are anybody's.
     """
-    messages = as_list(as_map(_chunk_of(record)).get("messages"))
+    chunk = as_map(_chunk_of(record))
+    messages = as_list(chunk.get("messages"))
     return [*messages] if messages and _message_id(messages) else []
 
 
@@ -157,26 +166,31 @@ def _message_id(messages: Sequence[Any]) -> str:
 
 
 def _continues(state: Sequence[Any], later: Sequence[Any]) -> bool:
-    """Return whether a later state has the messages of an earlier one, and perhaps more."""
-    return _message_id(state) == _message_id(later) and len(state) <= len(later)
+    """Return whether a later state of a conversation continues an earlier one."""
+    message_id = _message_id(state)
+    return message_id == _message_id(later) and len(state) <= len(later)
 
 
 def _outermost(event: Any) -> str:
     """Return the id of the outermost run that an event belongs to."""
-    parents = as_list(as_map(event).get("parent_ids"))
+    parent_ids = as_map(event).get("parent_ids")
+    parents = as_list(parent_ids)
     return str(parents[0]) if parents else word(event, "run_id")
 
 
 def _messages_in_event(event: Any) -> list[Any]:
     """Return the messages of a graph's state at its end, or at the start of a node."""
-    kind, data = word(event, "event"), as_map(as_map(event).get("data"))
-    is_inner = bool(as_list(as_map(event).get("parent_ids")))
+    kind = word(event, "event")
+    data = as_map(as_map(event).get("data"))
+    parent_ids = as_list(as_map(event).get("parent_ids"))
+    is_inner = bool(parent_ids)
     state: Any = None
     if kind == "on_chain_end" and not is_inner:
         state = data.get("output")
     elif kind == "on_chain_start":
         state = data.get("input")
-    return [*as_list(as_map(state).get("messages"))]
+    messages = as_map(state).get("messages")
+    return [*as_list(messages)]
 
 
 class _Metrics(msgspec.Struct, frozen=True):
@@ -213,7 +227,8 @@ class OpenHands(RunReader):
     @classmethod
     @override
     def looks_like(cls, record: Any) -> float | None:
-        return _SURE if cls.keys <= as_map(record).keys() else 0.0
+        keys = as_map(record).keys()
+        return _SURE if cls.keys <= keys else 0.0
 
     @classmethod
     @override
@@ -224,8 +239,11 @@ class OpenHands(RunReader):
     def runs_of(self, records: Iterator[Record], file: Input, index: Any) -> Iterator[Run]:
         for line, source in records:
             instance, remarks = convert_record(line, _Instance)
-            run = _run_of_instance(instance, f"{file.name}:{source.ordinal}")
-            run.source, run.first, run.remarks = source, line, remarks
+            fallback_id = f"{file.name}:{source.ordinal}"
+            run = _run_of_instance(instance, fallback_id)
+            run.source = source
+            run.first = line
+            run.remarks = remarks
             yield run
 
 
@@ -235,9 +253,11 @@ def _run_of_instance(instance: _Instance, fallback_id: str) -> Run:
     run = Run(id=fallback_id if recorded_id is None else str(recorded_id), entries=[])
     for event in instance.history:
         run.entries += event if isinstance(event, list) else [event]
-    run.model = word(as_map(instance.metadata).get("llm_config"), "model") or None
+    llm_config = as_map(instance.metadata).get("llm_config")
+    run.model = word(llm_config, "model") or None
     run.error = instance.error or None
-    report = as_map(as_map(instance.test_result).get("report"))
+    test_result = as_map(instance.test_result)
+    report = as_map(test_result.get("report"))
     run.recorded = {name: value for name, value in report.items() if isinstance(value, bool)}
     cost = as_number(instance.metrics.accumulated_cost)
     usage = usage_of(instance.metrics.accumulated_token_usage)
@@ -306,7 +326,9 @@ class OpenAIEvals(RunReader):
                 run = _run_of_item(item)
                 run.source, run.first = source, item
                 yield run
-            names = as_list(as_map(as_map(value).get("spec")).get("completion_fns"))
+            spec = as_map(value).get("spec")
+            completion_fns = as_map(spec).get("completion_fns")
+            names = as_list(completion_fns)
             model = str(names[0]) if names else model
             if word(value, "sample_id"):
                 events.setdefault(value["sample_id"], []).append(value)
@@ -326,8 +348,10 @@ def _run_of_item(recorded: dict[str, Any]) -> Run:
     """Build the run of an item of OpenAI Evals: input and output, scores by name of the grader."""
     item, remarks = convert_record(recorded, _Item)
     sample = item.sample
-    run = Run(id=str(item.id), entries=[*sample.input, *sample.output], remarks=remarks)
-    run.model, run.error = sample.model, sample.error
+    entries = [*sample.input, *sample.output]
+    run = Run(id=str(item.id), entries=entries, remarks=remarks)
+    run.model = sample.model
+    run.error = sample.error
     run.usage = usage_of(sample.usage)
     scores: dict[str, JSON] = {}
     for result in item.results:
@@ -345,11 +369,13 @@ def _run_of_log(name: str, events: list[dict[str, Any]]) -> Run:
     run = Run(id=name, entries=[], first=events[0])
     recorded: dict[str, JSON] = {}
     for event in events:
-        data, kind = dict(as_map(event.get("data"))), event.get("type")
+        data = dict(as_map(event.get("data")))
+        kind = event.get("type")
         if kind == "sampling":
             run.entries += _sampled(data)
         elif kind == "match":
-            recorded["correct"] = data.get("correct") is True
+            correct = data.get("correct")
+            recorded["correct"] = correct is True
             expected = word(data, "expected")
             run.expected = Expectation(text=expected) if expected else run.expected
         elif kind == "metrics":
@@ -363,7 +389,8 @@ def _run_of_log(name: str, events: list[dict[str, Any]]) -> Run:
 
 def _sampled(data: dict[str, Any]) -> Iterator[Any]:
     """Yield the prompt of a sampling event, and its first answer."""
-    prompt, sampled = data.get("prompt"), data.get("sampled")
+    prompt = data.get("prompt")
+    sampled = data.get("sampled")
     yield from prompt if isinstance(prompt, list) else [{"role": "user", "content": prompt}]
     answers = as_list(sampled) or [sampled]
     yield {"role": "assistant", "content": answers[0]}

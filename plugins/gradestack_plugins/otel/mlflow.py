@@ -143,7 +143,8 @@ class MlflowTraces(RecordReader):
         if not name:
             raise ValueError("info.trace_id is missing")
         assessments = _valid(info.assessments or [])
-        sample = sample_of_trace(name, _spans(trace, assessments), source)
+        spans = _spans(trace, assessments)
+        sample = sample_of_trace(name, spans, source)
         tags = info.tags or {}
         facets = {key: tag for key, tag in tags.items() if not key.startswith("mlflow.")}
         trace_name = text_or_none(tags.get("mlflow.traceName"))
@@ -174,7 +175,8 @@ def _spans(trace: _Trace, assessments: list[_Assessment]) -> list[Span]:
             converted.attributes |= _tool(known, span.name, names)
         if is_root:
             converted.attributes |= {} if session is None else {"session.id": session}
-            feedback = [Event(EVALUATION, entry) for entry in _feedback(assessments)]
+            entries = _feedback(assessments)
+            feedback = [Event(EVALUATION, entry) for entry in entries]
             converted.events = [*converted.events, *feedback]
         read_spans.append(converted)
     return read_spans
@@ -186,20 +188,26 @@ def _decoded_attributes(span: _Span) -> dict[str, Any]:
 
 def _span(span: _Span) -> Span:
     """Return a span without its attributes but for the type of its error."""
-    status, context = span.status or {}, span.context or {}
+    status = span.status or {}
+    context = span.context or {}
     events = [Event(event.name, event.attributes or {}) for event in span.events or ()]
     exceptions = [event.attributes for event in events if event.name == "exception"]
     problem = exceptions[0] if exceptions else {}
-    has_failed = status.get("code") in FAILED or span.status_code in FAILED
+    code = status.get("code")
+    has_failed = code in FAILED or span.status_code in FAILED
     message = status.get("message") or span.status_message or problem.get("exception.message")
     attributes: dict[str, Any] = {}
     if has_failed and "exception.type" in problem:
         attributes["error.type"] = problem["exception.type"]
-    start = nanoseconds(_first_known(span.start_time_unix_nano, span.start_time))
+    first_known = _first_known(span.start_time_unix_nano, span.start_time)
+    start = nanoseconds(first_known)
     end = nanoseconds(_first_known(span.end_time_unix_nano, span.end_time))
+    trace_id = context.get("trace_id", span.trace_id)
+    trace = hex_id(trace_id)
+    span_id = context.get("span_id", span.span_id)
     return Span(
-        trace=hex_id(context.get("trace_id", span.trace_id)),
-        id=hex_id(context.get("span_id", span.span_id)),
+        trace=trace,
+        id=hex_id(span_id),
         parent=hex_id(span.parent_span_id or span.parent_id),
         name=span.name,
         attributes=attributes,
@@ -220,28 +228,36 @@ def _tool(known: Mapping[str, Any], name: str, names: Mapping[str, int]) -> dict
         own_name = plain
     else:
         own_name = name
+    gen_ai_tool_name = text_or_none(known.get("mlflow.spanFunctionName")) or own_name
+    mlflow_span_inputs = known.get("mlflow.spanInputs")
+    mlflow_span_outputs = known.get("mlflow.spanOutputs")
     attributes = {
         "gen_ai.operation.name": "execute_tool",
-        "gen_ai.tool.name": text_or_none(known.get("mlflow.spanFunctionName")) or own_name,
-        "gen_ai.tool.call.arguments": known.get("mlflow.spanInputs"),
-        "gen_ai.tool.call.result": known.get("mlflow.spanOutputs"),
+        "gen_ai.tool.name": gen_ai_tool_name,
+        "gen_ai.tool.call.arguments": mlflow_span_inputs,
+        "gen_ai.tool.call.result": mlflow_span_outputs,
     }
     return {key: value for key, value in attributes.items() if value is not None}
 
 
 def _model_call(known: Mapping[str, Any]) -> ModelCall:
     """Read an MLflow span of a model call: history, answers, model, usage and tools."""
-    request, response = known.get("mlflow.spanInputs"), known.get("mlflow.spanOutputs")
+    request = known.get("mlflow.spanInputs")
+    response = known.get("mlflow.spanOutputs")
     tokens = as_map(known.get("mlflow.chat.tokenUsage"))  # its input holds the tokens of a cache
     usage = {_TOKENS.get(name, name): count for name, count in tokens.items()}
+    mlflow_llm_model = known.get("mlflow.llm.model")
+    model = as_map(response).get("model")
     models = (
-        as_map(response).get("model"),
-        known.get("mlflow.llm.model"),
+        model,
+        mlflow_llm_model,
         as_map(request).get("model"),
     )
-    replies = [{"role": "assistant", **as_map(message)} for message in answers_in(response)]
+    answers = answers_in(response)
+    replies = [{"role": "assistant", **as_map(message)} for message in answers]
+    messages = messages_of(_request_messages(request))
     return ModelCall(
-        history=messages_of(_request_messages(request)),
+        history=messages,
         replies=messages_of(replies),
         model=next(filter(text_or_none, models), None),
         usage=usage_of(usage or as_map(response).get("usage")),
@@ -264,7 +280,8 @@ def _valid(assessments: list[_Assessment]) -> list[_Assessment]:
 
 def _created(assessment: _Assessment) -> int:
     """Return when an assessment was made, in nanoseconds; 0 where that is not known."""
-    return nanoseconds(_first_known(assessment.create_time, assessment.create_time_ms)) or 0
+    first_known = _first_known(assessment.create_time, assessment.create_time_ms)
+    return nanoseconds(first_known) or 0
 
 
 def _value(recorded_value: _Held) -> JSON:
@@ -278,8 +295,9 @@ def _feedback(assessments: Iterable[_Assessment]) -> Iterator[dict[str, Any]]:
     """Yield feedback in the names of OpenTelemetry."""
     for assessment in assessments:
         value = _value(assessment.feedback)
+        gen_ai_evaluation_name = assessment.assessment_name or assessment.name
         yield {
-            "gen_ai.evaluation.name": assessment.assessment_name or assessment.name,
+            "gen_ai.evaluation.name": gen_ai_evaluation_name,
             "gen_ai.evaluation.score.value": value,
             "gen_ai.evaluation.score.label": value if isinstance(value, str) else None,
             "gen_ai.evaluation.explanation": assessment.rationale,
@@ -321,5 +339,6 @@ def _expected_calls(value: Any) -> tuple[ExpectedCall, ...] | None:
         if not isinstance(name, str):
             return None
         is_object = isinstance(arguments, dict)
-        calls.append(ExpectedCall(name=name, arguments=arguments if is_object else None))
+        expected_call = ExpectedCall(name=name, arguments=arguments if is_object else None)
+        calls.append(expected_call)
     return tuple(calls)

@@ -41,7 +41,7 @@ class Argument(NamedTuple):
 
 
 def _pair(expected: Object, actual: Object | None, number: int, item: Object) -> Shape:
-    """Return an expected call beside the call that answers it best.
+    """Return an expected call, drawn beside the made call that answers it best.
 
     Args:
         expected: The expected call.
@@ -57,26 +57,29 @@ def _pair(expected: Object, actual: Object | None, number: int, item: Object) ->
         blamed = {argument_at(as_text(reason.get("pointer"))) for reason in reasons}
     made = _arguments_of(actual)
     wanted = as_map(expected.get("arguments"))
-    arguments = list(_compare_arguments(wanted, made or {}, blamed))
+    compare_arguments = _compare_arguments(wanted, made or {}, blamed)
+    arguments = list(compare_arguments)
     name = call_name(expected.get("name"))
     made_name = call_name(as_map(actual).get("name"))
     is_equal = made is not None and all(argument.status == "same" for argument in arguments)
     matched = is_equal and made_name == name if score is None else score >= 1
     if actual is not None and not matched and made_name != name:
         arguments.insert(0, Argument("tool", "differs", name, made_name))
+    status = "absent" if actual is None else "matched" if matched else "differs"
+    reason_texts = _reason_texts(reasons, actual)
     return Shape(
         name=name,
         actual=actual,
         number=number,
         score=score,
-        status="absent" if actual is None else "matched" if matched else "differs",
+        status=status,
         arguments=arguments,
-        reasons=_reason_texts(reasons, actual),
+        reasons=reason_texts,
     )
 
 
 def _reason_texts(reasons: Sequence[Object], actual: Object | None) -> list[str]:
-    """Return the reasons of a pair of calls as texts, the last of many how many more there are."""
+    """Return the first reasons of a pair of calls as texts, then the number of further reasons."""
     shown = [reason for reason in reasons if actual is not None or reason.get("message")]
     texts = [reason_text(reason, name=False) for reason in shown[:MOST_REASONS]]
     more = len(shown) - len(texts)
@@ -134,10 +137,11 @@ def calls_of(row: Object) -> Shape:
     used = set(answers)
     others = [at for at in range(len(actual)) if at not in used]
     unlisted = [len(calls) - MOST_CALLS for calls in (expected, others)]
+    total = sum(max(0, count) for count in unlisted)
     return Shape(
         pairs=pairs,
         others=[(at + 1, actual[at]) for at in others[:MOST_CALLS]],
-        more=sum(max(0, count) for count in unlisted),
+        more=total,
         by_grader=bool(items),
     )
 
@@ -162,7 +166,8 @@ def _items(row: Object, count: int) -> Sequence[Object]:
 
 
 def _answering_call(item: Object, count: int) -> int | None:
-    at = as_map(item.get("metadata")).get("call")
+    metadata = item.get("metadata")
+    at = as_map(metadata).get("call")
     if not isinstance(at, int) or isinstance(at, bool):
         return None
     return at if 0 <= at < count else None
@@ -176,7 +181,8 @@ def _pair_calls(expected: Sequence[Object], actual: Sequence[Object]) -> list[in
         free: dict[Any, list[int]] = {}
         for at in reversed(range(len(actual))):
             if at not in used:
-                free.setdefault(key_of(actual[at]), []).append(at)
+                key = key_of(actual[at])
+                free.setdefault(key, []).append(at)
         for position, call in enumerate(expected):
             places = free.get(key_of(call))
             if answers[position] is None and places:
@@ -192,7 +198,8 @@ def _pair_calls(expected: Sequence[Object], actual: Sequence[Object]) -> list[in
 
 
 def _call_key(call: Object) -> Any:
-    return _name_key(call), equality_key(call.get("arguments"))
+    name_key = _name_key(call)
+    return name_key, equality_key(call.get("arguments"))
 
 
 def _name_key(call: Object) -> Any:
@@ -203,7 +210,8 @@ def went(call: Object) -> str:
     """Return the recorded author, server, status and seconds of a call."""
     status = as_text(call.get("status")).replace("_", " ")
     seconds = as_number(call.get("seconds"))
-    author, server = as_text(call.get("author")), as_text(call.get("server"))
+    author = as_text(call.get("author"))
+    server = as_text(call.get("server"))
     parts = [
         f"by {brief(author, 60)}" if author else "",
         f"on {brief(server, 60)}" if server else "",
@@ -219,7 +227,8 @@ def _status_text(status: str, call: Object) -> str:
     A call with an error has failed, even where its status is "ok". The kind of an error that the
     suite's own table of error forms has found is left out: its message says enough.
     """
-    kind, message = as_text(call.get("error_type")), as_text(call.get("error"))
+    kind = as_text(call.get("error_type"))
+    message = as_text(call.get("error"))
     is_by_table = message and kind.startswith(_SUITES_OWN_ERRORS)
     errors = [message] if is_by_table else [kind, message]
     error = ": ".join(brief(text, 300) for text in errors if text)
@@ -279,10 +288,14 @@ def gist(row: Object) -> str:
 
     Its fault, first reason, labels or rationale, else another's.
     """
-    grade, grades = as_map(row.get("grade")), as_map(row.get("grades"))
+    grade = as_map(row.get("grade"))
+    grades = as_map(row.get("grades"))
+    fault = grade.get("fault")
+    fault_in_words = _fault_in_words(as_map(fault))
+    error = row.get("error")
     texts = [
-        _fault_in_words(as_map(grade.get("fault"))),
-        _fault_in_words(as_map(row.get("error"))),
+        fault_in_words,
+        _fault_in_words(as_map(error)),
         _why(grade),
         as_text(grade.get("rationale")),
     ]
@@ -293,17 +306,18 @@ def gist(row: Object) -> str:
 
 
 def _fault_in_words(fault: Object) -> str:
-    """Return the code of a fault in words and its message; a fault without a code as it is."""
-    code, message = as_text(fault.get("code")), as_text(fault.get("message"))
+    """Return a fault as text: its code in words, then its message."""
+    code = as_text(fault.get("code"))
+    message = as_text(fault.get("message"))
     if not code:
         return fault_text(fault)
     return ": ".join(filter(None, (cause_text(brief(code, 80)), brief(message, 600))))
 
 
 def _why(grade: Object) -> str:
-    """Return the first reason of a grade and how many more there are.
+    """Explain a grade in one line: its first reason and the number of others.
 
-    Without one, its two labels if they differ.
+    Without a reason: the expected and the given label, if they differ.
     """
     texts = [reason_text(reason, in_words=True) for reason in all_reasons(grade)]
     reasons = list(dict.fromkeys(filter(None, texts)))
@@ -311,7 +325,8 @@ def _why(grade: Object) -> str:
         return f"{brief(reasons[0], 130)} (+{len(reasons) - 1})"
     if reasons:
         return reasons[0]
-    label, gold = grade.get("label"), grade.get("gold")
+    label = grade.get("label")
+    gold = grade.get("gold")
     if label is None or gold is None or label == gold:
         return ""
     return f"predicted {brief(label, 60)}, expected {brief(gold, 60)}"
@@ -319,7 +334,8 @@ def _why(grade: Object) -> str:
 
 def grades_of(row: Object) -> list[Shape]:
     """Return the grades of a row, the main one first."""
-    grades, head = as_map(row.get("grades")), row.get("grade")
+    grades = as_map(row.get("grades"))
+    head = row.get("grade")
     if not grades and isinstance(head, Mapping):
         return [grade_view("grade", head)]
     keys = sorted(grades, key=lambda key: (grades[key] != head, key))
@@ -327,16 +343,17 @@ def grades_of(row: Object) -> list[Shape]:
 
 
 def grade_view(key: str, grade: Object) -> Shape:
-    """Return a grade of a sample, or of an item in it, as texts.
+    """Return a grade of a sample or of an item as texts.
 
-    What its items say is not said twice. ``score`` is the state when there is none, ``rationale``
+    Texts of its items are not repeated. ``score`` is the state when there is none, ``rationale``
     "" where the code of a reason, or the fault, says the same.
     """
     rationale = as_text(grade.get("rationale"))
     reasons = _own_reasons(grade)
     texts = [reason_text(reason, known=rationale) for reason in reasons[:MOST_REASONS]]
     counts = {name: count for name, count in as_map(grade.get("counts")).items() if count}
-    numbers = {**as_map(grade.get("parts")), **counts}
+    parts = grade.get("parts")
+    numbers = {**as_map(parts), **counts}
     names = sorted(numbers, key=str)[:MOST_PARTS]
     value = score(grade)
     sides = (grade.get("label"), grade.get("gold"))
@@ -370,6 +387,8 @@ def _own_reasons(grade: Object) -> list[Object]:
 
 def _is_repeated(rationale: str, grade: Object) -> bool:
     """Return whether a rationale says what the code of a reason, or the fault, says."""
-    message = as_text(as_map(grade.get("fault")).get("message"))
-    codes = [as_text(reason.get("code")) for reason in all_reasons(grade)]
+    fault = grade.get("fault")
+    message = as_text(as_map(fault).get("message"))
+    reasons = all_reasons(grade)
+    codes = [as_text(reason.get("code")) for reason in reasons]
     return rationale in (message, *codes)

@@ -100,8 +100,10 @@ class Counted:
         self.tasks: list[_Task] = []
         for cells, times in tasks.items():
             self._add_task(cells, times)
-        self.totals = {label: _total(tallies) for label, tallies in self.by_class.items()}
-        self.scores = {label: tally.scores() for label, tally in self.totals.items()}
+        by_class = self.by_class.items()
+        self.totals = {label: _total(tallies) for label, tallies in by_class}
+        totals = self.totals.items()
+        self.scores = {label: tally.scores() for label, tally in totals}
         self.n = sum(tally.gold for tally in self.totals.values())
         self.correct = sum(tally.hits for tally in self.totals.values())
 
@@ -118,10 +120,12 @@ class Counted:
                 continue
             self.matrix[gold][predicted] += count * times
             classes[predicted] = classes[predicted].add(0, 0, count)
-        samples = sum(tally.gold for tally in classes.values())
+        tallies = classes.values()
+        samples = sum(tally.gold for tally in tallies)
         correct = sum(tally.hits for tally in classes.values())
         if samples:
-            self.tasks.append(_Task(samples, correct, classes, times))
+            task = _Task(samples, correct, classes, times)
+            self.tasks.append(task)
         for label, tally in classes.items():
             self.by_class[label][tally] += times
 
@@ -143,7 +147,8 @@ class Counted:
         """
         total = 0.0
         for label in labels:  # left to right: the built-in sum compensates from Python 3.12 on
-            total += self.scores[label]["f1"] or 0.0
+            score = self.scores[label]
+            total += score["f1"] or 0.0
         return total / len(labels) if labels else None
 
     def accuracy(self) -> Interval:
@@ -160,7 +165,8 @@ class Counted:
         """
         hits, gold, predicted = self.totals[label]
         n = {"precision": predicted, "recall": gold, "f1": gold + predicted - hits}
-        return rate_intervals(self.by_class[label], self.confidence, n)
+        tasks = self.by_class[label]
+        return rate_intervals(tasks, self.confidence, n)
 
     def macro_f1(self, labels: Sequence[str]) -> Interval:
         """Return the interval of the mean F1 of some classes.
@@ -253,7 +259,8 @@ def _counters_of(graded: Grade | Item, of: str | None) -> dict[str, int]:
     One without a gold label is counted as ``no_gold`` in place of a cell. Items are counted by
     their id (``of``), whole grades under None.
     """
-    counters = {_name("count", of, str(graded.outcome)): 1}
+    outcome = str(graded.outcome)
+    counters = {_name("count", of, outcome): 1}
     if graded.outcome is Outcome.GRADED:
         if graded.gold is None:
             counters[_name("count", of, "no_gold")] = 1
@@ -263,7 +270,8 @@ def _counters_of(graded: Grade | Item, of: str | None) -> dict[str, int]:
 
 
 def _declared(names: Names, kind: Literal["labels", "exclude"]) -> tuple[str, ...]:
-    labels = [meaning[1] for meaning in names.values() if meaning[0] == kind]
+    meanings = names.values()
+    labels = [meaning[1] for meaning in meanings if meaning[0] == kind]
     return tuple(dict.fromkeys(label for declared in labels for label in declared))
 
 
@@ -384,7 +392,8 @@ class Classification(IntervalAggregator):
         if self.labels is None:
             return {}
         names = _names(totals)
-        cells = _cells_of({tuple(totals.items()): 1}, names, None)
+        tasks = {tuple(totals.items()): 1}
+        cells = _cells_of(tasks, names, None)
         counted = Counted(cells, self.labels, self.confidence)
         values = counted.values(self._excluded(names))
         if values["accuracy"] is None:
@@ -427,7 +436,8 @@ class Classification(IntervalAggregator):
             return labels
         pairs = [pair for tasks in sets for cells in tasks for pair, _ in cells]
         predicted = {label for _, label in pairs if label is not None}
-        return tuple(sorted({gold for gold, _ in pairs} | (predicted - {self.invalid})))
+        golds = {gold for gold, _ in pairs}
+        return tuple(sorted(golds | (predicted - {self.invalid})))
 
     def _metrics(
         self,
@@ -450,12 +460,14 @@ class Classification(IntervalAggregator):
             column = f"({self.invalid})"
         else:
             column = self.invalid
+        matrix = counted.matrix.items()
         metrics["confusion_matrix"] = {
-            gold: {**row, column: counted.outside[gold]} for gold, row in counted.matrix.items()
+            gold: {**row, column: counted.outside[gold]} for gold, row in matrix
         }
         metrics["labels"] = list(labels)
         if counts is not None:
-            metrics["n_invalid"] = sum(counted.outside.values())
+            outside = counted.outside.values()
+            metrics["n_invalid"] = sum(outside)
             for state in (Outcome.MISSING, Outcome.SKIPPED, Outcome.FAILED):
                 metrics[f"n_{state}"] = counts[state]
             metrics["n_no_gold"] = counts["no_gold"]
@@ -468,7 +480,8 @@ class Classification(IntervalAggregator):
         """Return accuracy and macro-F1; reasons of undefined ones are added to ``undefined``."""
         values = counted.values(exclude)
         metrics: dict[str, JSON] = {"n": counted.n, "n_correct": counted.correct}
-        accuracy, of_accuracy = values.pop("accuracy"), counted.accuracy()
+        accuracy = values.pop("accuracy")
+        of_accuracy = counted.accuracy()
         metrics |= _figure("accuracy", accuracy, of_accuracy, "nothing was graded", undefined)
         for name, value in values.items():
             is_whole_set = name == "macro_f1"
@@ -485,10 +498,12 @@ class Classification(IntervalAggregator):
 
 def _class_metrics(counted: Counted, label: str, undefined: dict[str, JSON]) -> dict[str, JSON]:
     """Return the figures of a class; reasons of undefined ones are added to ``undefined``."""
-    intervals, metrics = counted.of_class(label), dict[str, JSON]()
+    intervals = counted.of_class(label)
+    metrics = dict[str, JSON]()
     for name, value in counted.scores[label].items():
         path = f"per_class.{label}."
-        metrics |= _figure(name, value, intervals[name], _LACKING[name], undefined, path)
+        why = _LACKING[name]
+        metrics |= _figure(name, value, intervals[name], why, undefined, path)
     _, support, predicted = counted.totals[label]
     return {**metrics, "support": support, "predicted": predicted}
 

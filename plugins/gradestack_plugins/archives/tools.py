@@ -156,8 +156,10 @@ class Promptfoo(DocumentReader):
         talk = Conversation()
         talk.results = False
         talk.remarks |= field_remarks
-        question = _question(row.prompt.raw, row.vars or test.vars or {})
-        talk.read([*question, *_reply_entries(row.response.get("output"))])
+        variables = row.vars or test.vars or {}
+        question = _question(row.prompt.raw, variables)
+        reply_entries = _reply_entries(row.response.get("output"))
+        talk.read([*question, *reply_entries])
         talk.remark_amounts([row.cost, row.latency_ms])
         reason = row.failure_reason
         failure = None
@@ -168,7 +170,8 @@ class Promptfoo(DocumentReader):
             "description": test.description,
             "failure_reason": failure,
         }
-        facets = {**_known(about), **_scalars(test.metadata)}
+        known = _known(about)
+        facets = {**known, **_scalars(test.metadata)}
         verdicts = {**row.named_scores, "success": row.success, "score": row.score}
         tokens = at(row.response, "token_usage")
         usage = _with_amounts(usage_of(tokens), row.cost, _seconds_of(row.latency_ms))
@@ -219,7 +222,12 @@ def _question(prompt: Any, variables: Mapping[str, Any]) -> list[Any]:
     if dialect.of_entries(sent) is not None:
         return list(sent)
     values = list(variables.values())
-    text = prompt if isinstance(prompt, str) and prompt else values[0] if len(values) == 1 else None
+    if isinstance(prompt, str) and prompt:
+        text = prompt
+    else:
+        text = None
+        if len(values) == 1:
+            text = values[0]
     if text is None:
         return []
     return [{"role": "user", "content": text if isinstance(text, str) else compact(text)}]
@@ -270,7 +278,8 @@ def _is_unread(block: Any) -> bool:
 def _call_block(block: Any) -> dict[str, Any] | None:
     function = at(block, "function")
     if isinstance(function, dict):
-        name, arguments = at(function, "name"), at(function, "arguments")
+        name = at(function, "name")
+        arguments = at(function, "arguments")
         return {"type": "tool_use", "id": at(block, "id"), "name": name, "input": arguments}
     return block if type_of(block) in ("tool_use", "function_call") else None
 
@@ -358,21 +367,27 @@ class DeepEval(DocumentReader):
         _read_turns(case, talk)
         models, spent = _requests(case.trace)
         talk.remark_amounts([case.token_cost, case.completion_time])
-        cost, seconds = as_amount(case.token_cost), as_amount(case.completion_time)
+        cost = as_amount(case.token_cost)
+        seconds = as_amount(case.completion_time)
         if cost is not None or seconds is not None:
             if cost is None:
                 cost = spent.get("cost_usd")
             spent = {**spent, "cost_usd": cost, "seconds": seconds}
         facets = _scalars(case.additional_metadata or case.metadata or {})
         facets |= {"tags": case.tags} if case.tags else {}
+        known = named(case.name, fallback_id, facets=facets)
+        model = text_or_none(models.pop() if len(models) == 1 else case.model)
+        usage = Usage(**spent) if spent else None
+        scores = _scores(case, talk)
+        expectation = Expectation(calls=_expected_calls(case), text=case.expected_output)
         sample = log_sample(
-            named(case.name, fallback_id, facets=facets),
+            known,
             talk,
             source,
-            model=text_or_none(models.pop() if len(models) == 1 else case.model),
-            usage=Usage(**spent) if spent else None,
-            recorded=_scores(case, talk),
-            expected=Expectation(calls=_expected_calls(case), text=case.expected_output),
+            model=model,
+            usage=usage,
+            recorded=scores,
+            expected=expectation,
         )
         return [sample]
 
@@ -389,13 +404,15 @@ def _read_turns(case: _Case, talk: Conversation) -> None:
         return
     if case.input is not None:
         question_message = Message(role="user", content=case.input)
-        talk.add_question(question_message, talk.text_of(case.input, "\n") or "")
+        text = talk.text_of(case.input, "\n") or ""
+        talk.add_question(question_message, text)
     if case.tools_called is None:
         spans = as_list(at(case.trace, "tool_spans"))
     else:
         spans = []
     reply = {"role": "assistant", "content": case.actual_output}
-    _read_turn(reply, spans or case.tools_called, talk)
+    recorded_calls = spans or case.tools_called
+    _read_turn(reply, recorded_calls, talk)
 
 
 def _scores(case: _Case, talk: Conversation) -> dict[str, Any]:
@@ -426,7 +443,8 @@ def _requests(trace: Any) -> tuple[set[str], dict[str, Any]]:
             spent[f"{side}_tokens"] = int(total)
         if any(prices):
             costs = sum(count * price for count, price in zip(counts, prices, strict=True))
-            spent["cost_usd"] = spent.get("cost_usd", 0.0) + costs
+            cost_usd = spent.get("cost_usd", 0.0)
+            spent["cost_usd"] = cost_usd + costs
     return models, spent
 
 
@@ -437,13 +455,15 @@ def _expected_calls(case: _Case) -> tuple[ExpectedCall, ...] | None:
     calls = []
     for number, tool in enumerate(case.expected_tools):
         called = {"name": tool.strip()} if isinstance(tool, str) else as_map(tool)
-        name, parameters = called.get("name"), at(called, "input_parameters", "input")
+        name = called.get("name")
+        parameters = at(called, "input_parameters", "input")
         if not isinstance(name, str):
             shown = compact(tool)[:60]
             raise ValueError(f"expected.calls[{number}]: expected a call with a name, got {shown}")
         arguments, text = (None, None) if parameters is None else parse_arguments(parameters)
         raw = text if arguments is None else None
-        calls.append(ExpectedCall(name=name, arguments=arguments, raw_arguments=raw))
+        expected_call = ExpectedCall(name=name, arguments=arguments, raw_arguments=raw)
+        calls.append(expected_call)
     return tuple(calls)
 
 
@@ -458,14 +478,16 @@ def _read_turn(turn: Mapping[str, Any], recorded_calls: Any, talk: Conversation)
         talk.step += 1
         talk.text = None
         calls = [_made_call(tool, talk) for tool in tools]
-        talk.add(Message(role="assistant", tool_calls=tuple(calls)))
+        message = Message(role="assistant", tool_calls=tuple(calls))
+        talk.add(message)
         for call in calls:
             if call.status:
                 talk.add(Message(role="tool", content=call.result, name=call.name))
     if turn.get("role") == "assistant":
         talk.remark_unread_keys(dict(turn), _READ_TURN)
     if content is not None:
-        talk.read([{"role": turn.get("role"), "content": content}])
+        role = turn.get("role")
+        talk.read([{"role": role, "content": content}])
 
 
 def _made_call(tool: dict[str, Any], talk: Conversation) -> ToolCall:

@@ -24,9 +24,8 @@ def judges(about: Report) -> Iterable[blocks.Block] | None:
 
     None without one.
     """
-    by_grader = {
-        key: as_map(metrics.get("calibrated")) for key, metrics in about.aggregates.items()
-    }
+    aggregates = about.aggregates.items()
+    by_grader = {key: as_map(metrics.get("calibrated")) for key, metrics in aggregates}
     parts = {key: [*_judge(about, key, figures)] for key, figures in by_grader.items() if figures}
     if len(parts) < 2:
         return next(iter(parts.values()), None)
@@ -34,7 +33,7 @@ def judges(about: Report) -> Iterable[blocks.Block] | None:
 
 
 def _judge(about: Report, key: str, metrics: Mapping[str, Any]) -> Iterator[blocks.Block]:
-    """Yield the blocks of a judge: its pass rate, and how far it agrees with people's labels."""
+    """Yield the blocks of a judge: its pass rate, and its agreement with people's labels."""
     if "error" in metrics:
         yield blocks.Words(f"Not computed: {as_text(metrics['error'])}.")
         return
@@ -72,7 +71,8 @@ def _summary(metrics: Mapping[str, Any]) -> str:
     """Write the sentences on how many labels there are, and whether the judge is calibrated."""
     where = " in another run" if "labels_of" in metrics else ""
     labels = f"{counted(metrics['labels'], 'runs')} labelled by people{where}"
-    why, state = as_text(metrics.get("uncalibrated")), "the judge's pass rate is corrected by them."
+    why = as_text(metrics.get("uncalibrated"))
+    state = "the judge's pass rate is corrected by them."
     if why:
         gates = "A gate on these rates fails unless `on_uncalibrated` says otherwise"
         state = f"uncalibrated: {why}. {gates}."
@@ -88,8 +88,10 @@ def _disagreements(about: Report, key: str) -> Iterator[tuple[str, list[blocks.C
         if b'"gold"' not in line:
             continue
         row = about.row(number, line)
-        grade = as_map(as_map(row.get("grades")).get(key))
-        if grade.get("state") != "graded" or "gold" not in grade:
+        grades = row.get("grades")
+        grade = as_map(as_map(grades).get(key))
+        state = grade.get("state")
+        if state != "graded" or "gold" not in grade:
             continue
         score = as_number(grade.get("score")) or 0
         judge = "fail"
@@ -98,4 +100,5 @@ def _disagreements(about: Report, key: str) -> Iterator[tuple[str, list[blocks.C
         if judge != grade["gold"]:
             sample = as_text(as_map(row["sample"]).get("id"))
             verdicts = blocks.Link(f"{judge} / {grade['gold']}", position=position)
-            yield sample, [verdicts, brief(grade.get("rationale"), _LONGEST)]
+            rationale = grade.get("rationale")
+            yield sample, [verdicts, brief(rationale, _LONGEST)]

@@ -29,20 +29,23 @@ def answers_of(data: Fields) -> list[Answered]:
     """Return the four questions of a comparison's first screen, each with its answer."""
     decision = Answered("Ship?", _decision(data))
     certainty = Answered("How sure?", _certainty(data))
-    broken = Answered("What broke?", [*_broken(data["flips"]), *_more_often(data["changed"])])
+    flips = data["flips"]
+    broken = Answered("What broke?", [*_broken(flips), *_more_often(data["changed"])])
     cost = Answered("What does it cost?", _cost(data))
     return [decision, certainty, broken, cost]
 
 
 def _names(data: Fields) -> list[str]:
-    return [brief(run["name"], _LONGEST_NAME) for run in data["runs"][:2]]
+    runs = data["runs"][:2]
+    return [brief(run["name"], _LONGEST_NAME) for run in runs]
 
 
 def _decision(data: Fields) -> Text:
     """Answer whether the question's figure speaks for the second side."""
     row = question_of(data)
     a, b = _names(data)
-    label, verdict = row["label"], row["verdict"]
+    label = row["label"]
+    verdict = row["verdict"]
     if verdict == "better":
         return [
             Part("Yes", "strong"),
@@ -78,7 +81,7 @@ def _certainty(data: Fields) -> str:
 
 
 def _ends_around_zero(ends: Sequence[float], row: Fields) -> str:
-    """Return the ends of an interval, the one nearer to 0 first where both are on one side of it."""
+    """Return the ends of an interval; if both have one sign, the one nearer to 0 comes first."""
     low, high = ends
     if low < 0 < high or not low or not high:
         return f"{_side_of_zero(low, row)} to {_side_of_zero(high, row)}"
@@ -96,7 +99,8 @@ def _side_of_zero(value: float, row: Fields) -> str:
 
 def _broken(flips: Fields) -> list[str | Part | Link]:
     """Name the tasks that got worse, and count those that got better."""
-    worse, better = flips["worse"], flips["better"]
+    worse = flips["worse"]
+    better = flips["better"]
     rest = f"{counted(better['count'], 'tasks')} got better"
     unchanged = sum(flips["unchanged"].values())
     if unchanged:
@@ -122,7 +126,8 @@ def _broken(flips: Fields) -> list[str | Part | Link]:
 
 def _more_often(changed: Fields) -> Iterator[str | Part]:
     """Name the causes for which clearly more runs fail than before, with both numbers of runs."""
-    rows = [row for row in changed["reasons"] if row["verdict"] == "more often"]
+    reasons = changed["reasons"]
+    rows = [row for row in reasons if row["verdict"] == "more often"]
     texts = []
     for row in rows[:_MOST_CAUSES]:
         before, after = row["trials"]
@@ -161,17 +166,23 @@ def _cost(data: Fields) -> str:
 
 def _before_after(row: Fields, noun: str = "") -> str:
     """Return the second side's amount, and the first's where it is another."""
-    before, after = value_text(row["a"], row), value_text(row["b"], row)
-    return f"{after}{noun}, as before" if before == after else f"{after}{noun} instead of {before}"
+    before = value_text(row["a"], row)
+    after = value_text(row["b"], row)
+    if before == after:
+        return f"{after}{noun}, as before"
+    return f"{after}{noun} instead of {before}"
 
 
 def _relative(row: Fields) -> str:
     """Write by how much an amount rises or falls, and whether that may be chance."""
-    percent_exactly = 100 * (row["b"] / row["a"] - 1) if row["a"] else 0.0
+    percent_exactly = 0.0
+    if row["a"]:
+        percent_exactly = 100 * (row["b"] / row["a"] - 1)
     if not math.isfinite(percent_exactly):
         return ""
     percent = round(percent_exactly)
-    before, after = value_text(row["a"], row), value_text(row["b"], row)
+    before = value_text(row["a"], row)
+    after = value_text(row["b"], row)
     if not percent or before == after:
         return ""
     word = "more" if percent > 0 else "less"

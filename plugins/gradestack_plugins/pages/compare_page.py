@@ -101,7 +101,8 @@ class ComparisonPage:
         self._data, self._report = data, report
         self._is_first = not models
         self._question = question_of(data)
-        self._a, self._b = (brief(run["name"], _LONGEST_NAME) for run in data["runs"][:2])
+        runs = data["runs"][:2]
+        self._a, self._b = (brief(run["name"], _LONGEST_NAME) for run in runs)
         index = index_of(report)
         self._models = [*models] or _models_of(index)[:2]
         self._trials = _trials_of(index)
@@ -114,41 +115,52 @@ class ComparisonPage:
     def head(self) -> Head:
         """Return the result in one sentence, what was compared, and the verdict."""
         data, row = self._data, self._question
-        models = dict.fromkeys(run["model"] for run in data["runs"][:2] if run["model"])
+        runs = data["runs"][:2]
+        models = dict.fromkeys(run["model"] for run in runs if run["model"])
         tasks = counted(row["tasks"], "tasks")
         basis = ", ".join(filter(None, (tasks, trials_text(data))))
         about = [Part(brief(model, _LONGEST_NAME), tone="strong") for model in models]
         about += [Part(f"{self._b} against {self._a}"), Part(basis)]
         verdict: Any = verdict_text(row)
         shown = verdict if verdict in ("better", "worse", "not clear") else None
-        return Head(brief(claim_of(data), 400), about, verdict=shown, answers=answers_of(data))
+        claim = claim_of(data)
+        return Head(brief(claim, 400), about, verdict=shown, answers=answers_of(data))
 
     def left(self) -> list[Section]:
         """Return the difference, what a run takes, and causes."""
         note = f"{self._b} minus {self._a}"
-        sections = [Section("Difference", [self._difference()], id="difference", note=note)]
+        difference = self._difference()
+        sections = [Section("Difference", [difference], id="difference", note=note)]
         usage = [*self._data.get("usage", {}).values()]
         if usage:
-            sections.append(Section("What a run takes", [self._amounts(usage)], id="takes"))
+            amounts = self._amounts(usage)
+            sections.append(Section("What a run takes", [amounts], id="takes"))
         if self._data["changed"]["reasons"]:
-            sections.append(Section("Why runs fail", [self._causes()], id="why"))
+            causes = self._causes()
+            section = Section("Why runs fail", [causes], id="why")
+            sections.append(section)
         return sections
 
     def right(self) -> list[Section]:
         """Return the tasks that changed."""
         flips = self._data["flips"]
-        if not flips["worse"]["count"] and not flips["better"]["count"]:
+        count = flips["worse"]["count"]
+        if not count and not flips["better"]["count"]:
             return []
         return [self._changed_tasks()]
 
     def below(self) -> list[Section]:
         """Return caveats, worse tasks side by side, figures, pairs, and tasks that both fail."""
         data = self._data
-        sections = [*self._caveats(), *self._sides_of_worse(), self._figures()]
+        caveats = self._caveats()
+        sides_of_worse = self._sides_of_worse()
+        figures = self._figures()
+        sections = [*caveats, *sides_of_worse, figures]
         sections += [*self._causes_by_place()]
         if len(data["runs"]) > 2:
             blocks: list[Block] = [pair_matrix(data), *self._other_pairs()]
-            sections.append(Section("Every pair", blocks, id="pairs"))
+            section = Section("Every pair", blocks, id="pairs")
+            sections.append(section)
         if data.get("groups"):
             title = f"Leaderboard by {data['question']}"
             sections.append(Section(title, [leaderboard_table(data)], id="leaderboard"))
@@ -160,7 +172,8 @@ class ComparisonPage:
     def _figures(self) -> Section:
         """Return every figure before and after, with its difference on an axis."""
         note = f"{self._b} minus {self._a}"
-        return Section("All figures", [differences_of(self._data)], id="differences", note=note)
+        differences = differences_of(self._data)
+        return Section("All figures", [differences], id="differences", note=note)
 
     def _causes_by_place(self) -> Iterator[Section]:
         """Yield the tools and arguments that reasons are about, before and after."""
@@ -174,22 +187,26 @@ class ComparisonPage:
     def _other_pairs(self) -> Iterator[Section]:
         """Yield each other pair, folded: its difference, figures, and the tasks that changed."""
         names = [run["name"] for run in self._data["runs"]]
-        models = dict(zip(names, _models_of(index_of(self._report)), strict=False))
+        index = index_of(self._report)
+        models = dict(zip(names, _models_of(index), strict=False))
         runs = {run["name"]: run for run in self._data["runs"]}
-        for pair in self._data.get("pairs", ())[1:]:
+        pairs = self._data.get("pairs", ())
+        for pair in pairs[1:]:
             sides = [pair["a"], pair["b"]]
             if "flips" not in pair or not all(name in models for name in sides):
                 continue
             data = {**self._data, **pair, "runs": [runs[name] for name in sides]}
             page = ComparisonPage(data, self._report, [models[name] for name in sides])
-            blocks = [block for section in page.short() for block in section.blocks]
+            sections = page.short()
+            blocks = [block for section in sections for block in section.blocks]
             title = f"{sides[1]} against {sides[0]}: {claim_of(data)}"
             yield Section(brief(title, 300), blocks, folded=True)
 
     def short(self) -> list[Section]:
         """Return the difference, what a run takes, figures, and the tasks that changed."""
         sections = [section for section in self.left() if section.id != "why"]
-        return [*sections, self._figures(), *self.right()]
+        figures = self._figures()
+        return [*sections, figures, *self.right()]
 
     def _difference(self) -> PairedDifference:
         row = self._question
@@ -197,18 +214,23 @@ class ComparisonPage:
         unit = "share" if row["share"] else str(row["unit"])
         ends = row["interval"]["ends"]
         notes = []
-        if row["mde80"] is not None and not is_certain(row) and not self._is_first:
+        mde80 = row["mde80"]
+        if mde80 is not None and not is_certain(row) and not self._is_first:
             notes.append(smallest_found(row))
-        if row.get("noise") is not None or row.get("only_a_count") or row.get("only_b_count"):
-            notes.append(brief(capital(self._data["sentence"]), 700))
-        a, b = self._side_figure(0, unit), self._side_figure(1, unit)
+        noise = row.get("noise")
+        if noise is not None or row.get("only_a_count") or row.get("only_b_count"):
+            sentence = self._data["sentence"]
+            notes.append(brief(capital(sentence), 700))
+        a = self._side_figure(0, unit)
+        b = self._side_figure(1, unit)
         if a.interval is not None and b.interval is not None:
             notes.insert(0, _WHY_PAIRED)
+        difference = row["difference"]
         return PairedDifference(
             label,
             a,
             b,
-            row["difference"],
+            difference,
             None if ends is None else (ends[0], ends[1]),
             verdict_text(row),
             row["p_holm"],
@@ -224,9 +246,11 @@ class ComparisonPage:
         name = (self._a, self._b)[side]
         summary = self._report.summary
         interval = None
-        for result in results_of(summary, Declarations(self._report.header)):
+        declarations = Declarations(self._report.header)
+        for result in results_of(summary, declarations):
             figure = result.figure
-            is_side = figure.model == brief(self._models[side], 40)
+            model = self._models[side]
+            is_side = figure.model == brief(model, 40)
             is_same = isinstance(figure.value, float) and value is not None
             if is_side and is_same and abs(figure.value - value) < _SAME_VALUE:
                 interval = interval or figure.interval
@@ -245,15 +269,19 @@ class ComparisonPage:
 
     def _task_group(self, kind: str, most: int) -> TaskGroup:
         """Return the tasks that got worse, or better, the largest changes first."""
-        tasks = [self._task_change(task) for task in self._data["flips"][kind]["tasks"][:most]]
-        count = self._data["flips"][kind]["count"]
+        flips = self._data["flips"]
+        tasks = [self._task_change(task) for task in flips[kind]["tasks"][:most]]
+        flip = self._data["flips"][kind]
+        count = flip["count"]
         title = f"{counted(count, 'tasks')} got {kind}"
         is_worse = kind == "worse"
         if is_worse:
             title = f"{title}; {BY_CHANCE}"
         left_out = count - len(tasks)
         address = self._address_of("broke" if is_worse else "fixed")
-        more = Link(f"{number(left_out)} more", href=address) if self._is_first else None
+        more = None
+        if self._is_first:
+            more = Link(f"{number(left_out)} more", href=address)
         return TaskGroup(title, tasks, "bad" if is_worse else "good", left_out, more)
 
     def _address_of(self, word: str) -> str:
@@ -261,20 +289,25 @@ class ComparisonPage:
 
         It is that of the table, which filters two sides by their outcome; else of the list here.
         """
-        if len(self._data["runs"]) == 2 and "outcome" in self._data:
+        runs = self._data["runs"]
+        if len(runs) == 2 and "outcome" in self._data:
             return f"#view=compare&show={word.removeprefix('both ')}"
         return _LISTS[word]
 
     def _filters(self) -> list[str | Part | Link]:
         """Return links that filter the table of tasks, each with its number of tasks."""
         flips = self._data["flips"]
-        counts = {"worse": flips["worse"]["count"], "better": flips["better"]["count"]}
+        worse = flips["worse"]["count"]
+        better = flips["better"]["count"]
+        counts = {"worse": worse, "better": better}
         counts |= flips["unchanged"]
         links: list[str | Part | Link] = []
         for word, kind in _FILTERS.items():
             if counts[kind]:
                 text = f"{word} {number(counts[kind])}"
-                links += [Link(text, href=self._address_of(word)), " · "]
+                address = self._address_of(word)
+                link = Link(text, href=address)
+                links += [link, " · "]
         return links[:-1]
 
     def _task_change(self, task: Fields) -> TaskChange:
@@ -282,7 +315,9 @@ class ComparisonPage:
         passed_b, trials_b = map(int, task["b"].split("/"))
         of = trials_a
         if trials_a != trials_b:
-            passed_a, passed_b, of = passed_a * trials_b, passed_b * trials_a, trials_a * trials_b
+            passed_a = passed_a * trials_b
+            passed_b = passed_b * trials_a
+            of = trials_a * trials_b
         name = task["task"]
         text = self._texts.get(name, "")
         if "cause" in task:
@@ -292,7 +327,8 @@ class ComparisonPage:
 
     def _link(self, task: str) -> Link:
         """Return a link to B's first failed trial of a task, else to its first."""
-        trials = self._trials.get((task, self._models[-1]))
+        last_model = self._models[-1]
+        trials = self._trials.get((task, last_model))
         if trials is None:
             return Link(task)
         position = trials.first(passed=False)
@@ -304,10 +340,14 @@ class ComparisonPage:
         for row in usage:
             values = [_amounts_text(row["a"], row["b"], row)]
             values += [change_with_ends(row), verdict_text(row)]
-            rows.append(Change(row["label"], values, clear=is_certain(row)))
-            name = str(row["label"]).removesuffix(" of a run")
+            clear = is_certain(row)
+            change = Change(row["label"], values, clear=clear)
+            rows.append(change)
+            label = str(row["label"])
+            name = label.removesuffix(" of a run")
             if row.get("per_passed"):
-                rows += _untested_row(f"{name} per passed run", row["per_passed"], row)
+                quantity = f"{name} per passed run"
+                rows += _untested_row(quantity, row["per_passed"], row)
             if row.get("medians"):
                 rows += _untested_row(f"{name} of a run, median", row["medians"], row)
         columns = [f"{self._a} → {self._b}", "change", ""]
@@ -318,10 +358,16 @@ class ComparisonPage:
         """Return a table of reasons, tools or arguments with their runs before and after."""
         rows, links = {}, {}
         for row in self._changed(kind)[:_MOST_CAUSES]:
-            text = cause_text(row["name"]) if kind == "reasons" else row["name"]
+            if kind == "reasons":
+                text = cause_text(row["name"])
+            else:
+                text = row["name"]
             name = brief(text, _LONGEST_NAME)
             before, after = row["trials"]
-            change = change_with_ends(row) if row["ends"] is not None else change_text(row)
+            if row["ends"] is not None:
+                change = change_with_ends(row)
+            else:
+                change = change_text(row)
             runs = f"{number(before)} → {number(after)}"
             rows[name] = [runs, change, verdict_text(row)]
             links[name] = Link(name, search=row["name"])
@@ -335,11 +381,16 @@ class ComparisonPage:
         return [row for row in changed if kind == "reasons" or row["verdict"] != "same"]
 
     def _caveats(self) -> Iterator[Section]:
-        caveats = [Caveat(brief(text, 400)) for text in self._data.get("warnings", ())]
-        caveats += [Caveat(f"Compared although: {text}") for text in self._data["incomparable"]]
-        better, unchanged = self._data["flips"]["better"], self._data["flips"]["unchanged"]
-        is_whole = 0 < better["count"] == len(better["tasks"])
-        has_new = any(task["a"].startswith("0/") for task in better["tasks"])
+        warnings = self._data.get("warnings", ())
+        caveats = [Caveat(brief(text, 400)) for text in warnings]
+        incomparable = self._data["incomparable"]
+        caveats += [Caveat(f"Compared although: {text}") for text in incomparable]
+        better = self._data["flips"]["better"]
+        unchanged = self._data["flips"]["unchanged"]
+        count = better["count"]
+        is_whole = 0 < count == len(better["tasks"])
+        tasks = better["tasks"]
+        has_new = any(task["a"].startswith("0/") for task in tasks)
         if is_whole and unchanged["never"] and not has_new:
             gains = f"All gains are in tasks that {self._a} passed sometimes before."
             never = f"The {counted(unchanged['never'], 'tasks')} it never passed still fail."
@@ -354,24 +405,36 @@ class ComparisonPage:
         for task in self._side_links:
             names = (brief(task, 40), self._texts.get(task))
             title = ": ".join(name for name in names if name)
-            block = Section(title, [self._side_by_side(task)], folded=bool(blocks))
+            side_by_side = self._side_by_side(task)
+            block = Section(title, [side_by_side], folded=bool(blocks))
             blocks.append(block)
         if blocks:
             text = (
                 "Of each task that got worse: the first run that passed, and the first that "
                 "fails. Equal calls, and messages before both runs part, are folded."
             )
-            yield Section("Side by side", [Words(text), *blocks], id="side-by-side")
+            words = Words(text)
+            yield Section("Side by side", [words, *blocks], id="side-by-side")
 
     def _find_pairs(self) -> dict[str, tuple[int, int]]:
         """Return the first worse tasks with A's first passed and B's first failed trial."""
         pairs: dict[str, tuple[int, int]] = {}
-        for task in self._data["flips"]["worse"]["tasks"][:_MOST_SIDE_BY_SIDE]:
+        flips = self._data["flips"]
+        tasks = flips["worse"]["tasks"]
+        for task in tasks[:_MOST_SIDE_BY_SIDE]:
             name = task["task"]
-            before = self._trials.get((name, self._models[0]))
-            after = self._trials.get((name, self._models[-1]))
-            first = None if before is None else before.first(passed=True)
-            second = None if after is None else after.first(passed=False)
+            first_model = self._models[0]
+            before = self._trials.get((name, first_model))
+            last_model = self._models[-1]
+            after = self._trials.get((name, last_model))
+            if before is None:
+                first = None
+            else:
+                first = before.first(passed=True)
+            if after is None:
+                second = None
+            else:
+                second = after.first(passed=False)
             if first is not None and second is not None:
                 pairs[name] = first, second
         return pairs
@@ -381,7 +444,9 @@ class ComparisonPage:
         rows = dict(zip(pair, rows_at(self._report, pair), strict=True))
         names = (f"{self._a}: passed", f"{self._b}: failed")
         links = [Link(name, position=at) for name, at in zip(names, pair, strict=True)]
-        return call_diff(links, [rows[at] for at in pair], self._side_links[task].href[1:])
+        side_link = self._side_links[task]
+        href = side_link.href[1:]
+        return call_diff(links, [rows[at] for at in pair], href)
 
     def _failed_tasks(self) -> Iterator[Section]:
         """Yield the tasks that no trial of either side passed."""
@@ -394,30 +459,40 @@ class ComparisonPage:
             count = len(links) // 2
             shown = links[: 2 * _MOST_LISTED - 1][: len(links) - 1]
             rest = count - _MOST_LISTED
-            more = [f" and {number(rest)} more"] if rest > 0 else []
+            if rest > 0:
+                more = [f" and {number(rest)} more"]
+            else:
+                more = []
             text = Words([*shown, *more])
-            yield Section("Tasks that both fail", [text], id="both-fail", note=number(count))
+            note = number(count)
+            yield Section("Tasks that both fail", [text], id="both-fail", note=note)
 
     def _share_passed(self, task: str, model: str) -> Fraction | None:
         trials = self._trials.get((task, model))
-        known = [] if trials is None else [passed for passed in trials.passed if passed is not None]
+        if trials is None:
+            known = []
+        else:
+            known = [passed for passed in trials.passed if passed is not None]
         return Fraction(sum(known), len(known)) if known else None
 
     def _short_texts(self) -> dict[str, str]:
         """Return the inputs of the tasks that are shown, without their common beginning."""
         flips = self._data["flips"]
-        worse, better = flips["worse"]["tasks"], flips["better"]["tasks"]
+        worse = flips["worse"]["tasks"]
+        better = flips["better"]["tasks"]
         tasks = [*worse[:_MOST_WORSE], *better[:_MOST_BETTER]]
         positions = {}
         for name in [task["task"] for task in tasks]:
-            trials = self._trials.get((name, self._models[-1]))
+            last_model = self._models[-1]
+            trials = self._trials.get((name, last_model))
             if trials is not None:
                 positions[trials.positions[0]] = name
         if not positions:
             return {}
         ordered = sorted(positions)
         texts = {}
-        for position, row in zip(ordered, rows_at(self._report, ordered), strict=True):
+        rows = rows_at(self._report, ordered)
+        for position, row in zip(ordered, rows, strict=True):
             texts[positions[position]] = _question_text(row)
         return _without_common_beginning(texts)
 
@@ -439,7 +514,8 @@ def _trials_of(index: RowIndex) -> dict[tuple[str, str], Trials]:
 
 
 def _question_text(row: Row) -> str:
-    question = as_map(row.get("sample")).get("input")
+    sample = row.get("sample")
+    question = as_map(sample).get("input")
     turns = [as_text(turn) or compact(turn) for turn in as_list(question)]
     text = question if isinstance(question, str) else " ".join(turns)
     return " ".join(text.split())
@@ -465,5 +541,9 @@ def _untested_row(quantity: str, sides: Sequence[float | None], row: Fields) -> 
     if before is None or after is None:
         return
     rise = after / before - 1 if before else None
-    change = "" if rise is None else f"{100 * rise:+.0f}%"
-    yield Change(quantity, [_amounts_text(before, after, row), change, ""])
+    if rise is None:
+        change = ""
+    else:
+        change = f"{100 * rise:+.0f}%"
+    amounts_text = _amounts_text(before, after, row)
+    yield Change(quantity, [amounts_text, change, ""])

@@ -72,7 +72,9 @@ def p_text(row: Fields) -> str:
     if p is None:
         return ""
     size = "< 0.001" if p < 0.001 else number(p)
-    return f"p (adjusted) {size}" if row.get("tests", 1) > 1 else f"p {size}"
+    if row.get("tests", 1) > 1:
+        return f"p (adjusted) {size}"
+    return f"p {size}"
 
 
 def change_text(row: Fields) -> str:
@@ -90,7 +92,10 @@ def change_text(row: Fields) -> str:
 
 def ends_text(row: Fields) -> str:
     """Return the ends of the interval that decides; empty where there is none."""
-    ends = row["interval"]["ends"] if "interval" in row else row["ends"]
+    if "interval" in row:
+        ends = row["interval"]["ends"]
+    else:
+        ends = row["ends"]
     if ends is None:
         return ""
     is_share = row.get("share", True)
@@ -104,7 +109,10 @@ def ends_text(row: Fields) -> str:
 
 def _end_text(value: float, decimals: int) -> str:
     """Return an end of an interval, which shows on which side of 0 it is."""
-    text = number(value) if decimals > 1 and abs(value) >= 1 else f"{value:.{decimals}f}"
+    if decimals > 1 and abs(value) >= 1:
+        text = number(value)
+    else:
+        text = f"{value:.{decimals}f}"
     is_hidden = bool(value) and not text.strip("-0.,")
     return f"{value:.1g}" if is_hidden else text
 
@@ -113,15 +121,20 @@ def change_with_ends(row: Fields) -> str:
     """Return a difference with the interval that decides, or why there is none."""
     ends = ends_text(row)
     if not ends:
-        reason = row["interval"]["reason"] if "interval" in row else None
+        reason = None
+        if "interval" in row:
+            reason = row["interval"]["reason"]
         ends = str(reason or "no interval")
     return f"{change_text(row)} ({ends})"
 
 
 def trials_text(data: Fields) -> str:
     """Return the number of trials per task (``4 trials each``); "" where the sides differ."""
-    trials = {run["trials"] for run in data["runs"][:2]}
-    return f"{counted(max(trials), 'trials')} each" if len(trials) == 1 else ""
+    runs = data["runs"][:2]
+    trials = {run["trials"] for run in runs}
+    if len(trials) == 1:
+        return f"{counted(max(trials), 'trials')} each"
+    return ""
 
 
 def question_of(data: Fields) -> Fields:
@@ -132,15 +145,18 @@ def question_of(data: Fields) -> Fields:
 
 def pairs_of(data: Fields) -> list[Fields]:
     """Return the pairs of a comparison, of two sides the only one."""
-    first, second = (run["name"] for run in data["runs"][:2])
+    runs = data["runs"][:2]
+    first, second = (run["name"] for run in runs)
     return data.get("pairs") or [{**data, "a": first, "b": second}]
 
 
 def claim_of(data: Fields) -> str:
     """Return the result in few words: both values, the difference and its interval."""
     row = question_of(data)
-    gap, label = row["difference"], row["label"]
-    before, after = value_text(row["a"], row), value_text(row["b"], row)
+    gap = row["difference"]
+    label = row["label"]
+    before = value_text(row["a"], row)
+    after = value_text(row["b"], row)
     if gap is None:
         return str(data["sentence"])
     if row["verdict"] == "same":
@@ -152,29 +168,40 @@ def claim_of(data: Fields) -> str:
         points = " points" if row["share"] else ""
         claim += f": {size}{points} {'more' if gap > 0 else 'less'}"
     if ends is not None:
-        opposite = {**row, "interval": {"ends": [-ends[1], -ends[0]]}}
+        first_end = ends[0]
+        interval = {"ends": [-ends[1], -first_end]}
+        opposite = {**row, "interval": interval}
         is_loss = gap < 0 and is_certain(row)
         within = ends_text(opposite if is_loss else row)
-        if row["share"] and ends[0] < 0 < ends[1]:
+        share = row["share"]
+        if share and ends[0] < 0 < ends[1]:
             less, more = (abs(100 * end) for end in ends)
             within = f"{less:.1f} less to {more:.1f} more"
         claim += f" ({within})"
-    return claim if is_certain(row) or not gap else f"{claim}, which may be chance"
+    if is_certain(row) or not gap:
+        return claim
+    return f"{claim}, which may be chance"
 
 
 def passed_text(task: Fields) -> str:
     """Return the numbers of passed trials before and after: ``3 → 2 of 4``."""
     passed_a, _, trials_a = task["a"].partition("/")
     passed_b, _, trials_b = task["b"].partition("/")
-    before = passed_a if trials_a == trials_b else f"{passed_a} of {trials_a}"
+    if trials_a == trials_b:
+        before = passed_a
+    else:
+        before = f"{passed_a} of {trials_a}"
     return f"{before} → {passed_b} of {trials_b}"
 
 
 def unchanged_text(unchanged: Mapping[str, int]) -> str:
     """Count the tasks that did not change by how often they pass; "" for none."""
     parts = [f"{number(count)} {name}" for name, count in unchanged.items() if count]
-    total = counted(sum(unchanged.values()), "tasks")
-    return f"{total} unchanged: passed {', '.join(parts)}" if parts else ""
+    total_unchanged = sum(unchanged.values())
+    total = counted(total_unchanged, "tasks")
+    if parts:
+        return f"{total} unchanged: passed {', '.join(parts)}"
+    return ""
 
 
 def _names_of_some(tasks: Sequence[Fields]) -> list[str]:
@@ -188,21 +215,26 @@ def console_lines(data: Fields) -> list[str]:
         lines = ["Compared although (--force):", *_indent(data["incomparable"]), ""]
     lines += [data["sentence"], ""]
     if data.get("warnings"):
-        lines += [*(f"warning: {warning}" for warning in data["warnings"]), ""]
+        warnings = data["warnings"]
+        lines += [*(f"warning: {warning}" for warning in warnings), ""]
     lines += _task_lines(data["flips"])
     for pair in pairs_of(data):
         lines += _pair_lines(pair)
     if data.get("not_compared"):
-        lines += ["Not compared:", *_indent(data["not_compared"].values()), ""]
+        not_compared = data["not_compared"].values()
+        lines += ["Not compared:", *_indent(not_compared), ""]
     for kind, title in _KINDS.items():
-        rows = [row for row in data["changed"][kind] if is_certain(row)]
+        changed = data["changed"]
+        rows = [row for row in changed[kind] if is_certain(row)]
         if rows:
-            lines += [f"{title}, share of trials:", *_figure_lines(rows[:_MOST_CAUSES]), ""]
+            figure_lines = _figure_lines(rows[:_MOST_CAUSES])
+            lines += [f"{title}, share of trials:", *figure_lines, ""]
     if "by" in data:
         lines += _facet_lines(data["by"])
     if data.get("groups"):
         lines += _leaderboard_lines(data)
-    return lines[:-1] if not lines[-1] else lines
+    last_line = lines[-1]
+    return lines[:-1] if not last_line else lines
 
 
 def _indent(texts: Any) -> list[str]:
@@ -210,7 +242,8 @@ def _indent(texts: Any) -> list[str]:
 
 
 def _task_lines(flips: Fields) -> Iterator[str]:
-    worse, better = flips["worse"], flips["better"]
+    worse = flips["worse"]
+    better = flips["better"]
     if worse["count"]:
         yield f"{counted(worse['count'], 'tasks')} got worse; {BY_CHANCE}:"
         table = []
@@ -244,10 +277,13 @@ def _figure_lines(rows: Sequence[Fields], tasks: int | None = None) -> list[str]
     """Return a line for each figure: before and after, difference, interval, verdict, p."""
     table = []
     for row in rows:
-        before, after = value_text(row["a"], row), value_text(row["b"], row)
+        before = value_text(row["a"], row)
+        after = value_text(row["b"], row)
         values = f"{before} -> {after}"
         is_share = row.get("share", True)
-        points = " points" if is_share and row["difference"] is not None else ""
+        points = ""
+        if is_share and row["difference"] is not None:
+            points = " points"
         change = change_with_ends(row).replace(" (", f"{points} (", 1)
         label = _label_with_path(row)
         table.append((label, values, change, verdict_text(row), p_text(row), _tasks_of(row, tasks)))
@@ -257,7 +293,8 @@ def _figure_lines(rows: Sequence[Fields], tasks: int | None = None) -> list[str]
 def _label_with_path(row: Fields) -> str:
     label = row.get("label", row.get("name"))
     path = row.get("path", label)
-    return brief(label if label == path else f"{label} ({path})", 2 * _LONGEST_NAME)
+    limit = 2 * _LONGEST_NAME
+    return brief(label if label == path else f"{label} ({path})", limit)
 
 
 def _tasks_of(row: Fields, tasks: int | None) -> str:
@@ -276,7 +313,8 @@ def _pair_lines(pair: Fields) -> Iterator[str]:
     if usage:
         yield "What a run takes:"
         yield from _figure_lines(usage, tasks)
-    for sentence in (pair.get("tested"), pair.get("failed_count")):
+    failed_count = pair.get("failed_count")
+    for sentence in (pair.get("tested"), failed_count):
         if sentence:
             yield sentence
     yield ""
@@ -287,9 +325,13 @@ def _facet_lines(by: Fields) -> list[str]:
     table = []
     for row in groups[:_MOST_CAUSES]:
         cells = (row["group"], change_text(row), ends_text(row), verdict_text(row))
-        table.append((*cells, _tasks_of(row, 0)))
+        tasks = _tasks_of(row, 0)
+        table.append((*cells, tasks))
     more = len(groups) - _MOST_CAUSES
-    rest = [f"  and {number(more)} more"] if more > 0 else []
+    if more > 0:
+        rest = [f"  and {number(more)} more"]
+    else:
+        rest = []
     return [f"Difference by {by['facet']}:", *_align(table), *rest, ""]
 
 
@@ -298,9 +340,8 @@ def _leaderboard_lines(data: Fields) -> list[str]:
     table = []
     for entry in data["groups"]:
         ranks = "-".join(map(str, entry["ranks"]))
-        table.append(
-            (entry["name"], value_text(entry["mean"], row), f"rank {ranks}", entry["groups"])
-        )
+        mean = entry["mean"]
+        table.append((entry["name"], value_text(mean, row), f"rank {ranks}", entry["groups"]))
     title = f"Leaderboard by {data['question']}; rank intervals, letters for ties:"
     return [title, *_align(table), ""]
 
@@ -323,18 +364,23 @@ def comment(data: Fields) -> str:
     lines += [*tasks, ""] if tasks else []
     footer = ["", f"<sub>{_footer(data)}</sub>"]
     room = MOST_LINES - len(lines) - len(footer) - 2
-    lines += _board_rows(data, room) if data.get("groups") else _table_rows(data, room)
-    return "\n".join([*lines, *_facet_table(data), *footer]) + "\n"
+    groups = data.get("groups")
+    lines += _board_rows(data, room) if groups else _table_rows(data, room)
+    facet_table = _facet_table(data)
+    return "\n".join([*lines, *facet_table, *footer]) + "\n"
 
 
 def _mark(data: Fields) -> str:
-    return _MARKS.get(question_of(data)["verdict"], "⚪")
+    verdict = question_of(data)["verdict"]
+    return _MARKS.get(verdict, "⚪")
 
 
 def _cautions(data: Fields) -> list[str]:
     """Return the first problem that was passed over by force, and the first warning."""
-    forced = [f"Compared although (--force): {problem}" for problem in data["incomparable"][:1]]
-    return [*forced, *data.get("warnings", ())[:1]]
+    problems = data["incomparable"][:1]
+    forced = [f"Compared although (--force): {problem}" for problem in problems]
+    warnings = data.get("warnings", ())[:1]
+    return [*forced, *warnings]
 
 
 def _context_line(data: Fields, url: str | None) -> str:
@@ -342,7 +388,8 @@ def _context_line(data: Fields, url: str | None) -> str:
     names = f"{code(after['name'], _LONGEST_NAME)} against {code(before['name'], _LONGEST_NAME)}"
     models = dict.fromkeys(run["model"] for run in (after, before) if run["model"])
     named = [code(model, _LONGEST_NAME) for model in models if model not in names]
-    tasks = counted(question_of(data)["tasks"], "tasks")
+    question = question_of(data)
+    tasks = counted(question["tasks"], "tasks")
     basis = ", ".join(filter(None, (tasks, trials_text(data))))
     parts = [*named[:2], basis, names]
     if url:
@@ -358,7 +405,9 @@ def _address(url: str, anchor: str = "") -> str:
 
 def _task_link(task: str, url: str | None) -> str:
     name = code(task, _LONGEST_TASK)
-    return f"[{name}]({_address(url, f'task-{task}')})" if url else name
+    if url:
+        return f"[{name}]({_address(url, f'task-{task}')})"
+    return name
 
 
 def _worse_lines(worse: Fields, url: str | None) -> list[str]:
@@ -374,27 +423,35 @@ def _worse_lines(worse: Fields, url: str | None) -> list[str]:
         lines.append(f"- {link} {passed_text(task)}{why}")
     rest = count - len(listed)
     if rest > 0:
-        more = _link(f"{number(rest)} more", url, "worse")
+        text = f"{number(rest)} more"
+        more = _link(text, url, "worse")
         lines.append(f"- {more}")
     return lines
 
 
 def _link(text: str, url: str | None, anchor: str) -> str:
-    return f"[{text}]({_address(url, anchor)})" if url else text
+    if url:
+        return f"[{text}]({_address(url, anchor)})"
+    return text
 
 
 def _better_line(flips: Fields, url: str | None) -> str:
-    better, unchanged = flips["better"], flips["unchanged"]
+    better = flips["better"]
+    unchanged = flips["unchanged"]
     parts = []
     if better["count"]:
-        names = [_task_link(task["task"], url) for task in better["tasks"][:_MOST_NAMED]]
+        tasks = better["tasks"][:_MOST_NAMED]
+        names = [_task_link(task["task"], url) for task in tasks]
         rest = better["count"] - len(names)
-        more = f" and {_link(f'{number(rest)} more', url, 'better')}" if rest else ""
+        more = ""
+        if rest:
+            more = f" and {_link(f'{number(rest)} more', url, 'better')}"
         parts.append(f"**{number(better['count'])} got better:** {', '.join(names)}{more}")
     total = sum(unchanged.values())
     if total:
         never = unchanged["never"]
-        of_these = _link(f"{number(never)} of them never passed", url, "both-fail")
+        text = f"{number(never)} of them never passed"
+        of_these = _link(text, url, "both-fail")
         parts.append(f"{number(total)} unchanged{f', {of_these}' if never else ''}")
     return " · ".join(parts)
 
@@ -405,7 +462,8 @@ def _table_rows(data: Fields, room: int) -> list[str]:
     figures = compared_rows(data)
     question = question_of(data)
     usage = [*data.get("usage", {}).values()][:_MOST_OF_A_KIND]
-    causes = [*data["changed"]["reasons"]][:_MOST_OF_A_KIND]
+    reasons = data["changed"]["reasons"]
+    causes = [*reasons][:_MOST_OF_A_KIND]
     others = _different_figures(question, figures)
     left = most - 1 - len(usage) - len(causes)
     others = others[: max(0, left)]
@@ -416,7 +474,8 @@ def _table_rows(data: Fields, room: int) -> list[str]:
         if is_certain(row):
             verdict = f"**{verdict}**"
         values = [value_text(row[side], row) for side in "ab"]
-        cells = [_row_label(row), *values, change_with_ends(row), verdict]
+        row_label = _row_label(row)
+        cells = [row_label, *values, change_with_ends(row), verdict]
         lines.append(_table_line(cells))
     return lines
 
@@ -453,7 +512,9 @@ def _board_rows(data: Fields, room: int) -> list[str]:
         value = value_text(entry["mean"], row)
         ranks = "–".join(map(str, entry["ranks"]))
         name = code(entry["name"], _LONGEST_NAME)
-        lines.append(_table_line([name, value, ranks, entry["groups"]]))
+        cells = [name, value, ranks, entry["groups"]]
+        table_line = _table_line(cells)
+        lines.append(table_line)
     return lines
 
 
@@ -466,7 +527,9 @@ def _facet_table(data: Fields) -> list[str]:
         ends = ends_text(row) or "no interval"
         group = prose(brief(row["group"], _LONGEST_NAME))
         change = f"{change_text(row)} ({ends})"
-        lines.append(_table_line([group, change, verdict_text(row), number(row["tasks"])]))
+        cells = [group, change, verdict_text(row), number(row["tasks"])]
+        table_line = _table_line(cells)
+        lines.append(table_line)
     return lines
 
 

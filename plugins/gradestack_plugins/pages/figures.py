@@ -88,22 +88,28 @@ def success_of(summary: Mapping[str, Any]) -> Success | None:
     if not outcome:
         return None
     models = {}
-    for entry in map(as_map, as_list(outcome.get("per_model"))):
+    per_model = outcome.get("per_model")
+    for entry in map(as_map, as_list(per_model)):
         counts = (as_count(entry.get("passed")), as_count(entry.get("failed")))
         models[as_text(entry.get("model_name"))] = counts
     passed = as_count(outcome.get("passed"))
+    failed = outcome.get("failed")
+    grader = outcome.get("grader")
+    models_left_out = summary.get("models_left_out")
+    others = as_count(models_left_out)
     return Success(
         passed=passed,
-        of=passed + as_count(outcome.get("failed")),
-        grader=as_text(outcome.get("grader")),
+        of=passed + as_count(failed),
+        grader=as_text(grader),
         models=models,
-        others=as_count(summary.get("models_left_out")),
+        others=others,
     )
 
 
 def words_of(summary: Mapping[str, Any]) -> dict[str, str]:
     """Return the word for each state of a sample; for success and failure the outcome grader's."""
-    declared = as_map(as_map(summary.get("outcome")).get("words"))
+    outcome = summary.get("outcome")
+    declared = as_map(as_map(outcome).get("words"))
     words = dict(_WORDS)
     for state, name in (("passed", "passed"), ("lost", "failed")):
         word = brief(as_text(declared.get(name)), _LONGEST_WORD)
@@ -114,12 +120,15 @@ def words_of(summary: Mapping[str, Any]) -> dict[str, str]:
 def ends_of(interval: Any) -> tuple[float, float] | None:
     """Return both ends of an interval of a summary, None without one."""
     low, high = (as_number(as_map(interval).get(name)) for name in ("low", "high"))
-    return None if low is None or high is None else (low, high)
+    if low is None or high is None:
+        return None
+    return (low, high)
 
 
 def headline(summary: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Return the figures of a summary's headline."""
-    return list(map(as_map, as_list(as_map(summary.get("headline")).get("figures"))))
+    figures = as_map(summary.get("headline")).get("figures")
+    return list(map(as_map, as_list(figures)))
 
 
 # The results
@@ -132,8 +141,11 @@ class _Results:
         self._outcome = as_map(summary.get("outcome"))
         self._success = success_of(summary)
         self._declared = declared
-        self._total = as_count(as_map(summary.get("metrics")).get("total"))
-        self._word = capital(words_of(summary)["passed"])
+        metrics = summary.get("metrics")
+        total = as_map(metrics).get("total")
+        self._total = as_count(total)
+        passed = words_of(summary)["passed"]
+        self._word = capital(passed)
         self._entries = headline(summary)
 
     def make(self) -> list[Result]:
@@ -148,14 +160,16 @@ class _Results:
                 share_path = as_text(entry.get("figure"))
             else:
                 others += self._of_entry(entry)
-        return [*corrected, *self._shares(share_path), *others]
+        shares = self._shares(share_path)
+        return [*corrected, *shares, *others]
 
     def of_gate(self, gate: Mapping[str, Any], path: str) -> Result:
         """Return the figure that a gate compares, which the headline does not have."""
         key = as_text(gate.get("metric_key"))
         meaning = self._declared.at(path) or self._declared.score(key)
         label = "Mean score" if meaning is None else meaning.label
-        estimate = {"value": gate["actual"], "interval": gate.get("interval")}
+        interval = gate.get("interval")
+        estimate = {"value": gate["actual"], "interval": interval}
         return self._result(f"{label} ({brief(key, 40)})", estimate, meaning, path)
 
     def _shares(self, path: str) -> Iterator[Result]:
@@ -170,7 +184,8 @@ class _Results:
                 note = count_text(success, self._total)
             yield self._share({**self._outcome, "value": value}, note, path)
             return
-        for entry in map(as_map, as_list(self._outcome.get("per_model"))):
+        per_model = as_list(self._outcome.get("per_model"))
+        for entry in map(as_map, per_model):
             model = as_text(entry.get("model_name"))
             passed, failed = success.models[model]
             note = f"{number(passed)} of {number(passed + failed)}"
@@ -178,26 +193,30 @@ class _Results:
             yield self._share(share, note, path, model or "(no name)")
 
     def _share(self, share: Mapping[str, Any], note: str, path: str, model: str = "") -> Result:
-        share = {"value": share["value"], "interval": share.get("share_interval")}
-        meaning = meaning_of("outcome", as_text(self._outcome.get("rule")))
+        share_interval = share.get("share_interval")
+        share = {"value": share["value"], "interval": share_interval}
+        rule = as_text(self._outcome.get("rule"))
+        meaning = meaning_of("outcome", rule)
         made = self._result(self._word, share, None, path, note=note, model=model, unit="share")
-        return msgspec.structs.replace(
-            made, figure=msgspec.structs.replace(made.figure, meaning=meaning)
-        )
+        figure = msgspec.structs.replace(made.figure, meaning=meaning)
+        return msgspec.structs.replace(made, figure=figure)
 
     def _corrected(self, entry: Mapping[str, Any]) -> Iterator[Result]:
         """Yield the share of successes as labels correct it: one, or one of each model."""
-        label, path = brief(as_text(entry.get("label")), 80), as_text(entry.get("figure"))
+        label = brief(as_text(entry.get("label")), 80)
+        path = as_text(entry.get("figure"))
         for model, estimate in self._by_model(entry):
             yield self._result(label, estimate, None, path, model=model, unit="share")
 
     def _of_entry(self, entry: Mapping[str, Any]) -> Iterator[Result]:
         """Yield the results of a figure of the headline, of each model that has it."""
-        label, path = brief(as_text(entry.get("label")), 80), as_text(entry.get("figure"))
+        label = brief(as_text(entry.get("label")), 80)
+        path = as_text(entry.get("figure"))
         for model, estimate in self._by_model(entry):
             value = estimate.get("value")
             if not isinstance(value, Mapping):
-                yield self._result(label, estimate, self._declared.at(path), path, model=model)
+                meaning = self._declared.at(path)
+                yield self._result(label, estimate, meaning, path, model=model)
             elif value and all(key.isdecimal() for key in value):
                 yield from self._over_k(label, path, estimate, model)
             else:
@@ -211,7 +230,8 @@ class _Results:
         if last == "1" and self._success is not None:
             return
         name = path.rpartition(".")[2]
-        note, title = "", f"{label}, k = {last}"
+        note = ""
+        title = f"{label}, k = {last}"
         if name in OVER_K:
             title = OVER_K[name].format(passed=self._word, k=last)
             note = _SHORT[name].format(k=last)
@@ -223,11 +243,14 @@ class _Results:
         self, label: str, path: str, estimate: Mapping[str, Any], model: str
     ) -> Iterator[Result]:
         for key in list(as_map(estimate["value"]))[:_MOST_ENTRIES]:
-            title, entry_path = f"{label}: {brief(key, 40)}", f"{path}.{key}"
+            title = f"{label}: {brief(key, 40)}"
+            entry_path = f"{path}.{key}"
+            entry = _entry_at(estimate, key)
+            meaning = self._declared.at(entry_path)
             yield self._result(
                 title,
-                _entry_at(estimate, key),
-                self._declared.at(entry_path),
+                entry,
+                meaning,
                 entry_path,
                 model=model,
             )
@@ -244,7 +267,8 @@ class _Results:
         unit: str = "",
     ) -> Result:
         """Return a figure with its interval, its runs, and why it has no value or no interval."""
-        value, interval = as_number(estimate.get("value")), as_map(estimate.get("interval"))
+        value = as_number(estimate.get("value"))
+        interval = as_map(estimate.get("interval"))
         better = "" if meaning is None else which_is_better(meaning.better)
         notes = [note or self._other_runs(interval), better]
         if value is None:
@@ -270,14 +294,19 @@ class _Results:
             return ""
         runs = as_count(interval.get("n"))
         is_runs = runs and runs == interval.get("clusters")
-        return f"of {counted(runs, 'runs')}" if is_runs and runs != self._success.of else ""
+        if is_runs and runs != self._success.of:
+            return f"of {counted(runs, 'runs')}"
+        return ""
 
     def _by_model(self, entry: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
         """Return a figure of the headline by model, in the order of the outcome."""
         models = as_map(entry.get("models"))
         if not models:
             return [("", entry)]
-        order = [] if self._success is None else list(self._success.models)
+        if self._success is None:
+            order = []
+        else:
+            order = list(self._success.models)
         names = sorted(models, key=lambda name: order.index(name) if name in order else 0)
         return [(brief(name, 40) or "(no name)", as_map(models[name])) for name in names]
 
@@ -288,11 +317,13 @@ class _Results:
         values by chance.
         """
         grader = "" if self._success is None else self._success.grader
-        if as_text(entry.get("figure")) not in {f"{grader}.{name}" for name in _MEANS}:
+        figure = entry.get("figure")
+        if as_text(figure) not in {f"{grader}.{name}" for name in _MEANS}:
             return False
         outcomes = {"": self._outcome}
         if self._success is not None and self._success.many:
-            entries = map(as_map, as_list(self._outcome.get("per_model")))
+            per_model = as_list(self._outcome.get("per_model"))
+            entries = map(as_map, per_model)
             outcomes = {as_text(line.get("model_name")): line for line in entries}
         models = as_map(entry.get("models")) or {"": entry}
         estimates = {
@@ -307,12 +338,13 @@ class _Results:
 
 
 def _rounded(estimate: Mapping[str, Any], value: str, interval: str) -> list[float | None]:
-    numbers = (as_number(estimate.get(value)), *(ends_of(estimate.get(interval)) or (None, None)))
+    ends = ends_of(estimate.get(interval))
+    numbers = (as_number(estimate.get(value)), *(ends or (None, None)))
     return [None if number is None else round(number, 9) for number in numbers]
 
 
 def _entry_at(estimate: Mapping[str, Any], key: str) -> dict[str, Any]:
-    """Return one entry of a figure that is a map."""
+    """Return the figure under one key of a figure with several values."""
     interval = as_map(estimate.get("interval")).get(key)
     return {"value": as_map(estimate["value"])[key], "interval": interval}
 
@@ -340,8 +372,10 @@ def results_of(summary: Mapping[str, Any], declared: Declarations) -> list[Resul
     """
     maker = _Results(summary, declared)
     results = maker.make()[:_MOST_ROWS]
-    for gate in map(as_map, as_list(summary.get("gates"))):
-        threshold, sign = as_number(gate.get("value")), _SIGNS.get(as_text(gate.get("op")))
+    gates = summary.get("gates")
+    for gate in map(as_map, as_list(gates)):
+        threshold = as_number(gate.get("value"))
+        sign = _SIGNS.get(as_text(gate.get("op")))
         paths = _paths_of(gate, summary)
         if threshold is None or sign is None or not paths:
             continue
@@ -349,7 +383,8 @@ def results_of(summary: Mapping[str, Any], declared: Declarations) -> list[Resul
         if not places and as_number(gate.get("actual")) is not None:
             places = [len(results)]
             results.append(maker.of_gate(gate, paths[0]))
-        scale = 100.0 if gate.get("metric") in _PERCENT else 1.0
+        metric = gate.get("metric")
+        scale = 100.0 if metric in _PERCENT else 1.0
         for at in places:
             results[at] = _with_gate(results[at], threshold / scale, sign)
     return results
@@ -359,10 +394,14 @@ def _is_gated(result: Result, gate: Mapping[str, Any], paths: Sequence[str]) -> 
     """Return whether a gate compares a result, maybe as the mean that a share is."""
     if result.path in paths:
         return True
-    key, figure = as_text(gate.get("metric_key")), result.figure
+    key = as_text(gate.get("metric_key"))
+    figure = result.figure
     if result.path not in {f"{key}.{name}" for name in _MEANS}:
         return False
-    return (figure.value, figure.interval) == (gate.get("actual"), ends_of(gate.get("interval")))
+    actual = gate.get("actual")
+    interval = gate.get("interval")
+    ends = ends_of(interval)
+    return (figure.value, figure.interval) == (actual, ends)
 
 
 def _with_gate(result: Result, threshold: float, sign: str) -> Result:
@@ -375,28 +414,38 @@ def _with_gate(result: Result, threshold: float, sign: str) -> Result:
 
 def gate_value(value: float, unit: str) -> str:
     """Return a threshold: a share in percent, with the decimals it has."""
-    return f"{100 * value:.10g}%" if unit == "share" else with_unit(f"{value:.10g}", unit)
+    if unit == "share":
+        return f"{100 * value:.10g}%"
+    return with_unit(f"{value:.10g}", unit)
 
 
 def _paths_of(gate: Mapping[str, Any], summary: Mapping[str, Any]) -> list[str]:
     """Return the paths of the figure that a gate compares with a number; none of other gates."""
-    key, metric = as_text(gate.get("metric_key")), as_text(gate.get("metric"))
-    if gate.get("kind") == "baseline" or gate.get("conditions") or gate.get("kind") == "tasks":
+    key = as_text(gate.get("metric_key"))
+    metric = as_text(gate.get("metric"))
+    kind = gate.get("kind")
+    if kind == "baseline" or gate.get("conditions") or gate.get("kind") == "tasks":
         return []
     if metric in _PERCENT or metric == "share":
-        outcome = as_text(as_map(summary.get("outcome")).get("grader"))
-        return ["outcome", *(f"{key}.{name}" for name in _MEANS)] if key == outcome else []
-    path = as_text(gate.get("figure")) or f"{key}.mean"
+        grader = as_map(summary.get("outcome")).get("grader")
+        outcome = as_text(grader)
+        if key == outcome:
+            return ["outcome", *(f"{key}.{name}" for name in _MEANS)]
+        return []
+    figure = gate.get("figure")
+    path = as_text(figure) or f"{key}.mean"
     return [path, f"{path}.mean"]
 
 
 def gate_lines(summary: Mapping[str, Any], results: Sequence[Result]) -> list[GateLine]:
     """Return the gates of a run, in the units of the figures they compare."""
     lines = []
-    for gate in map(as_map, as_list(summary.get("gates"))):
+    gates = summary.get("gates")
+    for gate in map(as_map, as_list(gates)):
         paths = _paths_of(gate, summary)
         units = [result.figure.unit for result in results if _is_gated(result, gate, paths)]
-        lines.append(_gate_line(gate, units[0] if paths and units else ""))
+        unit = units[0] if paths and units else ""
+        lines.append(_gate_line(gate, unit))
     return lines
 
 
@@ -411,22 +460,31 @@ def _gate_line(gate: Mapping[str, Any], unit: str) -> GateLine:
     at = as_number(gate.get("actual")) if on_axis else None
     threshold = as_number(gate.get("value")) if on_axis else None
     if unit == "share" and not is_percent and at is not None and threshold is not None:
-        shown = {"actual": 100 * at, "value": 100 * threshold, "metric": _PERCENT[-1]}
+        metric = _PERCENT[-1]
+        shown = {"actual": 100 * at, "value": 100 * threshold, "metric": metric}
         actual, _ = gate_texts({**gate, **shown}, 3)
         sign = _SIGNS.get(as_text(gate.get("op")), "")
-        asked_text = f"{sign} {gate_value(threshold, unit)} is asked" if sign else ""
+        asked_text = ""
+        if sign:
+            asked_text = f"{sign} {gate_value(threshold, unit)} is asked"
     has_data = gate.get("outcome") != "no_data"
     remarks = notes or ([] if has_data else ["nothing was graded"])
+    text = gate.get("text")
+    rule = brief(text or "gate", 200)
+    interval = None if ends is None else (ends[0] / scale, ends[1] / scale)
+    note = ", ".join(filter(None, (asked_text, *(brief(remark, 300) for remark in remarks))))
+    doubt = _doubt_of(gate, "" if not asked_text else gate_value(threshold or 0.0, unit))
+    passed = gate.get("passed") is True if has_data else None
     return GateLine(
-        rule=brief(gate.get("text") or "gate", 200),
+        rule=rule,
         value=actual,
-        passed=gate.get("passed") is True if has_data else None,
-        interval=None if ends is None else (ends[0] / scale, ends[1] / scale),
+        passed=passed,
+        interval=interval,
         at=None if at is None else at / scale,
         threshold=None if threshold is None else threshold / scale,
-        note=", ".join(filter(None, (asked_text, *(brief(remark, 300) for remark in remarks)))),
+        note=note,
         unit="share" if is_percent else unit,
-        doubt=_doubt_of(gate, "" if not asked_text else gate_value(threshold or 0.0, unit)),
+        doubt=doubt,
     )
 
 
@@ -435,7 +493,10 @@ def _doubt_of(gate: Mapping[str, Any], threshold: str) -> str:
     if gate.get("sure") is not False:
         return ""
     is_least = as_text(gate.get("op")) in {"gt", "gte"}
-    side = "below" if is_least == (gate.get("passed") is True) else "above"
+    side = "above"
+    passed = gate.get("passed")
+    if is_least == (passed is True):
+        side = "below"
     if threshold and gate.get("op") != "eq":
         return f"but may be {side} {threshold}"
     return "but the threshold lies within the interval"
@@ -448,13 +509,17 @@ def confidence_of(summary: Mapping[str, Any], *, has_trials: bool = True) -> str
         summary: Of the evaluation.
         has_trials: Whether a task has several runs.
     """
-    intervals = [as_map(as_map(summary.get("outcome")).get("share_interval"))]
+    outcome = summary.get("outcome")
+    share_interval = as_map(outcome).get("share_interval")
+    intervals = [as_map(share_interval)]
     for entry in headline(summary):
-        for estimate in (entry, *map(as_map, as_map(entry.get("models")).values())):
+        models = as_map(entry.get("models")).values()
+        for estimate in (entry, *map(as_map, models)):
             interval = as_map(estimate.get("interval"))
             intervals += [interval, *map(as_map, interval.values())]
     known = [interval for interval in intervals if "low" in interval]
-    levels = {as_number(interval.get("confidence")) for interval in known} - {None}
+    confidences = {as_number(interval.get("confidence")) for interval in known}
+    levels = confidences - {None}
     if len(levels) != 1:
         return ""
     (level,) = levels
@@ -475,19 +540,34 @@ def lines_of(report: Report) -> list[Shape]:
     """
     lines = []
     for row in figure_tables(report)["figures"].rows():
-        unit, value = row["unit"] or "", row["value"]
+        unit = row["unit"] or ""
+        value = row["value"]
         better = which_is_better(row["better"]) if row["better"] else ""
-        path = ".".join(filter(None, (row["aggregator"], row["figure"])))
+        aggregator = row["aggregator"]
+        path = ".".join(filter(None, (aggregator, row["figure"])))
         model = row["model"]
-        low, high = row["low"], row["high"]
-        ends = None if low is None or high is None else (low, high)
+        low = row["low"]
+        high = row["high"]
+        if low is None or high is None:
+            ends = None
+        else:
+            ends = (low, high)
         line = Shape(grader=row["grader"], path=brief(path, 160))
-        line.model = None if model is None else brief(model, 80) or "(no name)"
+        if model is None:
+            line.model = None
+        else:
+            line.model = brief(model, 80) or "(no name)"
         label, unit = _AVERAGES.get(path, (row["label"] or "", unit))
         line.label = brief(label, 120)
-        line.value = UNDEFINED if value is None else _table_value(value, unit)
+        if value is None:
+            line.value = UNDEFINED
+        else:
+            line.value = _table_value(value, unit)
         line.interval = ends_text(ends, unit)
-        line.n = "" if row["n"] is None else number(row["n"])
+        if row["n"] is None:
+            line.n = ""
+        else:
+            line.n = number(row["n"])
         reason = as_text(row["reason"])
         if reason and value is not None:
             reason = f"no interval: {_REASONS.get(reason, reason)}"
@@ -506,7 +586,9 @@ def _table_value(value: Any, unit: str) -> str:
 
 def end_text(value: float, unit: str) -> str:
     """Return an end of an axis."""
-    return f"{100 * value:.0f}%" if unit == "share" else end(value)
+    if unit == "share":
+        return f"{100 * value:.0f}%"
+    return end(value)
 
 
 def task_lines(entries: Sequence[RowEntry]) -> Iterator[Line]:
@@ -516,5 +598,6 @@ def task_lines(entries: Sequence[RowEntry]) -> Iterator[Line]:
         scores = [entry.score for entry in trials if entry.score is not None]
         ungraded = sum(entry.state != "graded" for entry in trials)
         mean = sum_over(scores, len(scores)) if scores else None
-        passed, failed = verdicts.count(True), verdicts.count(False)
+        passed = verdicts.count(True)
+        failed = verdicts.count(False)
         yield (task, model or None, len(trials), passed, failed, ungraded, mean)

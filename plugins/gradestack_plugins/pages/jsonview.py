@@ -25,9 +25,8 @@ def same_json(left: Any, right: Any) -> bool:
 
 def _same(left: Any, right: Any) -> bool:
     if isinstance(left, dict) and isinstance(right, dict):
-        return left.keys() == right.keys() and all(
-            _same(value, right[key]) for key, value in left.items()
-        )
+        keys = left.keys()
+        return keys == right.keys() and all(_same(value, right[key]) for key, value in left.items())
     if isinstance(left, list) and isinstance(right, list):
         return len(left) == len(right) and all(map(_same, left, right))
     return bool(left == right) and isinstance(left, bool) == isinstance(right, bool)
@@ -50,9 +49,10 @@ def _equality_key(value: Any) -> Any:
 
 
 def equal_in_any_order(left: Any, right: Any) -> bool:
-    """Return whether JSON values are equal but for the order of what stands in lists."""
+    """Return whether two JSON values are equal if the order within lists is ignored."""
     if isinstance(left, dict) and isinstance(right, dict):
-        return left.keys() == right.keys() and all(
+        keys = left.keys()
+        return keys == right.keys() and all(
             equal_in_any_order(value, right[key]) for key, value in left.items()
         )
     if (
@@ -61,7 +61,8 @@ def equal_in_any_order(left: Any, right: Any) -> bool:
         or len(left) > _MOST_COMPARED
     ):
         return same_json(left, right)
-    free, rest = list(right), list[Any]()
+    free = list(right)
+    rest = list[Any]()
     for value in left:
         twin = next(
             (position for position, other in enumerate(free) if same_json(value, other)), None
@@ -78,7 +79,9 @@ def laid_out(value: Any, limit: int) -> str:
     text = compact(value)
     if len(text) <= limit:
         text = spread(text) or text
-    return text if len(text) <= limit else f"{text[:limit]}…\n… cut here"
+    if len(text) <= limit:
+        return text
+    return f"{text[:limit]}…\n… cut here"
 
 
 def spread(text: str) -> str | None:
@@ -91,8 +94,10 @@ def spread(text: str) -> str | None:
         return None
     try:
         loads(text)
-        tokens = (match[0] for match in _TOKEN.finditer(text))
-        return "\n".join(_lines(tokens, next(tokens), 0))
+        matches = _TOKEN.finditer(text)
+        tokens = (match[0] for match in matches)
+        lines = _lines(tokens, next(tokens), 0)
+        return "\n".join(lines)
     except (JsonProblem, RecursionError):
         return None
 
@@ -106,7 +111,9 @@ def _lines(tokens: Iterator[str], opening: str, depth: int) -> list[str]:
         begun = next(tokens) if begun == "," else begun
         key = ""
         if opening == "{":
-            key, _, begun = f"{begun}: ", next(tokens), next(tokens)
+            key = f"{begun}: "
+            _ = next(tokens)
+            begun = next(tokens)
         first, *rest = _lines(tokens, begun, depth + 1)
         parts.append([key + first, *rest])
     if all(len(part) == 1 for part in parts):

@@ -82,7 +82,9 @@ class Page(msgspec.Struct, frozen=True):
 
 def page_of(report: Report) -> Page:
     """Return the page of a report, made once."""
-    index, header, summary = index_of(report), report.header, report.summary
+    index = index_of(report)
+    header = report.header
+    summary = report.summary
     sources = (index, header, summary, panels(report))
     known, page = report.shared.get("page", ((), None))
     if not known or not all(map(operator.is_, known, sources)):
@@ -97,35 +99,44 @@ class _Maker:
 
     def __init__(self, report: Report, index: RowIndex) -> None:
         self._report, self._index = report, index
-        self._summary, self._header = as_map(report.summary), as_map(report.header)
-        self._metrics = as_map(self._summary.get("metrics"))
+        self._summary = as_map(report.summary)
+        self._header = as_map(report.header)
+        metrics = self._summary.get("metrics")
+        self._metrics = as_map(metrics)
         self._success = success_of(self._summary)
         self._words = words_of(self._summary)
         self._main = main_key(self._summary, self._header) or ""
-        listed = [brief(warning, 1000) for warning in as_list(self._summary.get("warnings"))]
+        warnings = as_list(self._summary.get("warnings"))
+        listed = [brief(warning, 1000) for warning in warnings]
         self._warnings = [
             warning for warning in listed[:_MOST_PROBLEMS] if not says_left_out(warning)
         ]
         places = ("lead", "first", "overview", "figures", "page")
-        self._panels = fill_panels(panels(report), places, report)
+        offered = panels(report)
+        self._panels = fill_panels(offered, places, report)
         has_outcome = self._success is not None
         self._reliable = reliability_of(index, outcome=has_outcome)
-        outcome = as_text(as_map(self._summary.get("outcome")).get("grader")) or None
+        grader = as_text(as_map(self._summary.get("outcome")).get("grader"))
+        outcome = grader or None
         aside = set_aside(declared_presets(self._header), outcome)
-        self._failures = failures_of(index, aside, self._words["passed"])
+        passed = self._words["passed"]
+        self._failures = failures_of(index, aside, passed)
         self._facets = facets_of(index, self._words) if has_outcome else []
 
     def make(self) -> Page:
         """Return the page."""
-        results = results_of(self._summary, Declarations(self._header))
+        declarations = Declarations(self._header)
+        results = results_of(self._summary, declarations)
+        replaced = self._replaced()
+        has_rows = self._report.has_rows
         screen = Screen(
             report=self._report,
             index=self._index,
             reliable=self._reliable,
             results=results,
             warnings=self._warnings,
-            rows_kept=self._report.has_rows,
-            left_out=self._replaced(),
+            rows_kept=has_rows,
+            left_out=replaced,
         )
         return Page(
             index=self._index,
@@ -183,13 +194,15 @@ class _Maker:
         if not 0 < count <= _FEW_RUNS or len(self._index.names) < count:
             return
         entries = worst(self._index.entries, count)
-        read = rows_at(self._report, [entry.position for entry in entries])
+        positions = [entry.position for entry in entries]
+        read = rows_at(self._report, positions)
         reasons = [gist(row) for row in read]
         rows: dict[str, Sequence[Cell]] = {}
         links = {}
         for entry, reason in zip(entries, reasons, strict=True):
             name = name_of(entry.id)
-            rows[name] = [self._words[verdict(entry)], *([reason or "–"] if any(reasons) else ())]
+            word = self._words[verdict(entry)]
+            rows[name] = [word, *([reason or "–"] if any(reasons) else ())]
             links[name] = Link(name, position=entry.position)
         columns = ["outcome", "what happened"] if any(reasons) else ["outcome"]
         table = Table(columns, rows, corner="Run", links=links)
@@ -223,8 +236,10 @@ class _Maker:
         blocks: list[Block] = [block]
         kinds = _kinds_of_failed(self._failures, self._words)
         if len(kinds) > 1:
-            blocks.append(Words(f"{number(self._failures.failed)} runs: {', '.join(kinds)}."))
-        return Section(self._title_of_causes(), blocks, id="causes", note=[note])
+            words = Words(f"{number(self._failures.failed)} runs: {', '.join(kinds)}.")
+            blocks.append(words)
+        title_of_causes = self._title_of_causes()
+        return Section(title_of_causes, blocks, id="causes", note=[note])
 
     def _title_of_causes(self) -> str:
         if self._success is None:
@@ -239,10 +254,13 @@ class _Maker:
             yield Section("What it takes", [amounts_block(lines, self._words)], id="took")
 
     def _scores(self) -> Iterator[Section]:
-        several = len({entry.model for entry in self._index.entries}) > 1
+        models = {entry.model for entry in self._index.entries}
+        model_count = len(models)
+        several = model_count > 1
         if several or self._panels.at("lead"):
             return
-        section = scores_section(self._main, self._index.scores.get(self._main))
+        scores = self._index.scores.get(self._main)
+        section = scores_section(self._main, scores)
         if section is not None:
             yield section
 
@@ -266,12 +284,17 @@ class _Maker:
         failures = self._failures
         if failures.failed:
             skipped_runs = sum(count for _, _, count in failures.others)
-            applicable = len(self._index.entries) - skipped_runs
+            entry_count = len(self._index.entries)
+            applicable = entry_count - skipped_runs
             text = _failed_sentence(failures, applicable, self._words)
-            blocks: list[Block] = [Words(text), failures.block(whole=True)]
+            words = Words(text)
+            block = failures.block(whole=True)
+            blocks: list[Block] = [words, block]
         else:
             word = self._words["lost"]
-            what = f"failed ({word})" if self._success is not None else "scored below 1"
+            what = "scored below 1"
+            if self._success is not None:
+                what = f"failed ({word})"
             blocks = [Words(f"No run {what}.")]
         yield Section("Failed runs by cause", blocks, id="failures")
         skipped = skipped_section(failures, PLACES)
@@ -288,7 +311,8 @@ class _Maker:
         keys = {*by_metric, *aggregates, *states}
         rows: dict[str, Sequence[Cell]] = {}
         for key in sorted(keys, key=lambda key: (key != self._main, natural(key))):
-            averages, counts = as_map(by_metric.get(key)), as_map(states.get(key))
+            averages = as_map(by_metric.get(key))
+            counts = as_map(states.get(key))
             means = [number(averages.get(f"avg_score_{over}")) for over in ("attempted", "total")]
             rows[brief(key, 80)] = [*means, *(as_count(counts.get(name)) for name in _STATES)]
         if rows:
@@ -298,7 +322,8 @@ class _Maker:
 
     def _problems(self) -> Iterator[Section]:
         """Yield warnings, unread records and repeated samples."""
-        summary, blocks = self._summary, list[Block]()
+        summary = self._summary
+        blocks = list[Block]()
         blocks += [Words(warning) for warning in self._warnings]
         bad = as_map(summary.get("bad_records"))
         records = list(map(as_map, as_list(bad.get("listed"))[:_MOST_PROBLEMS]))
@@ -306,18 +331,24 @@ class _Maker:
             rows = {}
             for number_shown, record in enumerate(records, 1):
                 where = source_text(record) or f"record {number_shown}"
-                rows[where] = [brief(as_text(record.get("reason")), 600)]
-            blocks.append(Table(["what"], rows, "Records that could not be read", "where"))
-            left_out = as_count(bad.get("count")) - len(records)
+                reason = record.get("reason")
+                rows[where] = [brief(as_text(reason), 600)]
+            table = Table(["what"], rows, "Records that could not be read", "where")
+            blocks.append(table)
+            count = bad.get("count")
+            left_out = as_count(count) - len(records)
             if left_out > 0:
-                blocks.append(Words(f"{number(left_out)} more are not listed."))
-        blocks += _duplicates(as_map(summary.get("duplicates")))
+                words = Words(f"{number(left_out)} more are not listed.")
+                blocks.append(words)
+        duplicates = summary.get("duplicates")
+        blocks += _duplicates(as_map(duplicates))
         if blocks:
             yield Section("Problems", blocks, id="problems")
 
     def _evaluation(self) -> Iterator[Section]:
         """Yield the section about the evaluation itself."""
-        inputs = [_input(as_map(entry)) for entry in as_list(self._header.get("inputs"))]
+        entries = as_list(self._header.get("inputs"))
+        inputs = [_input(as_map(entry)) for entry in entries]
         names = {name for name, _ in inputs}
         notes = [_note(as_text(note), names) for note in as_list(self._header.get("notes"))]
         blocks: list[Block] = [Words(note) for note in notes]
@@ -328,13 +359,16 @@ class _Maker:
                 components[name] = cells
         if components:
             columns = ["name", "version", "from", "options"]
-            blocks.append(Table(columns, components, "Components", "key"))
+            table = Table(columns, components, "Components", "key")
+            blocks.append(table)
         if inputs:
             rows = {name or "(no name)": cells for name, cells in inputs}
             blocks.append(Table(["size", "SHA-256"], rows, "Inputs", "file"))
         if self._summary.get("config"):
-            suite = Words(laid_out(self._summary["config"], _LONGEST_SUITE))
-            blocks.append(Section("Suite", [suite], folded=True, tone="code"))
+            config = self._summary["config"]
+            suite = Words(laid_out(config, _LONGEST_SUITE))
+            section = Section("Suite", [suite], folded=True, tone="code")
+            blocks.append(section)
         blocks.append(Words(_WHERE_ALL_IS))
         yield Section("This evaluation", blocks, id="run")
 
@@ -365,7 +399,8 @@ def _duplicates(duplicates: Mapping[str, Any]) -> Iterator[Block]:
     count = as_count(duplicates.get("count"))
     if not count:
         return
-    rule = brief(as_text(duplicates.get("policy")), 40)
+    policy = duplicates.get("policy")
+    rule = brief(as_text(policy), 40)
     title = f"{number(count)} repeated runs"
     yield Words(f"Same id, model and run as an earlier record; rule {rule}.", title)
     for source in as_list(duplicates.get("listed"))[:_MOST_PROBLEMS]:
@@ -373,18 +408,25 @@ def _duplicates(duplicates: Mapping[str, Any]) -> Iterator[Block]:
 
 
 def _input(entry: Mapping[str, Any]) -> tuple[str, list[Cell]]:
-    """Return the name of a file, its size and checksum; a page says the same wherever it lay."""
-    name = as_text(entry.get("path")).replace("\\", "/").rpartition("/")[2]
+    """Return the cells of an input file: its name without folders, its size and checksum."""
+    path = entry.get("path")
+    name = as_text(path).replace("\\", "/").rpartition("/")[2]
     size = entry.get("bytes")
-    known = "" if size is None else f"{number(size)} bytes"
+    if size is None:
+        known = ""
+    else:
+        known = f"{number(size)} bytes"
     return brief(name, 200), [known, brief(as_text(entry.get("sha256")), 80)]
 
 
 def _component(entry: Mapping[str, Any]) -> tuple[str, list[Cell]]:
     texts = [brief(as_text(entry.get(name)), 120) for name in ("name", "version", "distribution")]
     options = as_map(entry.get("options"))
-    kind, key = as_text(entry.get("kind")), as_text(entry.get("key"))
-    of = f" of {as_text(entry['of'])}" if entry.get("of") else ""
+    kind = as_text(entry.get("kind"))
+    key = as_text(entry.get("key"))
+    of = ""
+    if entry.get("of"):
+        of = f" of {as_text(entry['of'])}"
     shown = brief(dict(options), 400) if options else ""
     return brief(f"{kind} {key}{of}", 120), [*texts, shown]
 
@@ -408,7 +450,8 @@ def _broken(summary: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
         yield "incomplete", stopped[:300] if isinstance(stopped, str) else why
     if summary.get("all_failed"):
         yield "error", as_text(summary["all_failed"])
-    broken = {**as_map(summary.get("broken")), **as_map(summary.get("failed_metrics"))}
+    failed_metrics = summary.get("failed_metrics")
+    broken = {**as_map(summary.get("broken")), **as_map(failed_metrics)}
     for key, text in sorted(broken.items()):
         yield brief(key, 120), text
 

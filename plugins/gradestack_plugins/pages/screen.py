@@ -98,7 +98,10 @@ class Screen(msgspec.Struct, frozen=True):
 
     def head(self) -> Head:
         """Return the head of the page."""
-        return Head(self._sentence(), about_of(self.report, self.index), [*self._note()])
+        sentence = self._sentence()
+        about = about_of(self.report, self.index)
+        note = self._note()
+        return Head(sentence, about, [*note])
 
     @property
     def figures(self) -> list[Figure]:
@@ -127,10 +130,15 @@ class Screen(msgspec.Struct, frozen=True):
             (figure.figure for figure in self.results if figure.figure.value is not None), None
         )
         if success is None and first is not None:
-            share = f"{100 * float(first.value or 0):.1f}%" if first.unit == "share" else None
+            share = None
+            if first.unit == "share":
+                share = f"{100 * float(first.value or 0):.1f}%"
             return [f"{first.label}: ", Part(share or number(first.value), "good")]
         if success is None or not (success.of or any(map(any, success.models.values()))):
-            by = "" if success is None else f" by {brief(success.grader, 60)}"
+            if success is None:
+                by = ""
+            else:
+                by = f" by {brief(success.grader, 60)}"
             runs = counted(self.total, "runs")
             return [Part("No result", "bad"), f": none of {runs} graded{by}"]
         if success.many:
@@ -143,7 +151,8 @@ class Screen(msgspec.Struct, frozen=True):
         return self._success_sentence(success)
 
     def _models_sentence(self, success: Success) -> Text:
-        word = capital(words_of(self.summary)["passed"])
+        words = words_of(self.summary)
+        word = capital(words["passed"])
         shares = []
         for name, (passed, failed) in success.models.items():
             share = percent(passed, passed + failed)
@@ -157,8 +166,10 @@ class Screen(msgspec.Struct, frozen=True):
         return [*sentence, Part(shown[-1], "good"), more]
 
     def _success_sentence(self, success: Success) -> Text:
-        word = capital(words_of(self.summary)["passed"])
-        share = Part(count_text(success, self.total), "good")
+        words = words_of(self.summary)
+        word = capital(words["passed"])
+        text = count_text(success, self.total)
+        share = Part(text, "good")
         parts = self.reliable.parts
         if not parts or success.passed in (0, success.of):
             return [f"{word}: ", share]
@@ -171,12 +182,14 @@ class Screen(msgspec.Struct, frozen=True):
         yield from self._judged_by()
         yield from self._little_known()
         yield from self._of_tasks()
-        bad = as_count(as_map(self.summary.get("bad_records")).get("count"))
+        bad_records = as_map(self.summary.get("bad_records"))
+        bad = as_count(bad_records.get("count"))
         if bad:
             yield Link(f"{counted(bad, 'records')} could not be read", href="#problems")
             yield ". "
         if self.warnings:
-            yield Link(counted(len(self.warnings), "warnings"), href="#problems")
+            warning_count = len(self.warnings)
+            yield Link(counted(warning_count, "warnings"), href="#problems")
             yield f": {brief(self.warnings[0], _LONGEST_WARNING).rstrip('.')}. "
         yield confidence_of(self.summary, has_trials=self.reliable.trials != 1)
         if not self.rows_kept:
@@ -190,7 +203,8 @@ class Screen(msgspec.Struct, frozen=True):
         ends = figure.interval
         if ends[1] - ends[0] > _WIDE:
             yield Part("Little is known", "strong")
-            label, within = figure.label, f"{100 * ends[0]:.0f} to {100 * ends[1]:.0f}%"
+            label = figure.label
+            within = f"{100 * ends[0]:.0f} to {100 * ends[1]:.0f}%"
             yield f" of so few tasks: “{label}” may be {within}. "
 
     def _of_tasks(self) -> Iterator[str]:
@@ -214,9 +228,11 @@ class Screen(msgspec.Struct, frozen=True):
         return ", ".join(parts) or "none graded"
 
     def _judged_by(self) -> Iterator[str | Part]:
-        outcome = as_text(as_map(self.summary.get("outcome")).get("grader"))
+        grader = as_map(self.summary.get("outcome")).get("grader")
+        outcome = as_text(grader)
         outcome = outcome or main_key(self.summary, self.report.header) or ""
-        components = map(as_map, as_list(as_map(self.report.header).get("components")))
+        header = as_map(self.report.header)
+        components = map(as_map, as_list(header.get("components")))
         names = [
             as_text(component.get("name"))
             for component in components
@@ -237,30 +253,39 @@ def _is_on_axis(figure: Figure) -> bool:
 def _corrected_sentence(success: Success, corrected: Mapping[str, Any]) -> Text:
     """Return the share of successes as labels correct it, and the share itself."""
     label = brief(as_text(corrected.get("label")), 80)
-    whose = brief(as_text(corrected.get("corrects")), 80)
+    corrects = corrected.get("corrects")
+    whose = brief(as_text(corrects), 80)
     share = success.passed / success.of
     raw = f"{whose} {share:.0%} ({number(success.passed)} of {number(success.of)})"
-    value, ends = as_number(corrected.get("value")), ends_of(corrected.get("interval"))
+    value = as_number(corrected.get("value"))
+    ends = ends_of(corrected.get("interval"))
     if value is None:
-        why = brief(as_text(corrected.get("reason")), 160)
+        reason = corrected.get("reason")
+        why = brief(as_text(reason), 160)
         return [f"{label}: ", Part("not known", "bad"), f" ({why}); {raw}"]
-    within = "" if ends is None else f" ({100 * ends[0]:.0f} to {100 * ends[1]:.0f})"
+    if ends is None:
+        within = ""
+    else:
+        within = f" ({100 * ends[0]:.0f} to {100 * ends[1]:.0f})"
     return [f"{label} ", Part(f"{value:.0%}", "good"), f"{within}; {raw}"]
 
 
 def about_of(report: Report, index: RowIndex) -> list[Part]:
     """Return model, name, files and, where it was recorded, the day."""
-    header, summary = as_map(report.header), as_map(report.summary)
+    header = as_map(report.header)
+    summary = as_map(report.summary)
     models = list(dict.fromkeys(entry.model for entry in index.entries if entry.model))
     parts = [_name_models(models, side_of(summary))]
-    files = [_file_name(path) for path in sorted(map(as_text, index.files))]
+    paths = sorted(map(as_text, index.files))
+    files = [_file_name(path) for path in paths]
     files = files or [
         _file_name(as_text(as_map(entry).get("path"))) for entry in as_list(header.get("inputs"))
     ]
     name = brief(report.name, 200)
     if name and not any(file == name or file.startswith(f"{name}.") for file in files):
         parts.append(Part(f"suite {name}"))
-    stack = brief(as_text(as_map(summary.get("config")).get("stack")), 60)
+    config = summary.get("config")
+    stack = brief(as_text(as_map(config).get("stack")), 60)
     if stack not in ("", "auto", name):
         parts.append(Part(f"stack {stack}"))
     if files:
@@ -268,7 +293,8 @@ def about_of(report: Report, index: RowIndex) -> list[Part]:
         parts.append(Part(file if len(files) == 1 else f"{len(files)} files"))
     if as_list(summary.get("programs")):
         parts.append(Part("with the original program"))
-    days = index.facets.counts().get("day", {})
+    counts = index.facets.counts()
+    days = counts.get("day", {})
     if days:
         parts.append(Part(" to ".join(dict.fromkeys((min(days), max(days))))))
     return parts
@@ -278,7 +304,10 @@ def _name_models(models: Sequence[str], side: str) -> Part:
     """Return the model's name, how many there are, or that none is recorded."""
     if not models:
         return Part("model not recorded")
-    name = f"model {name_of(models[0])}" if len(models) == 1 else f"{len(models)} {side}s"
+    if len(models) == 1:
+        name = f"model {name_of(models[0])}"
+    else:
+        name = f"{len(models)} {side}s"
     return Part(name, "strong")
 
 
@@ -290,7 +319,8 @@ def _file_name(path: str) -> str:
 def main_key(summary: Mapping[str, Any], header: Mapping[str, Any]) -> str | None:
     """Return the key of the main grader: the gate's, else the suite's first."""
     by_metric = as_map(as_map(summary.get("metrics")).get("by_metric"))
-    gate = as_map(as_map(summary.get("config")).get("gate"))
+    config = summary.get("config")
+    gate = as_map(as_map(config).get("gate"))
     gates = [*map(as_map, as_list(summary.get("gates"))[:1]), gate]
     components = map(as_map, as_list(header.get("components")))
     graders = [entry for entry in components if entry.get("kind") == "grader"]
@@ -301,17 +331,21 @@ def main_key(summary: Mapping[str, Any], header: Mapping[str, Any]) -> str | Non
 
 def side_of(summary: Mapping[str, Any]) -> str:
     """Return the noun for a side: ``run`` or, within one evaluation, ``model``."""
-    return as_text(summary.get("side")) or "model"
+    side = summary.get("side")
+    return as_text(side) or "model"
 
 
 def made_of(summary: Mapping[str, Any], reliable: Reliability) -> str:
     """Return the size of an evaluation: ``50 tasks, 4 trials each: 200 runs``."""
     total = as_count(as_map(summary.get("metrics")).get("total"))
-    trials, models = reliable.trials or 1, reliable.models
+    trials = reliable.trials or 1
+    models = reliable.models
     is_even = reliable.tasks * trials == total and not reliable.tasks % models
     if trials == 1 or not is_even:
         return counted(total, "runs")
-    sides = f", {models} {side_of(summary)}s" if models > 1 else ""
+    sides = ""
+    if models > 1:
+        sides = f", {models} {side_of(summary)}s"
     tasks = counted(reliable.tasks // models, "tasks")
     return f"{tasks}{sides}, {trials} trials each: {counted(total, 'runs')}"
 
@@ -335,14 +369,18 @@ def caveats_of(
         main: Key of the grader whose states count.
         without: Outcomes that are no broken or missing sample, as the page numbers them.
     """
-    caveats = [*_unread_records(summary), *_ungraded_runs(summary, index, main, without)]
+    unread_records = _unread_records(summary)
+    ungraded_runs = _ungraded_runs(summary, index, main, without)
+    caveats = [*unread_records, *ungraded_runs]
     if success is not None and not success.many:
         caveats += _unrelated_scores(summary, index, success)
     return caveats[:_MOST_FINDINGS]
 
 
 def _unread_records(summary: Mapping[str, Any]) -> Iterator[Caveat]:
-    bad = as_count(as_map(summary.get("bad_records")).get("count"))
+    bad_records = summary.get("bad_records")
+    count = as_map(bad_records).get("count")
+    bad = as_count(count)
     every = bad + as_count(as_map(summary.get("metrics")).get("total"))
     if every and bad / every > _LOST_INPUT:
         head = f"{number(bad)} of {counted(every, 'records')} could not be read"
@@ -356,7 +394,8 @@ def _ungraded_runs(
     states = as_map(as_map(as_map(summary.get("metrics")).get("states")).get(main))
     counts = {name: as_count(states.get(name)) for name in ("failed", "missing")}
     ungraded = sum(counts.values())
-    every = as_count(states.get("graded")) + ungraded
+    graded = states.get("graded")
+    every = as_count(graded) + ungraded
     if not every or ungraded / every <= _UNGRADED:
         return
     kinds = " and ".join(f"{number(n)} {_STATES[name]}" for name, n in counts.items() if n)
@@ -376,8 +415,10 @@ def _unrelated_scores(
     """Yield graders whose scores are about the same whatever the outcome."""
     words, labels = words_of(summary), {}
     for entry in headline(summary):
-        labels[as_text(entry.get("figure"))] = brief(as_text(entry.get("label")), 60)
-    for key in sorted({key for key, _ in index.by_outcome} - {success.grader}):
+        label = entry.get("label")
+        labels[as_text(entry.get("figure"))] = brief(as_text(label), 60)
+    keys = {key for key, _ in index.by_outcome}
+    for key in sorted(keys - {success.grader}):
         passed, others = (index.by_outcome.get((key, is_passed)) for is_passed in (True, False))
         if passed is None or others is None or min(passed.count, others.count) < _ENOUGH:
             continue

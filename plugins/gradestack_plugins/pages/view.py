@@ -60,7 +60,8 @@ class Server(ThreadingHTTPServer):
     """
 
     def __init__(self, run: ServedRun | ServedFolder, port: int = 0) -> None:
-        self.run, self.token, self.ended = run, secrets.token_urlsafe(24), threading.Event()
+        token_urlsafe = secrets.token_urlsafe(24)
+        self.run, self.token, self.ended = run, token_urlsafe, threading.Event()
         super().__init__((ADDRESS, port), _Handler)
 
     @property
@@ -105,15 +106,18 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _send(self, code: int, body: bytes, ending: str) -> None:
         """Send an answer, which may do nothing, but for a page what that itself says."""
-        policy = _POLICY.search(body[:20_000]) if ending == ".html" else None
-        allowed = (
-            html.unescape(policy[1].decode(errors="replace")) if policy else "default-src 'none'"
-        )
+        policy = None
+        if ending == ".html":
+            policy = _POLICY.search(body[:20_000])
+        allowed = "default-src 'none'"
+        if policy:
+            allowed = html.unescape(policy[1].decode(errors="replace"))
         self.send_response(code)
         self.send_header(
             "Content-Type", f"{_TYPES.get(ending, 'application/octet-stream')}; charset=utf-8"
         )
-        self.send_header("Content-Length", str(len(body)))
+        body_count = str(len(body))
+        self.send_header("Content-Length", body_count)
         self.send_header("Content-Security-Policy", f"{allowed}; frame-ancestors 'none'")
         for name, value in (_SAFETY | ({"Allow": "GET"} if code == 405 else {})).items():
             self.send_header(name, value)

@@ -31,19 +31,27 @@ def figure_tables(report: Report) -> dict[str, Table]:
 
 
 def _make_tables(report: Report) -> dict[str, Table]:
-    summary, declared = report.summary, Declarations(report.header)
+    summary = report.summary
+    declared = Declarations(report.header)
+    headline_lines = _headline_lines(summary, declared)
+    metrics = summary.get("metrics")
+    figure_lines = _figure_lines(as_map(metrics), declared)
+    gates = summary.get("gates")
     lines: dict[str, Iterator[Line]] = {
-        "headline": _headline_lines(summary, declared),
-        "figures": _figure_lines(as_map(summary.get("metrics")), declared),
-        "gates": map(_gate_line, as_list(summary.get("gates"))),
+        "headline": headline_lines,
+        "figures": figure_lines,
+        "gates": map(_gate_line, as_list(gates)),
     }
     return {name: Table.of(COLUMNS[name], lines[name]) for name in OF_FIGURES}
 
 
 def _headline_lines(summary: Mapping[str, Any], declared: Declarations) -> Iterator[Line]:
     """Yield the figures of the headline with their units and directions."""
-    for entry in map(as_map, as_list(as_map(summary.get("headline")).get("figures"))):
-        _, unit, better = _meaning(declared.at(as_text(entry.get("figure"))))
+    headline = summary.get("headline")
+    figures = as_list(as_map(headline).get("figures"))
+    for entry in map(as_map, figures):
+        figure = entry.get("figure")
+        _, unit, better = _meaning(declared.at(as_text(figure)))
         for line in _lines_of_entry(entry):
             yield (*line, unit, better)
 
@@ -66,10 +74,14 @@ def _lines_of_entry(entry: Mapping[str, Any]) -> Iterator[Line]:
 
 def _figure_lines(metrics: Mapping[str, Any], declared: Declarations) -> Iterator[Line]:
     """Yield averages and the figures of aggregators with their meanings."""
-    for grader, averages in as_map(metrics.get("by_metric")).items():
-        for path, *line in _numbers(as_map(averages)):
-            yield grader, None, path, *line, *_meaning(declared.figure(grader, "", path))
-    for grader, aggregators in as_map(metrics.get("aggregates")).items():
+    by_metric = metrics.get("by_metric")
+    for grader, averages in as_map(by_metric).items():
+        numbers = _numbers(as_map(averages))
+        for path, *line in numbers:
+            figure = declared.figure(grader, "", path)
+            yield grader, None, path, *line, *_meaning(figure)
+    aggregates = metrics.get("aggregates")
+    for grader, aggregators in as_map(aggregates).items():
         for aggregator, figures in as_map(aggregators).items():
             for path, *line in _numbers(as_map(figures)):
                 meaning = _meaning(declared.figure(grader, aggregator, path))
@@ -86,14 +98,17 @@ def _meaning(figure: Any) -> Line:
 def _gate_line(recorded: Any) -> Line:
     gate = as_map(recorded)
     values = map(_plain, map(gate.get, _GATE))
-    return (*values, *_interval(gate.get("interval"), gate.get("reason")))
+    interval = gate.get("interval")
+    reason = gate.get("reason")
+    return (*values, *_interval(interval, reason))
 
 
 def _numbers(
     metrics: Mapping[str, Any], path: str = "", model: str | None = None, intervals: Any = None
 ) -> Iterator[Line]:
     """Yield the numbers in metrics by their dotted paths, undefined ones with their reason."""
-    undefined, intervals = as_map(metrics.get("undefined")), as_map(intervals)
+    undefined = as_map(metrics.get("undefined"))
+    intervals = as_map(intervals)
     for name, value in metrics.items():
         if name == "undefined" or (name.endswith(_BESIDE) and name.rpartition("_")[0] in metrics):
             continue
@@ -111,7 +126,8 @@ def _numbers(
 
 
 def _are_mappings(value: Any) -> bool:
-    return all(isinstance(entry, Mapping) for entry in as_map(value).values())
+    entries = as_map(value).values()
+    return all(isinstance(entry, Mapping) for entry in entries)
 
 
 def _interval(recorded: Any, reason: Any = None) -> Line:

@@ -22,20 +22,25 @@ _GRADER = "tool_success"
 def tool_errors(about: Report) -> Iterable[blocks.Block] | None:
     """Errors of tools, grouped, with examples; None if another grader decides, or none failed."""
     outcome = as_map(about.summary.get("outcome"))
-    if outcome.get("grader") != _GRADER or not about.has_rows:
+    grader = outcome.get("grader")
+    if grader != _GRADER or not about.has_rows:
         return None
     failed = as_count(outcome.get("failed"))
     passed = as_count(outcome.get("passed"))
     if not failed:
         return None
-    causes, index = causes_of_run(about), index_of(about)
+    causes = causes_of_run(about)
+    index = index_of(about)
     quotes = [_quote(about, index, cause) for cause in causes[:_MOST_QUOTES]]
-    return [_head(about, failed, failed + passed), blocks.Quotes(quotes, failed), *_rest(causes)]
+    total = failed + passed
+    head = _head(about, failed, total)
+    return [head, blocks.Quotes(quotes, failed), *_rest(causes)]
 
 
 def _head(about: Report, failed: int, total: int) -> blocks.Head:
     """Build the headline: how many runs had a failing tool call, and how many calls recovered."""
-    outcome_counts = as_map(as_map(about.aggregates.get(_GRADER)).get("tool_outcomes"))
+    tool_outcomes = as_map(about.aggregates.get(_GRADER)).get("tool_outcomes")
+    outcome_counts = as_map(tool_outcomes)
     errors = as_count(outcome_counts.get("error"))
     recovered = as_count(outcome_counts.get("recovered"))
     sentence: list[str | blocks.Part] = [
@@ -43,7 +48,10 @@ def _head(about: Report, failed: int, total: int) -> blocks.Head:
         " had a failing tool call",
     ]
     if errors:
-        share = "every" if recovered == errors else f"{recovered:,} of {errors:,}"
+        if recovered == errors:
+            share = "every"
+        else:
+            share = f"{recovered:,} of {errors:,}"
         noun = "failed call was" if recovered == errors else "failed calls were"
         sentence.append(f"; {share} {noun} followed by a successful one of the tool")
     return blocks.Head(sentence, note="The data has no expected calls. ")
@@ -52,9 +60,13 @@ def _head(about: Report, failed: int, total: int) -> blocks.Head:
 def _quote(about: Report, index: RowIndex, cause: Cause) -> blocks.Quote:
     """Return the runs of a cause with the text of the first and links to some of them."""
     positions = list(islice(_positions(index, cause), _MOST_EXAMPLES))
-    tools = ", ".join(part.name for part in cause.parts[:_MOST_TOOLS])
+    parts = cause.parts[:_MOST_TOOLS]
+    tools = ", ".join(part.name for part in parts)
     more = len(cause.parts) - _MOST_TOOLS
-    note = f"{tools} and {more} more" if more > 0 else tools
+    if more > 0:
+        note = f"{tools} and {more} more"
+    else:
+        note = tools
     examples = [
         blocks.Link(index.entries[position].id or "(no id)", position=position)
         for position in positions
@@ -74,15 +86,18 @@ def _positions(index: RowIndex, cause: Cause) -> Iterable[int]:
         number for number, (_, name, *_) in enumerate(kinds_of_reasons) if name == cause.name
     }
     for position, numbers in enumerate(index.reasons.by_run):
-        if index.entries[position].passed is False and numbers_of_cause.intersection(numbers):
+        entry = index.entries[position]
+        if entry.passed is False and numbers_of_cause.intersection(numbers):
             yield position
 
 
 def _example_error(about: Report, position: int) -> str:
     """Return the first error of a tool among the reasons of a row, "" where there is none."""
     (row,) = rows_at(about, [position])
-    grade = as_map(as_map(row.get("grades")).get(_GRADER))
-    for reason in map(as_map, as_list(grade.get("reasons"))):
+    grades = row.get("grades")
+    grade = as_map(as_map(grades).get(_GRADER))
+    reasons = grade.get("reasons")
+    for reason in map(as_map, as_list(reasons)):
         if reason.get("error"):
             return as_text(reason["error"])
     return ""

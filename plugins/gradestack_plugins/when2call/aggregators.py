@@ -110,10 +110,12 @@ class When2Call(PartlyJudged):
 
     @override
     def requests(self, sample: Sample) -> Sequence[Request]:
-        native, text = native_of(sample, When2CallRecord), sample.text
+        native = native_of(sample, When2CallRecord)
+        text = sample.text
         if self.judgements is None or text is None or _skip_reason(sample, native) is not None:
             return ()
-        if not isinstance(_predicted_label(sample, native), Reason):
+        predicted_label = _predicted_label(sample, native)
+        if not isinstance(predicted_label, Reason):
             return ()
         tools = [{"name": tool.name, "parameters": tool.parameters} for tool in sample.tools or ()]
         data = {"question": sample.input, "tools": tools, "answer": text}
@@ -175,7 +177,8 @@ class When2Call(PartlyJudged):
         if label == gold:
             return Grade(score=1.0, label=label, gold=gold, metadata=metadata)
         code = "wrong_label" if label in LABELS else "invalid_label"
-        reason = Reason(code=code, expected=gold, actual=label if label in LABELS else recorded)
+        actual = label if label in LABELS else recorded
+        reason = Reason(code=code, expected=gold, actual=actual)
         return Grade(
             score=0.0, label=label, gold=gold, reasons=(reason,), rationale=code, metadata=metadata
         )
@@ -201,7 +204,7 @@ def _read_reply(reply: Reply | None) -> tuple[str | None, str | None]:
 
 
 def _skip_reason(sample: Sample, native: When2CallRecord | None) -> Reason | None:
-    """Return why a sample cannot be graded, whatever was predicted; None where it can."""
+    """Return why a sample cannot be graded; None where it can."""
     gold = sample.expected.label
     if native is not None and "not_in_dataset" in native.counts:
         why = "the prediction's uuid is not in the dataset"
@@ -265,7 +268,8 @@ def _rate(name: str, about: str, undefined: str) -> tuple[Figure, Figure]:
     """Return a rate of the grades themselves, and that of each prediction set."""
     label = f"{name.capitalize()} hallucination"
     figure = f"{name}_hallucination_rate"
-    rate = Figure(figure, label, "lower", about=about, undefined=undefined, divisor=f"of_{name}")
+    divisor = f"of_{name}"
+    rate = Figure(figure, label, "lower", about=about, undefined=undefined, divisor=divisor)
     return rate, replace(rate, name=f"sets.{{set}}.{figure}", divisor=f"of_{name} {{set}}")
 
 
@@ -321,11 +325,13 @@ class Hallucination(IntervalAggregator):
         mark = "of_answer "
         names = [name.removeprefix(mark) for name in totals if name.startswith(mark)]
         sets = {name: _rates(totals, f" {name}") for name in names}
-        return {**_rates(totals, ""), **({"sets": sets} if sets else {})}
+        rates = _rates(totals, "")
+        return {**rates, **({"sets": sets} if sets else {})}
 
     @override
     def compute(self, grades: Grades) -> Mapping[str, JSON]:
-        return {"n_tools_unknown": int(grades.totals.get("tools_unknown", 0))}
+        tools_unknown = grades.totals.get("tools_unknown", 0)
+        return {"n_tools_unknown": int(tools_unknown)}
 
 
 def _rates(totals: Mapping[str, float], suffix: str) -> dict[str, float | None]:
@@ -361,10 +367,12 @@ class When2CallCounts(Aggregator):
     def compute(self, grades: Grades) -> Mapping[str, JSON]:
         totals = dict.fromkeys(_COUNTERS, 0)
         for grade, times in grades.counted:
-            for name in totals.keys() & grade.counts.keys():
+            keys = grade.counts.keys()
+            for name in totals.keys() & keys:
                 totals[name] += grade.counts[name] * times
         method = max(_METHODS, key=lambda method: totals[f"method_{method}"])
-        return {"method": method if totals[f"method_{method}"] else None, **totals}
+        total = totals[f"method_{method}"]
+        return {"method": method if total else None, **totals}
 
 
 def metrics_block(classes: Mapping[str, Any], rates: Mapping[str, Any]) -> dict[str, Any]:
@@ -375,14 +383,17 @@ def metrics_block(classes: Mapping[str, Any], rates: Mapping[str, Any]) -> dict[
     support = {label: scores["support"] for label, scores in per_class.items()}
     names = [f"{rate}_hallucination_rate" for rate in RATES]
     rates_by_name = {name: rates[name] for name in names}
+    confusion_matrix = classes["confusion_matrix"]
+    n_total = classes["n"]
+    n_missing = classes["n_missing"]
     return {
         **values,
         "per_class_f1": f1,
         "per_class_support": support,
-        "confusion_matrix": classes["confusion_matrix"],
+        "confusion_matrix": confusion_matrix,
         **rates_by_name,
-        "n_total": classes["n"],
-        "n_missing_uuid": classes["n_missing"],
+        "n_total": n_total,
+        "n_missing_uuid": n_missing,
         "n_invalid_label": classes["n_invalid"],
         "n_converted_to_cannot_answer": 0,
     }
@@ -411,10 +422,13 @@ class When2CallExporter(Exporter):
         blocks = {SINGLE: metrics_block(classes, rates)}
         for name, rates_of_set in rates.get("sets", {}).items():
             blocks[name] = metrics_block(classes["sets"][name], rates_of_set)
-        document = metrics_document(counts["method"] or "llm_judge", blocks, counts)
+        method = counts["method"] or "llm_judge"
+        document = metrics_document(method, blocks, counts)
+        relabelled = counts["relabelled"]
+        relabel_differs = counts["relabel_differs"]
         document["gradestack"] = {
-            "n_relabelled": counts["relabelled"],
-            "n_relabel_differs": counts["relabel_differs"],
+            "n_relabelled": relabelled,
+            "n_relabel_differs": relabel_differs,
             "n_predictions_not_in_dataset": counts["not_in_dataset"],
         }
         return {"when2call.json": json.dumps(document, indent=2)}
@@ -441,10 +455,12 @@ def metrics_document(
         names, rated_name = _COUNTED_OF_MCQ, "mcq_predicted_index_minus1"
     else:
         names, rated_name = _COUNTED_OF_JUDGES, "judge_fallback_to_cannot_answer"
-    rate = ratio(counts[rated_name], blocks[SINGLE]["n_total"])
+    n_total = blocks[SINGLE]["n_total"]
+    rate = ratio(counts[rated_name], n_total)
     counters = {f"n_{name}": counts[name] for name in names}
     counters[f"{rated_name}_rate"] = rate_of_nothing if rate is None else rate
-    return {"header": header, "metrics": {**blocks[SINGLE], **counters}}
+    metrics = {**blocks[SINGLE], **counters}
+    return {"header": header, "metrics": metrics}
 
 
 _COUNTED_OF_MCQ: Final[tuple[str, ...]] = (
@@ -458,11 +474,14 @@ def _sections_of_logprob(
     blocks: Mapping[str, Mapping[str, Any]], counts: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return the metrics of each variant, the counts by mode, and the fallbacks to text."""
+    metrics = {name: blocks[name] for name in VARIANTS if name in blocks}
+    mode_counts = {mode: counts[f"mode_{mode}"] for mode in MODES}
+    fallbacks = {
+        "n_string_fallback": counts["mode_string_fallback"],
+        "n_string_fallback_pred_idx_minus1": counts["string_fallback_pred_idx_minus1"],
+    }
     return {
-        "metrics": {name: blocks[name] for name in VARIANTS if name in blocks},
-        "mode_counts": {mode: counts[f"mode_{mode}"] for mode in MODES},
-        "fallbacks": {
-            "n_string_fallback": counts["mode_string_fallback"],
-            "n_string_fallback_pred_idx_minus1": counts["string_fallback_pred_idx_minus1"],
-        },
+        "metrics": metrics,
+        "mode_counts": mode_counts,
+        "fallbacks": fallbacks,
     }

@@ -26,7 +26,8 @@ CALL = "book"
 
 def t_quantile(probability, df):
     """Return Student's t by integrating its density (Simpson) and halving."""
-    log_scale = math.lgamma((df + 1) / 2) - math.lgamma(df / 2) - math.log(df * math.pi) / 2
+    log_ratio = math.lgamma((df + 1) / 2) - math.lgamma(df / 2)
+    log_scale = log_ratio - math.log(df * math.pi) / 2
 
     def density(x):
         return math.exp(log_scale - (df + 1) / 2 * math.log1p(x * x / df))
@@ -117,7 +118,8 @@ def paired(before, after):
     pairs = zip(before, after, strict=True)
     gaps = [b - a for a, b in pairs]
     mean = math.fsum(gaps) / len(gaps)
-    spread = math.sqrt(math.fsum((gap - mean) ** 2 for gap in gaps) / (len(gaps) - 1))
+    squares = math.fsum((gap - mean) ** 2 for gap in gaps)
+    spread = math.sqrt(squares / (len(gaps) - 1))
     half = t_quantile(0.975, len(gaps) - 1) * spread / math.sqrt(len(gaps))
     return mean, mean - half, mean + half
 
@@ -134,7 +136,8 @@ def test_the_head_and_the_difference(compared):
         word = "worse" if high < 0 else "not clear"
     head = text_of(page, "overview")
     assert head.startswith(word)
-    assert f"{rate_b:.1f}% instead of {rate_a:.1f}%" in head
+    expected_text = f"{rate_b:.1f}% instead of {rate_a:.1f}%"
+    assert expected_text in head
     assert f"{abs(100 * mean):.1f} points {'more' if mean > 0 else 'less'}" in head
     assert f"{TASKS} tasks, {TRIALS} trials each" in head
     shown = text_of(page, "difference")
@@ -174,7 +177,8 @@ def test_the_tasks_that_changed_and_those_that_did_not(compared):
         "always": unchanged.count(TRIALS),
     }
     for name, count in counts.items():
-        assert (f"{count} {name}" in shown) is bool(count)
+        expected_text = f"{count} {name}"
+        assert (expected_text in shown) is bool(count)
     if counts["never"]:
         failed = [task for task, rise in rises.items() if not rise and not sum(a[task])]
         assert text_of(page, "both-fail").endswith(", ".join(failed).replace(",", " ,"))
@@ -187,10 +191,9 @@ def test_new_causes_are_in_failed_trials_of_the_second_run_alone(compared):
         counts = Counter()
         for row in rows:
             if row["sample"]["id"] == task:
+                grade = row["grade"]
                 reasons = [
-                    reason
-                    for item in row["grade"].get("items", ())
-                    for reason in item.get("reasons", ())
+                    reason for item in grade.get("items", ()) for reason in item.get("reasons", ())
                 ]
                 codes = set()
                 for reason in [*row["grade"].get("reasons", ()), *reasons]:
@@ -227,7 +230,8 @@ def test_what_a_run_takes(compared):
     def means(rows, name):
         tasks = {}
         for row in rows:
-            tasks.setdefault(row["sample"]["id"], []).append(row["usage"][name])
+            sample = row["sample"]
+            tasks.setdefault(sample["id"], []).append(row["usage"][name])
         return [math.fsum(trials) / len(trials) for trials in tasks.values()]
 
     shown = text_of(page, "takes")
@@ -255,13 +259,14 @@ def test_what_a_run_takes(compared):
         change = f"{100 * (medians[1] / medians[0] - 1):+.0f}%"
         line = f"{label} of a run, median {shown_medians[0]} → {shown_medians[1]} {change} –"
         assert line in shown
-    per_passed = [
-        math.fsum(row["usage"]["cost_usd"] for row in side) / sum(row["passed"] for row in side)
-        for side in (before, after)
-    ]
+    per_passed = []
+    for side in (before, after):
+        cost = math.fsum(row["usage"]["cost_usd"] for row in side)
+        per_passed.append(cost / sum(row["passed"] for row in side))
     texts = [f"${three_digits(cost)}" for cost in per_passed]
     change = f"{100 * (per_passed[1] / per_passed[0] - 1):+.0f}%"
-    assert f"Cost per passed run {texts[0]} → {texts[1]} {change} –" in shown
+    expected_text = f"Cost per passed run {texts[0]} → {texts[1]} {change} –"
+    assert expected_text in shown
     head = text_of(page, "overview")
     assert f"{texts[1]} per passed run instead of {texts[0]}." in head
 
@@ -274,7 +279,8 @@ def test_every_figure_before_and_after(compared):
     b = shares(passes(after))
     mean, low, high = paired(a, b)
     rate_a, rate_b = (100 * math.fsum(side) / len(side) for side in (a, b))
-    assert f"All calls right {rate_a:.1f}% → {rate_b:.1f}% {100 * mean:+.1f}" in shown
+    expected_text = f"All calls right {rate_a:.1f}% → {rate_b:.1f}% {100 * mean:+.1f}"
+    assert expected_text in shown
     assert f"{100 * low:.1f} to {100 * high:.1f} points" in shown
     pairs = zip(a, b, strict=True)
     up = sum(y > x for x, y in pairs)
@@ -285,7 +291,8 @@ def test_every_figure_before_and_after(compared):
         before_after = f"{label} {values[0]:.1f}% → {values[1]:.1f}% "
         assert before_after in shown
         gap = shown.partition(before_after)[2].partition(" ")[0]
-        assert float(gap) == pytest.approx(values[1] - values[0], abs=0.051)
+        first_value = values[0]
+        assert float(gap) == pytest.approx(values[1] - first_value, abs=0.051)
 
 
 def count_calls(rows):
@@ -296,7 +303,8 @@ def count_calls(rows):
         for call in row["predicted"]["calls"]:
             made += 1
             wanted = expected["arguments"].items()
-            credit += sum(call["arguments"][name] == value for name, value in wanted) / 2
+            count = sum(call["arguments"][name] == value for name, value in wanted)
+            credit += count / 2
     return credit, made, len(rows)
 
 
@@ -331,7 +339,8 @@ def test_the_four_answers(compared):
     worse = sorted((task for task in falls if falls[task] > 0), key=lambda t: (-falls[t], t))
     for task in worse[:3]:
         expected = head.replace("  ", " ")
-        assert f"{task} ({sum(a[task])} → {sum(b[task])} of {TRIALS}" in expected
+        expected_text = f"{task} ({sum(a[task])} → {sum(b[task])} of {TRIALS}"
+        assert expected_text in expected
 
 
 def test_reasons_before_and_after(compared):
@@ -352,7 +361,8 @@ def test_reasons_before_and_after(compared):
     shown = text_of(page, "why")
     keys = a.keys()
     for code in keys | b.keys():
-        assert f"{code.replace('_', ' ')} {a[code]} → {b[code]}" in shown
+        expected_text = f"{code.replace('_', ' ')} {a[code]} → {b[code]}"
+        assert expected_text in shown
         change = 100 * (b[code] - a[code]) / TASKS / TRIALS
         assert f"{a[code]} → {b[code]} {change:+.1f}" in shown or not change
 
@@ -368,7 +378,10 @@ def test_a_cause_that_is_clearly_more_frequent_is_named_beside_the_tasks_that_br
             for task in range(24)
         ]
         gradestack.grade(samples, graders={"g": "tool_calls"}, output=tmp_path / name)
-    gradestack.compare(tmp_path / "before", tmp_path / "after", output=tmp_path / "out")
+    before_folder = tmp_path / "before"
+    after_folder = tmp_path / "after"
+    output = tmp_path / "out"
+    gradestack.compare(before_folder, after_folder, output=output)
     page = (tmp_path / "out/comparison.html").read_text()
     assert "Clearly more often: missing call (12 runs instead of 0) ." in text_of(page, "overview")
 
@@ -478,11 +491,13 @@ def test_several_models_have_a_matrix_of_all_pairs(tmp_path):
         for model, best in (("a", 4), ("b", 9), ("c", 20))
         for task in range(30)
     ]
-    gradestack.grade(
-        samples, graders={"g": "exact_match"}, output=tmp_path / "run", reports=["html"]
-    )
-    gradestack.compare(tmp_path / "run", output=tmp_path / "out")
-    shown = text_of((tmp_path / "out/comparison.html").read_text(), "pairs")
+    output = tmp_path / "run"
+    gradestack.grade(samples, graders={"g": "exact_match"}, output=output, reports=["html"])
+    run_folder = tmp_path / "run"
+    out_folder = tmp_path / "out"
+    gradestack.compare(run_folder, output=out_folder)
+    comparison_path = tmp_path / "out/comparison.html"
+    shown = text_of(comparison_path.read_text(), "pairs")
     for gap in ("+16.7", "-16.7", "+53.3", "-53.3", "+36.7", "-36.7"):
         assert gap in shown
     for claim in (
@@ -492,7 +507,8 @@ def test_several_models_have_a_matrix_of_all_pairs(tmp_path):
         "11 tasks got better",
     ):
         assert claim in shown
-    run_page = text_of((tmp_path / "run/report.html").read_text(), "overview")
+    report_path = tmp_path / "run/report.html"
+    run_page = text_of(report_path.read_text(), "overview")
     assert "Exact match: b is better than a by 16.7 points" in run_page
     assert "Exact match: c is better than a by 53.3 points" in run_page
     page = (tmp_path / "out/comparison.html").read_text()

@@ -108,14 +108,14 @@ def test_a_sample_beside_the_page_is_read_when_it_is_looked_at(opened):
                 "grade": {},
                 "grades": {"g": {"state": "failed", "fault": BOOM, "rationale": "bad"}},
             },
-            ["Recorded run failed target boom: bad Task", "Grades g failed Metadata"],
+            ["Recorded run failed target boom: bad Task", "Grades g error Metadata"],
         ),
         (
             {
                 "grade": {"state": "skipped", "score": 0.0},
                 "grades": {"g": {"state": "skipped", "score": 0.0}},
             },
-            ["Grades g skipped Metadata"],
+            ["Grades g not applicable Metadata"],
         ),
         (
             {

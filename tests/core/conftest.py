@@ -17,7 +17,7 @@ import gradestack
 from gradestack import DataError, Registry, load_suite
 from gradestack.cli import commands
 from gradestack.grading import worker
-from gradestack.rows.packed import ROWS
+from gradestack.rows.packed import PACKED_ROWS, ROWS
 from gradestack.rundir.place import GrowingFile
 from tests.core import toy_components
 from tests.core.code_samples import SHAPES
@@ -132,14 +132,14 @@ def full_disk(monkeypatch):
         left = pieces
 
         def write_until_full(self: GrowingFile, written: Iterable[bytes | memoryview]) -> None:
-            if self.path.name == ROWS and not left:
+            if self.path.name in (ROWS, PACKED_ROWS) and not left:
                 os.write(self._to, b"".join(written)[:50])  # what still fitted
                 raise OSError(errno.ENOSPC, "No space left on device", "results.jsonl")
             write_ahead(self, written)
 
         def accept_and_count(self: GrowingFile) -> int:
             nonlocal left
-            left -= self.path.name == ROWS
+            left -= self.path.name in (ROWS, PACKED_ROWS)
             return accept(self)
 
         with monkeypatch.context() as disk:

@@ -103,7 +103,7 @@ def test_copies_of_a_case_are_runs_of_their_own(bench, tmp_path):
         assert three in expected, name
 
 
-@pytest.mark.slow
+@pytest.mark.proof  # measures time, which others at work disturb
 def test_files_of_sessions_and_traces_are_read_in_time_by_their_size(bench, tmp_path):
     """Twice the runs in one file, twice the work, whichever reader reads them."""
     readers = bench("readers")

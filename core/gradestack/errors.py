@@ -59,8 +59,8 @@ class GradestackError(Exception):
         return message
 
     def __reduce__(self) -> tuple[type[GradestackError], tuple[str, ...]]:
-        first_arg = self.args[0]
-        return (type(self), (str(first_arg), *self.problems))
+        message = str(self.args[0])
+        return (type(self), (message, *self.problems))
 
 
 class ConfigError(GradestackError):

@@ -235,8 +235,8 @@ def test_numbers_keep_their_digits(opened, fake):
     tab, _ = opened([row, graded_row])
     show(tab, 0)
     cells = "[...document.querySelector('#one .pair').querySelectorAll('tr td:nth-child(2)')]"
-    expected_text = f"{cells}.map(one => one.textContent).slice(0, 3)"
-    assert tab.run(expected_text) == [
+    script = f"{cells}.map(one => one.textContent).slice(0, 3)"
+    assert tab.run(script) == [
         "12345678901234567890",
         "1.0",
         "2",

@@ -46,8 +46,8 @@ def test_an_interval_keeps_to_its_column(tab, page_of, width):
     page = page_of("when2call")
     opened(tab, page, width)
     shown = "[...document.querySelectorAll('.plot small')]"
-    expected_text = f"{shown}.filter(one => /0[.]000\\d/.test(one.textContent)).length"
-    assert tab.run(expected_text) == 0  # three digits are enough
+    script = f"{shown}.filter(one => /0[.]000\\d/.test(one.textContent)).length"
+    assert tab.run(script) == 0  # three digits are enough
     assert (
         tab.run(
             f"{shown}.filter(one => one.scrollWidth > one.clientWidth).map(one => one.textContent)"

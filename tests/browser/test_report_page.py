@@ -173,8 +173,8 @@ def test_a_cause_shows_exactly_its_samples(opened):
         assert opened.run("document.querySelector('.view.now').dataset.view") == "samples"
     # also in so many that passed; passed of a category
     numbers = "document.querySelectorAll('a[href*=reason], td a[href*=facet]')"
-    expected_text = f"{numbers}.length"
-    assert opened.run(expected_text) > 2
+    script = f"{numbers}.length"
+    assert opened.run(script) > 2
     for position in range(opened.run(f"{numbers}.length")):
         number_shown = opened.run(
             f"const one{position} = {numbers}[{position}]; one{position}.click(); "
@@ -241,8 +241,8 @@ def test_it_works_without_scripts(tab, page):
     assert tab.run("document.getElementById('s1').checkVisibility()")
     assert tab.run("document.documentElement.scrollWidth") <= 1280
     buttons = "[...document.querySelectorAll('.save')].filter(one => one.checkVisibility())"
-    expected_text = f"{buttons}.length"
-    assert tab.run(expected_text) == 0
+    script = f"{buttons}.length"
+    assert tab.run(script) == 0
     tab.emulate()
 
 

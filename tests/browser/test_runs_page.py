@@ -75,8 +75,8 @@ def test_it_is_silent_and_can_be_read(tab, page, width, scheme):
         "[...document.querySelectorAll('.runs thead tr > *')].filter(one => one.matches('td') "
         "|| !one.textContent)"
     )
-    expected_text = f"{heads}.length"
-    assert tab.run(expected_text) == 0
+    script = f"{heads}.length"
+    assert tab.run(script) == 0
     assert (
         tab.run(
             "[...document.querySelectorAll('.runs tbody tr')].map(one => one.checkVisibility())"

@@ -53,8 +53,8 @@ def test_every_trial_is_a_cell_and_few_elements(opened, run):
     assert summed(cells) == Counter(map(verdict, index_of(run[0]).entries))
     titles = tab.run(f"[...{MAP}.querySelectorAll('.group-title')].map(one => one.textContent)")
     assert titles[0].startswith("north-1: never ")
-    expected_text = f"{MAP}.querySelectorAll('*').length"
-    assert tab.run(expected_text) <= 12 * len(titles)
+    script = f"{MAP}.querySelectorAll('*').length"
+    assert tab.run(script) <= 12 * len(titles)
     messages = tab.messages()
     assert messages == []
 
@@ -119,8 +119,8 @@ def test_keys_walk_over_trials_and_open_one(opened):
     third = tab.run(SAID)
     assert third.partition(", trial")[0] != second.partition(", trial")[0]
     active = f"document.getElementById({MAP}.getAttribute('aria-activedescendant'))"
-    expected_text = f"{active}.getAttribute('aria-label')"
-    assert tab.run(expected_text) == third
+    script = f"{active}.getAttribute('aria-label')"
+    assert tab.run(script) == third
     tab.key("Enter", 13)
     assert (
         tab.run("document.querySelector('#one h3').textContent").lower() == third.partition(":")[0]
@@ -152,5 +152,5 @@ def test_it_fits_a_phone_and_is_replaced_by_a_sentence_without_scripts(opened):
     assert "The map of 384 trials needs JavaScript." in tab.run(
         "document.getElementById('map').innerText"
     )
-    expected_text = f"{MAP}.checkVisibility()"
-    assert tab.run(expected_text) is False
+    script = f"{MAP}.checkVisibility()"
+    assert tab.run(script) is False

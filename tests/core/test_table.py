@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from gradestack.exact_sums import ExactSums
 from gradestack.grades import Grades
 from gradestack.model import Fault, Grade, Item, Key, Outcome, Reason, failed, skipped
-from gradestack.table import Columns, Table, Wanted
+from gradestack.table import _VERDICT, Columns, Table, Wanted
 
 ODD = "\ud800 lone"
 GRADES = [
@@ -93,6 +93,26 @@ def test_keys_and_grades_come_back_in_order_however_the_input_was_cut(cuts):
     assert all(grade.fault is None for _, grade in Grades(filled_table, "g"))
     grade_count = len(filled_table.grades("g"))
     assert grade_count == len(GRADES)
+
+
+@pytest.mark.parametrize(
+    ("member", "kept", "times"),
+    [*((name, (), 1) for name in _VERDICT), ("fault", ("fault",), 1), ("fault", (), 3)],
+)
+def test_a_contribution_is_asked_once_a_verdict_unless_it_reads_more(member, kept, times):
+    """Members that the verdict holds, those that are kept among them, are no more."""
+    asked = []
+
+    def contribution(grade):
+        getattr(grade, member)
+        asked.append(grade)
+        return {"n": 1}
+
+    wanted = Wanted(parts={"g": kept}, contributions={"g/m": ("g", contribution)})
+    columns = Columns(wanted)
+    for key in samples(3):
+        columns.add([key], {"g": [Grade(score=1.0)]}, [False])
+    assert len(asked) == times
 
 
 @given(

@@ -67,13 +67,13 @@ def test_a_published_file_gives_its_samples(folder):
                 model = wanted["model"]
                 assert model == "any" or sample.model in wanted["model"]
                 calls = sample.expected.calls or ()
-                expected = [call.name for call in calls]
+                names_read = [call.name for call in calls]
                 expected_calls = wanted.get("expected_calls", ())
                 names = [expected_call["name"] for expected_call in expected_calls]
                 expected_names = wanted.get(
                     "expected_names",
                     names,
                 )
-                assert expected == expected_names
+                assert names_read == expected_names
                 recorded = wanted.get("recorded", {}).items()
                 assert recorded <= dict(sample.recorded).items()

@@ -253,8 +253,7 @@ def _first_models(lines: Sequence[str]) -> list[str]:
     others = len(lines) - len(first)
     if others:
         line = first[0]
-        line_count = len(line.lstrip())
-        indent = len(line) - line_count
+        indent = len(line) - len(line.lstrip())
         first.append(f"{' ' * indent}and {others:,} more, in summary.json")
     return first
 
@@ -288,8 +287,7 @@ def _row(values: Mapping[str, Any], intervals: Mapping[str, Any]) -> str:
             cell += f" ({_interval(interval)})"
         cells.append(cell)
     if len(cells) > _MOST_IN_A_ROW:
-        last_cell = cells[-1]
-        cells = [cells[0], "…", last_cell]
+        cells = [cells[0], "…", cells[-1]]
     return ", ".join(cells)
 
 

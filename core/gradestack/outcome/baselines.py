@@ -113,8 +113,8 @@ class Baselines:
             side = self._sides[name]
             pairs = _pair_models(side, read_sides())
         except DataError as error:  # gates match by id alone: without the advice of compare
-            first_arg = error.args[0]
-            raise DataError(_UNLIKE, str(first_arg)) from error
+            message = str(error.args[0])
+            raise DataError(_UNLIKE, message) from error
         verdicts = {now.model or "none": _judge(gate, before, now) for before, now in pairs}
         worst = min(verdicts.values(), key=_rank)
         if len(verdicts) == 1:

@@ -71,8 +71,8 @@ def _write_native(
         exporter_name, _, file_name = artefact.partition("/")
         if (input_name, exporter_name) == (source.name, stage.name):
             head, tail = exporter.frame(file_name, summary)
-            file_name_path = Path(file_name)
-            with (out / file_name_path.name).open("wb") as file:
+            name = Path(file_name).name
+            with (out / name).open("wb") as file:
                 file.write(head.encode("utf-8", "surrogatepass"))
                 _copy_parts(parts, exporter.separator.encode(), file)
                 file.write(tail.encode("utf-8", "surrogatepass"))
@@ -200,8 +200,7 @@ def rewrite_pages(
         out.mkdir(parents=True, exist_ok=True)
     with reserve(out), writing(out):
         if not is_run(out):
-            report_path = out / "report.html"
-            refuse_foreign(report_path, out / "report.md")
+            refuse_foreign(out / "report.html", out / "report.md")
         for name, options in options_by_reporter or [("html", {}), ("markdown", {})]:
             title = f"reporter {name}"
             with collected_seldom(), guarded(title):

@@ -60,8 +60,7 @@ def run_programs(
         folder: ``native/`` of the report directory; None without one.
     """
     results = ProgramResults(folder=folder)
-    data_count = len(suite.inputs.data)
-    is_single = data_count == 1
+    is_single = len(suite.inputs.data) == 1
     for stage in suite.programs:
         program: Program = stage.component
         for reader, inputs in suite.reader.shares(suite.inputs):

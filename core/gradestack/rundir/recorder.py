@@ -63,6 +63,10 @@ class RowFile(ShardWriter):
         return written
 
 
+_NOBODY = -1
+"""Ordinal of no shard."""
+
+
 class EndOfRows:
     """The end of results.jsonl, where the shard whose turn it is writes its rows at once.
 
@@ -96,9 +100,6 @@ class EndOfRows:
 
     def close(self) -> None:
         """Leave the file open for the next shard."""
-
-
-_NOBODY = -1
 
 
 class FileShardWriters(ShardWriters):

@@ -79,8 +79,7 @@ class Beginning:
         head = self.head.removeprefix(b"\xef\xbb\xbf")
         self.text = head.lstrip()
         self.is_list = self.text.startswith(b"[")
-        head_count = len(self.head)
-        self.is_whole = head_count < _HEAD
+        self.is_whole = len(self.head) < _HEAD
 
     @property
     def records(self) -> list[tuple[Element, bytes]]:

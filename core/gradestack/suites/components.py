@@ -691,8 +691,8 @@ def samples_of(reader: Reader, inputs: Inputs, most: int | None = FIRST) -> Iter
     Nothing is read before one is asked for. Of very many inputs some stand for all.
     """
     shards, index = shards_of(reader, inputs)
-    data_count = len(inputs.data)
-    step = math.ceil(data_count / _MOST_INPUTS) or 1
+    input_count = len(inputs.data)
+    step = math.ceil(input_count / _MOST_INPUTS) or 1
     by_input = groupby(shards, key=lambda shard: shard.input.name)
     for number, (_, shards_of_input) in enumerate(by_input):
         if number % step:

@@ -257,8 +257,8 @@ def check_hash_seeds(component: Any, path: Path | None = None, code: Path | None
         code: The Python file of the component's class, where no module of it can be imported.
     """
     name = type(component).__name__
-    text = pickle.dumps(component)
-    pickled = pickle.dumps((code, path, text))
+    pickled_component = pickle.dumps(component)
+    pickled = pickle.dumps((code, path, pickled_component))
     program = "from gradestack.testing.components import print_outputs; print_outputs()"
     outputs = set()
     for seed in ("1", "2"):

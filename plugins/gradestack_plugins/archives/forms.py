@@ -93,8 +93,8 @@ def _shown(sample: Sample, name: str) -> str:
     if name == "calls" and value:
         value = tuple(map(_without_text, value))
     elif name == "turns":
-        saids = [tuple(map(_as_said, turn)) for turn in value]
-        value = tuple(saids)
+        turns = [tuple(map(_as_said, turn)) for turn in value]
+        value = tuple(turns)
     return json.dumps(_plain(value), sort_keys=True)
 
 

@@ -171,9 +171,9 @@ class DeepFabricReader(RecordReader):
 
     def files(self, inputs: Inputs, index: Joined | None) -> Iterator[RecordFile]:
         """Yield the file of records once per input, each followed by its replies without a row."""
+        has_several = len(inputs.data) > 1
         for source in inputs.data:
-            data_count = len(inputs.data)
-            model = source.name if data_count > 1 else None
+            model = source.name if has_several else None
             extra = {"model": model, "orphans": False}
             if index is None:
                 yield RecordFile(input=source, extra=extra)

@@ -158,8 +158,8 @@ class Letta(RecordReader):
     def index(self, inputs: Inputs) -> LettaIndex:
         tasks = {source.name: suite_tasks(source.path) for source in inputs.data}
         known: set[Key] = set()
-        data_count = len(inputs.data)
-        for source in inputs.data if data_count > 1 else ():
+        has_several = len(inputs.data) > 1
+        for source in inputs.data if has_several else ():
             keys = set(self._keys(source))
             if known & keys:
                 return LettaIndex(tasks=tasks, repeated=True)

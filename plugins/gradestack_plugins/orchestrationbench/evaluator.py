@@ -156,8 +156,8 @@ def count_key(
     if key not in ours.arguments or key not in theirs.arguments:
         # the text of undecodable arguments counts by its characters
         sides = [calls.arguments.get(key, []) for calls in (ours, theirs)]
-        first_side_count = len(sides[0])
-        return (0, first_side_count, len(sides[1])), False
+        surplus, missing = map(len, sides)
+        return (0, surplus, missing), False
     result = compare_key(key, ours.arguments, theirs.arguments, schemas)
     if result.reason != "undecided":
         return result.counts, False

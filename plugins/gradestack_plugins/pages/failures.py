@@ -170,8 +170,8 @@ class _Lines:
         parts = [self.line(part, _MOST_ARGUMENTS) for part in cause.parts[:most]]
         shown = sum(part.samples for part in parts)
         first = cause.parts[0].name if cause.parts else ""
-        path_count = len(cause.path)
-        is_tool = path_count == 1 and first in self._tools
+        is_first_level = len(cause.path) == 1
+        is_tool = is_first_level and first in self._tools
         link = self._link(cause)
         about_samples = 0 if often is None else often[2]
         return CauseLine(

@@ -106,13 +106,11 @@ class Fold(msgspec.Struct, frozen=True):
 
         Pieces that do not fit are counted.
         """
-        title_count = len(self.title)
-        intro_count = len(self.intro)
-        used = len(_TAGS) + title_count + intro_count + _NOTE
+        beginning = len(self.title) + len(self.intro)
+        used = len(_TAGS) + beginning + _NOTE
         pieces: list[str] = []
         for piece in self.pieces:
-            close_count = len(self.close)
-            size = len(piece) + close_count
+            size = len(piece) + len(self.close)
             if used + size > room:
                 break
             pieces.append(piece)
@@ -120,8 +118,7 @@ class Fold(msgspec.Struct, frozen=True):
         if used > room:
             return ""
         body = self.intro + "".join(self.close + piece for piece in pieces)
-        piece_count = len(self.pieces)
-        left_out = piece_count - len(pieces)
+        left_out = len(self.pieces) - len(pieces)
         if left_out:
             if left_out == 1:
                 rest = f"{self.noun.removesuffix('s')} is"

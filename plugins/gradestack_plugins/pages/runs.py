@@ -405,9 +405,9 @@ def _add_change(root: Path, before: Shape, run: Shape) -> None:
         change.tone = tone
         change.before = before.path
         change.label = row["label"]
+        is_alone = len(run.lines) == 1
         for line in run.lines:
-            line_count = len(run.lines)
-            if line_count == 1 or line.model == models.get(pair["b"]):
+            if is_alone or line.model == models.get(pair["b"]):
                 line.change = change
 
 

@@ -119,8 +119,7 @@ def _parts(text: str) -> Iterator[RenderableType]:
     for tabled, lines in groupby(filter(None, shown), key=lambda line: "\t" in line):
         table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
         for line in lines:
-            line_count = len(line.lstrip(" "))
-            indent = len(line) - line_count
+            indent = len(line) - len(line.lstrip(" "))
             cells = list(map(_text, line[indent:].split("\t")))
             if tabled:
                 table.add_row(*cells)
@@ -147,8 +146,7 @@ def _safe(line: Sequence[Segment], console: Console) -> str:
     parts, left = [], len(plain)
     for text, style, _ in segments:
         shown = text[:left]
-        text_count = len(text[:left])
-        left = left - text_count
+        left -= len(shown)
         parts.append(
             style.render(shown, color_system=ColorSystem.STANDARD)
             if style and shown.strip()

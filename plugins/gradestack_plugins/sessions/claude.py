@@ -166,8 +166,8 @@ class ClaudeCode(RunReader):
     def index(self, inputs: Inputs) -> Copies:
         """Find the files of one history: the uuid of their first messages is the same."""
         histories: dict[bytes, list[Input]] = {}
-        data_count = len(inputs.data)
-        for file in inputs.data if data_count > 1 else ():
+        has_several = len(inputs.data) > 1
+        for file in inputs.data if has_several else ():
             with reading(file.shown), open_regular(file.path) as opened:
                 first = _UUID.search(opened.read(_HEAD))
             if first is not None:

@@ -15,7 +15,15 @@ from gradestack.registry import discover
 from gradestack.report import GENERATOR, HEADER
 from gradestack.rundir import place
 from gradestack.rundir.header import differences, range_mark
-from gradestack.rundir.place import Staging, check_place, default_place, filling, link_latest
+from gradestack.rundir.place import (
+    GrowingFile,
+    Staging,
+    check_place,
+    default_place,
+    filling,
+    link_latest,
+)
+from gradestack.rundir.recorder import EndOfRows
 from tests.core.outcomes import data
 
 DATA = data(__file__, "journal.yaml")
@@ -41,6 +49,29 @@ def test_the_mark_of_a_range(tmp_path):
         data[at] = ord("b")
         path.write_bytes(data)
         assert (range_mark(shard) == mark) is same
+
+
+def test_only_the_shard_whose_turn_it_is_writes_at_the_end_of_the_rows(tmp_path):
+    """Another try of it, and a shard that is early, have files of their own."""
+    rows = GrowingFile(tmp_path / "results.jsonl")
+    end = EndOfRows(rows, 0)
+    source = Input(path=tmp_path, name="f", shown="f")
+    shards = [Shard(ordinal=number, input=source) for number in range(2)]
+    assert not end.claim(shards[1])
+    assert end.claim(shards[0])
+    assert not end.claim(shards[0])
+    end.writelines([b"of a try ", b"that broke\n"])
+    own = tmp_path / "own"
+    own.write_bytes(b"first\n")
+    written = rows.append(own)
+    assert written == 6
+    end.pass_on(1)
+    assert end.claim(shards[1])
+    end.writelines([b"second\n", memoryview(b"long\n")])
+    accepted = rows.accept()
+    rows.close()
+    assert accepted == 12
+    assert rows.path.read_bytes() == b"first\nsecond\nlong\n"
 
 
 def test_two_runs_cannot_share_a_place(tmp_path, monkeypatch):

@@ -35,8 +35,8 @@ def test_worked_example(tau):
     assert grade.score == expected
     scores = [item.score for item in grade.items]
     assert scores == [float(row(f"score of `{n}`")[-1]) for n in ("book_trip", "issue_voucher")]
-    expected_text = f"{grade.items[0].parts['argument_similarity']:.6f}"
-    assert expected_text == row("sim of the arguments")[-1]
+    similarity = f"{grade.items[0].parts['argument_similarity']:.6f}"
+    assert similarity == row("sim of the arguments")[-1]
     assert [describe(reason) for reason in grade.reasons] == block("reasons").splitlines()
 
 

@@ -57,8 +57,8 @@ def test_ascii_printable_only(text, score):
 def test_long_texts_are_cut_in_reasons():
     """Reasons show at most 200 characters of a text."""
     (reason,) = ExactMatch().grade(sample("x" * 500, "y" * 500)).reasons
-    expected_count = len(reason.expected)
-    assert expected_count == 201
+    shown_length = len(reason.expected)
+    assert shown_length == 201
     actual_count = len(reason.actual)
     assert actual_count == 201
     assert reason.expected[-1] == "…"

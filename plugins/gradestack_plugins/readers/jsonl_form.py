@@ -123,6 +123,8 @@ class _Answer(msgspec.Struct, gc=False):
 
 
 KEYS: Final = frozenset(_Record.__struct_fields__)
+_USUAL_NAMES: Final = {"trial": "run", "prompt": "input", "question": "input"}
+"""Words of people -> the key of the form that means the same."""
 _decode_line: Final = msgspec.json.Decoder(_Line).decode
 _decode_side: Final = msgspec.json.Decoder(_UsualSide).decode
 _LARGEST_TOOL: Final = 32 * 1024
@@ -292,7 +294,8 @@ def _check_record(record: Any) -> None:
     _check_version(record.get("version", VERSIONS[0]))
     for key in record:
         if key not in KEYS:
-            hint = suggest(key, KEYS) or "; put your own data under facets"
+            usual_name = _USUAL_NAMES.get(key, key)
+            hint = suggest(usual_name, KEYS) or "; put your own data under facets"
             raise Wrong(f"unknown key{hint}", f".{key}")
     if "id" not in record:
         raise Wrong("id is missing")

@@ -35,6 +35,10 @@ UNKNOWN |= {
             "status: unknown key (did you mean"
         ),
     ),
+    "a key too many beside those of a request": (
+        GOOD.replace(b'"id"', b'"timing": 1, "input": "hi", "model": "m", "id"'),
+        "the nearest is jsonl: timing: unknown key",
+    ),
     "binary": (b"ab\0c" * 20, "it is a binary file (NUL bytes)"),
     "nesting": (b"[" * 10_000, "it is "),
     "a long key": (b'{"%s": 1}\n' % (b"k" * 500), f"with the keys {'k' * 60}; the nearest"),

@@ -208,6 +208,8 @@ def of_record(record: Any) -> Dialect | None:
     if log is None and is_entry(record):
         return of_entries([record])
     if log is not None and of_others(record):
+        if "predicted" in record and "messages" not in record:
+            return None  # what was done stands where no log of an API has it
         return Dialect(log.name, PERHAPS)
     return log
 

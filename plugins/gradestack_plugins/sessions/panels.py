@@ -46,7 +46,7 @@ def _tables_of_tools(about: Report) -> Iterator[blocks.Block]:
 
 def _cells_of_tool(counts: Any) -> list[blocks.Cell]:
     numbers = [counts.get(name) for name in ("calls", "error", "recovered")]
-    figure = blocks.figure_of("", counts, "success_rate")
+    figure = blocks.figure_of("", counts, "success_rate", unit="share")
     return [*numbers, figure]
 
 

@@ -39,6 +39,8 @@ _OF_OTHERS: Final = frozenset(
     {"expected", "predicted", "turns", "recorded", "tool_context", "executions"}
 )
 """Keys of other forms that hold messages, too."""
+_OWN_KEYS: Final = frozenset({"id", "predicted"})
+"""Keys of a record in gradestack's own form."""
 _LOOKED_AT: Final = 40
 _SURE, _CLEAR, _LIKELY, _PLAIN, PERHAPS = 0.95, 0.9, 0.7, 0.6, 0.4
 
@@ -208,7 +210,7 @@ def of_record(record: Any) -> Dialect | None:
     if log is None and is_entry(record):
         return of_entries([record])
     if log is not None and of_others(record):
-        if "predicted" in record and "messages" not in record:
+        if _OWN_KEYS <= record.keys():
             return None  # what was done stands where no log of an API has it
         return Dialect(log.name, PERHAPS)
     return log

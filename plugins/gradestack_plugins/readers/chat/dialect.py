@@ -210,7 +210,7 @@ def of_record(record: Any) -> Dialect | None:
     if log is None and is_entry(record):
         return of_entries([record])
     if log is not None and of_others(record):
-        if _OWN_KEYS <= record.keys():
+        if record.keys() >= _OWN_KEYS:
             return None  # what was done stands where no log of an API has it
         return Dialect(log.name, PERHAPS)
     return log

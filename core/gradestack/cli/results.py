@@ -447,10 +447,9 @@ def _cause_text(cause: Cause) -> str:
         return name
     word, path, samples = often
     part = ".".join(map(_shorten, path))
-    text = f"{name}, {word} {part}"
     if samples == cause.samples:
-        return text
-    return f"{text} ({samples:,} of {cause.samples:,})"
+        return f"{name} ({word} {part})"
+    return f"{name} ({word} {part}, {samples:,} of {cause.samples:,})"
 
 
 def _shorten(name: str) -> str:

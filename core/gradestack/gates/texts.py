@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -168,7 +169,7 @@ def list_failing(names: Sequence[str]) -> list[str]:
 def coverage_texts(verdict: Verdict) -> list[str]:
     """Return ``n of N graded`` for each grader of a gate that did not grade every run.
 
-    With how many are another grader's, and of the rest the most frequent state and reason.
+    With how many are another grader's, and of the rest the states and the most frequent reason.
     """
     coverage = verdict.all_coverage()
     return [_coverage_text(key, part, len(coverage)) for key, part in coverage.items()]
@@ -181,12 +182,15 @@ def _coverage_text(key: str, coverage: Coverage, graders: int) -> str:
         text += f" by {key}"
     for grader, number in coverage.elsewhere.items():
         text += f", {number:,} are for {grader}"
-    state = coverage.main_state
-    if state:
-        text += f": {state_text(state, coverage.states[state])}"
-    if coverage.reason:
-        return f"{text}, {coverage.reason}"
-    return text
+    states = Counter(coverage.states).most_common()
+    if states:
+        counts = ", ".join(state_text(state, number) for state, number in states)
+        text += f": {counts}"
+    if not coverage.reason:
+        return text
+    if len(states) > 1:
+        return f"{text}; most often {coverage.reason}"
+    return f"{text}, {coverage.reason}"
 
 
 def is_many(failed: int, runs: int) -> bool:

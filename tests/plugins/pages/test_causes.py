@@ -75,7 +75,7 @@ def test_the_console_prints_the_three_largest_and_the_rest(run):
     assert failed == expected == number
     causes = Counter(dict(page_causes(report)))
     for samples, text in lines[:3]:
-        cause = causes[text.partition(",")[0]]
+        cause = causes[text.partition(" (")[0]]
         assert cause == samples
     assert [samples for samples, _ in lines[:3]] == sorted(causes.values(), reverse=True)[:3]
 

@@ -349,8 +349,9 @@ def as_number(value: Any) -> float | None:
 
 def as_amount(value: Any) -> float | None:
     """Return a cost, time or count as float: finite and at least 0. None for anything else."""
-    number = as_number(value)
-    return number if number is not None and is_amount(number) else None
+    if value is None or isinstance(value, bool) or not isinstance(value, _NUMBERS):
+        return None
+    return float(value) if is_amount(value) else None
 
 
 def is_number(value: Any) -> bool:

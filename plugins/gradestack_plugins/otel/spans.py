@@ -7,6 +7,7 @@ import binascii
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -68,9 +69,13 @@ class Log(msgspec.Struct, gc=False):
 
 def hex_id(value: Any) -> str:
     """Return an id in hexadecimal digits, also of base64; "" where there is none."""
-    if not value or not isinstance(value, str):
-        return ""
-    text: str = value.removeprefix("0x")
+    return _id_in_hex(value) if isinstance(value, str) else ""
+
+
+@lru_cache(maxsize=4096)
+def _id_in_hex(value: str) -> str:
+    """Return the id that a text is: spans name their trace and their parent again and again."""
+    text = value.removeprefix("0x")
     match = _HEX.fullmatch(text)
     if match and len(text) % 2 == 0:
         return text.lower()
@@ -101,8 +106,12 @@ def attributes_of(listed: Any) -> dict[str, Any]:
     """Return attributes by their keys."""
     if type(listed) is not list:
         return listed if isinstance(listed, dict) else {}
-    pairs = [pair for pair in listed if type(pair) is dict]
-    return {str(pair.get("key")): value_of(pair.get("value")) for pair in pairs}
+    attributes: dict[str, Any] = {}
+    for pair in listed:
+        if type(pair) is dict:
+            value = pair.get("value")
+            attributes[str(pair.get("key"))] = value_of(value)
+    return attributes
 
 
 def whole_number(text: str) -> int | None:
@@ -120,9 +129,9 @@ def nanoseconds(value: Any, unit: int = 1) -> int | None:
     """
     number = value
     if isinstance(value, str):
-        if not _DIGITS.fullmatch(value):
-            return _moment(value)
         number = whole_number(value)
+        if number is None and not _DIGITS.fullmatch(value):
+            return _moment(value)
     if number is not None and not is_number(number):
         return 0
     if number is None or not 0 <= number <= _LATEST / unit:

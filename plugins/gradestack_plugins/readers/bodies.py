@@ -27,17 +27,16 @@ def asked_in(body: Any) -> list[Any]:
         return []
     if "role" in body:
         return [body]
-    question = next((body[key] for key in _ASKED if body.get(key)), None)
+    asked: list[Any] = []
+    for key in _ASKED:
+        if body.get(key):
+            asked = asked_in(body[key])
+            break
     instructions = body.get("instructions")
     system = body.get("system", instructions)
-    if system:
-        text = _text_of(system)
-        before = [{"role": "system", "content": text}]
-    else:
-        before = []
-    if question is not None:
-        return [*before, *asked_in(question)]
-    return before
+    if not system:
+        return asked
+    return [{"role": "system", "content": _text_of(system)}, *asked]
 
 
 def _text_of(system: Any) -> Any:
@@ -56,9 +55,9 @@ def answers_in(body: Any) -> list[Any]:
     if isinstance(body, list):
         return _listed(body)
     message = as_map(body)
-    for key, read in _ANSWERS.items():
-        if key in message and isinstance(message[key], _BODIES):
-            return read(message[key])
+    for key in filter(message.__contains__, _ANSWERS):
+        if isinstance(message[key], _BODIES):
+            return _ANSWERS[key](message[key])
     is_typed = "lc" in message or "type" in message
     if "role" in message or ("content" in message and not is_typed):
         return forms_read([{"role": "assistant", **_reply_alone(message)}])
@@ -98,11 +97,10 @@ def usage_in(*bodies: Any) -> Any:
     """Return the usage that the first of some bodies records; None where none does."""
     for body in bodies:
         recorded = as_map(decoded(body))
-        llm_output = recorded.get("llm_output")
-        for holder in (recorded, as_map(llm_output)):
-            usage = next((holder[key] for key in _USAGE if holder.get(key)), None)
-            if usage is not None:
-                return usage
+        for holder in (recorded, as_map(recorded.get("llm_output"))):
+            for key in _USAGE:
+                if holder.get(key):
+                    return holder[key]
     return None
 
 

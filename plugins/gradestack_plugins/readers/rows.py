@@ -9,7 +9,6 @@ give results to the calls that answers made, by name and order.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import compress
 from operator import attrgetter
@@ -25,6 +24,7 @@ from gradestack_plugins.readers.chat.usage import added
 from gradestack_plugins.readers.runs import Run, ToolResult
 
 Kind = Literal["model", "tool", "step", "root", "other"]
+_started: Final = attrgetter("started")
 
 
 MessageKey = tuple[str, str]
@@ -45,6 +45,7 @@ class Row(msgspec.Struct, kw_only=True):
         name: The name of a tool.
         text: The answer of a root.
         task: The id of a root's task; "" where that is the trace.
+        record: The row as recorded; ``runs_of_rows`` drops it where nobody looks into it.
     """
 
     kind: Kind
@@ -73,26 +74,23 @@ class Row(msgspec.Struct, kw_only=True):
     remarks: dict[str, int] = {}
 
 
-def runs_of_rows(rows: Iterable[Row], stem: str) -> Iterator[Run]:
+def runs_of_rows(rows: Iterable[Row], stem: str, *, keeps_records: bool) -> Iterator[Run]:
     """Yield a run for each trace that has a call of a model or of a tool, or a root, in order.
 
     Args:
         rows: The rows of a file.
         stem: The beginning of ids that are made up where rows name no trace: ``STEM:0``.
+        keeps_records: Whether ids of tasks are looked for in the recorded rows.
     """
     traces: dict[str, list[Row]] = {}
     made_ids: set[str] = set()
-    open_ends: dict[tuple[MessageKey, ...], str] = {}
-    messages = _Messages()
-    for row in _latest_rows(rows):
-        row.request, row.request_keys = messages.read(row.request)
-        row.response_keys = [message_key(entry) for entry in row.response]
+    open_ends = _OpenEnds()
+    for row in _latest_rows(rows, keeps_records=keeps_records):
         trace = row.trace
         if not trace:
-            continued_trace = _continued_trace(row.request_keys, open_ends)
-            trace = continued_trace or f"{stem}:{len(made_ids)}"
+            trace = open_ends.take_trace(row) or f"{stem}:{len(made_ids)}"
             made_ids.add(trace)
-            open_ends[*row.request_keys, *row.response_keys] = trace
+            open_ends.add_trace(trace, row)
         traces.setdefault(trace, []).append(row)
     for trace, own_rows in traces.items():
         for run in _runs_of_trace(trace, own_rows):
@@ -114,13 +112,12 @@ class _Messages:
         keys: list[MessageKey] = []
         for entry in recorded:
             text = _exact_text(entry)
-            own = self._by_text.get(text)
-            if own is None:
+            if text not in self._by_text:
                 read = forms_read((entry,))
-                message_keys = [message_key(message) for message in read]
-                own = self._by_text[text] = (read, message_keys)
-            messages += own[0]
-            keys += own[1]
+                self._by_text[text] = read, [message_key(message) for message in read]
+            own_messages, own_keys = self._by_text[text]
+            messages += own_messages
+            keys += own_keys
         return messages, keys
 
 
@@ -135,39 +132,81 @@ def _exact_text(entry: Any) -> bytes | str:
 _ENCODER: Final = msgspec.msgpack.Encoder()
 
 
-def _latest_rows(rows: Iterable[Row]) -> list[Row]:
-    """Return the latest state of each row.
+def _latest_rows(rows: Iterable[Row], *, keeps_records: bool) -> list[Row]:
+    """Return the latest state of each row, with its messages read.
 
     Of rows with the same id the last one counts. One that equals the row before is a copy, and
     noted in its remarks.
     """
-    latest: dict[tuple[str, str], Row] = {}
+    latest: dict[tuple[str, str | int], Row] = {}
+    contents: dict[tuple[str, str | int], int] = {}
+    messages = _Messages()
     for number, row in enumerate(rows):
-        key = (row.trace, row.own or f"{number} without an id")
-        if key in latest and row.record is not None and latest[key].record == row.record:
-            row.remarks = {**row.remarks, "repeated_row": 1}
+        key = (row.trace, row.own or number)
+        if row.own and row.record is not None:
+            content = hash(_exact_text(row.record))
+            if contents.get(key) == content:
+                row.remarks = {**row.remarks, "repeated_row": 1}
+            contents[key] = content
+        if not keeps_records:
+            row.record = None
+        row.request, row.request_keys = messages.read(row.request)
+        row.response_keys = [message_key(entry) for entry in row.response]
         latest[key] = row
     return list(latest.values())
 
 
+class _OpenEnds:
+    """The ends of conversations, which a request may continue.
+
+    Messages from the first to a later one are a beginning. It is known by a number, which its last
+    message and the number of the beginning before that tell.
+    """
+
+    def __init__(self) -> None:
+        """Begin without a conversation."""
+        self._numbers: dict[tuple[int, MessageKey], int] = {}
+        self._traces: dict[int, str] = {}
+
+    def take_trace(self, row: Row) -> str:
+        """Return the trace whose last answer a request continues, once; "" where there is none."""
+        for number in reversed(self._beginnings(row.request_keys)[:-1]):
+            if number in self._traces:
+                return self._traces.pop(number)
+        return ""
+
+    def add_trace(self, trace: str, row: Row) -> None:
+        """Add the end of a trace: its last request, and the answer."""
+        beginnings = self._beginnings([*row.request_keys, *row.response_keys])
+        self._traces[beginnings[-1] if beginnings else 0] = trace
+
+    def _beginnings(self, keys: Iterable[MessageKey]) -> list[int]:
+        """Return the numbers of all beginnings of messages, the shortest first."""
+        beginnings: list[int] = []
+        number = 0
+        for key in keys:
+            number = self._numbers.setdefault((number, key), len(self._numbers) + 1)
+            beginnings.append(number)
+        return beginnings
+
+
 def _runs_of_trace(trace: str, rows: list[Row]) -> Iterator[Run]:
     """Yield the run of a trace, and those of its sub-agents: the rows below calls of tools."""
-    group = next((row.group for row in rows if row.group), trace)
+    groups = [row.group for row in rows if row.group]
     runs: list[Run] = []
     names: list[str] = []
     for agent, own_rows in _rows_by_agent(rows).items():
-        key = attrgetter("started")
-        run = _run_of_rows(trace, sorted(own_rows, key=key))
+        run = _run_of_rows(trace, sorted(own_rows, key=_started))
         if run is None:
             continue
-        run.cluster = group
+        run.cluster = groups[0] if groups else trace
         if agent:
             run.id = f"{trace}/{agent}"
             run.facets = {"subagent_of": trace}
             names.append(run.id)
         runs.append(run)
-    parents = {row.parent for row in rows if row.parent}
-    missing = parents - {row.own for row in rows}
+    missing = {row.parent for row in rows if row.parent}
+    missing.difference_update([row.own for row in rows])
     for run in runs:
         if run.facets:
             continue
@@ -182,7 +221,7 @@ def _rows_by_agent(rows: list[Row]) -> dict[str, list[Row]]:
 
     A call of a tool is a sub-agent where rows of models stand below it.
     """
-    if not any(row.kind == "tool" for row in rows):
+    if "tool" not in [row.kind for row in rows]:
         return {"": rows}
     by_id = {row.own: row for row in rows if row.own}
     tools = [_tool_above(row, by_id) for row in rows]
@@ -215,21 +254,6 @@ def _tool_above(row: Row, by_id: dict[str, Row]) -> str:
     return ""
 
 
-def _continued_trace(keys: list[MessageKey], open_ends: dict[tuple[MessageKey, ...], str]) -> str:
-    """Return the trace whose last answer a request continues; "" where there is none.
-
-    Args:
-        keys: The keys of the request's messages.
-        open_ends: The keys of the last request and answer of each trace, and the trace, which is
-            removed.
-    """
-    for count in range(len(keys) - 1, 0, -1):
-        trace = open_ends.pop(tuple(keys[:count]), "")
-        if trace:
-            return trace
-    return ""
-
-
 def _run_of_rows(trace: str, rows: list[Row]) -> Run | None:
     """Return the run of rows in order; None where they neither answer nor call a tool."""
     by_kind: dict[str, list[Row]] = {}
@@ -238,27 +262,29 @@ def _run_of_rows(trace: str, rows: list[Row]) -> Run | None:
     models = by_kind.get("model", [])
     tools = by_kind.get("tool", [])
     roots = by_kind.get("root", [])
-    if not models and not tools and not any(row.text is not None for row in roots[:1]):
+    if not models and not tools and (not roots or roots[0].text is None):
         return None
     answered = [row for row in models if row.error is None] or models
     conversation = _conversation(answered)
-    model = next((row.model for row in reversed(models) if row.model), None)
-    tool = next((row.tools for row in reversed(models) if row.tools), None)
-    usage = added(row.usage for row in models)
-    counts = Counter(remark for row in rows for remark in row.remarks)
-    source = rows[0].source
+    names = [row.model for row in models if row.model]
+    tools_on_offer = [row.tools for row in models if row.tools]
+    usage = added([row.usage for row in models])
+    first = rows[0]
     run = Run(
         id=trace,
         entries=conversation,
         is_in_api_form=True,
-        source=source,
-        first=rows[0].record,
-        model=model,
-        tools=tool,
+        source=first.source,
+        first=first.record,
+        model=names[-1] if names else None,
+        tools=tools_on_offer[-1] if tools_on_offer else None,
         usage=usage,
         trace={"trace_id": trace},
-        remarks=counts,
     )
+    for row in rows:
+        if row.remarks:
+            counts = {kind: run.remarks.get(kind, 0) + 1 for kind in row.remarks}
+            run.remarks = {**run.remarks, **counts}
     if tools and not any(map(_has_calls, run.entries)):
         run.entries[-1:-1] = _calls_of_tools(tools)
         tools = []
@@ -271,7 +297,8 @@ def _run_of_rows(trace: str, rows: list[Row]) -> Run | None:
     if roots:
         _add_root(run, roots[0])
     for row in roots:
-        run.recorded = {**row.recorded, **run.recorded}
+        if row.recorded:
+            run.recorded = {**row.recorded, **run.recorded}
     return run
 
 
@@ -316,6 +343,9 @@ def add_request(
         messages: The messages of the request.
         message_keys: Their keys.
     """
+    if not keys:
+        keys += message_keys
+        return messages
     n_shared = 0
     for key, other in zip(keys, message_keys, strict=False):
         if key != other:
@@ -349,15 +379,15 @@ def message_key(entry: Any) -> MessageKey:
         text = compact(content)
     else:
         text = text_of(content)
-        for block in as_list(content):
-            if isinstance(block, dict) and "tool_use_id" in block:
+        blocks = [block for block in as_list(content) if isinstance(block, dict)]
+        for block in blocks:
+            if "tool_use_id" in block:
                 results.append(block["tool_use_id"])
-            elif word(block, "type") == "tool_use":
+            elif block.get("type") == "tool_use":
                 calls.append(block.get("id"))
     role = message.get("role")
     tool_call_id = message.get("tool_call_id")
-    about = [role, calls, results, tool_call_id]
-    return text, f"{about}"
+    return text, f"{role!r} {calls} {results} {tool_call_id!r}"
 
 
 def _call_key(call: Mapping[str, Any]) -> Any:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
 from gradestack import JSON, replace
-from gradestack.jsonio import as_list, as_map, as_number, as_text
+from gradestack.jsonio import as_list, as_map, as_number
 from gradestack_plugins.readers.bodies import answers_in, asked_in, model_in, usage_in
 from gradestack_plugins.readers.chat import word
 from gradestack_plugins.readers.chat.calls import decoded
@@ -45,8 +45,13 @@ class Span(msgspec.Struct, kw_only=True):
     scores: Any = None
 
 
-FieldPaths = list[tuple[str, str, tuple[list[str], ...]]]
-"""Fields of ``Span``, each with its key, or with the steps of the paths to its value."""
+class FieldPaths(NamedTuple):
+    """The places of a span's values in a row."""
+
+    keys: list[tuple[str, str]]
+    """Fields of ``Span`` whose value stands under a key, with that key."""
+    paths: list[tuple[str, list[list[str]]]]
+    """Other fields, with the steps of the paths to their value."""
 
 
 def field_paths(places: Mapping[str, str]) -> FieldPaths:
@@ -56,12 +61,14 @@ def field_paths(places: Mapping[str, str]) -> FieldPaths:
         places: Field of ``Span`` -> the paths of its value in a row, its own name by default. Of
             several paths the first one with a value counts; of a list the first entry.
     """
-    paths: FieldPaths = []
+    found = FieldPaths([], [])
     for field in Span.__struct_fields__:
         listed = places.get(field, field)
-        key = listed if listed.isidentifier() else ""
-        paths.append((field, key, tuple(path.split(".") for path in listed.split())))
-    return paths
+        if listed.isidentifier():
+            found.keys.append((field, listed))
+        else:
+            found.paths.append((field, [path.split(".") for path in listed.split()]))
+    return found
 
 
 def read_row(
@@ -74,20 +81,15 @@ def read_row(
         paths: The paths of the values of a span in it.
         kind_of: Returns the kind of a row.
     """
-    values: dict[str, Any] = {}
-    for field, key, alternatives in paths:
-        if key:
-            value = recorded.get(key)
-        else:
-            value = value_at(recorded, alternatives)
+    values = {field: recorded[key] for field, key in paths.keys if key in recorded}
+    for field, alternatives in paths.paths:
+        value = value_at(recorded, alternatives)
         if value is not None:
             values[field] = value
     span, remarks = convert_record(values, Span)
-    kind = kind_of(span)
-    id_text = _id_text(span.trace)
     row = Row(
-        kind=kind,
-        trace=id_text,
+        kind=kind_of(span),
+        trace=_id_text(span.trace),
         own=_id_text(span.own),
         parent=_id_text(span.parent),
         group=_id_text(span.group),
@@ -99,10 +101,11 @@ def read_row(
         _add_answer(row, span)
     elif row.kind == "root":
         row.task = _id_text(span.task)
-        question = _question(span.input)
-        row.request, row.text = question, _root_text(span.output)
-        root_text = _root_text(span.expected)
-        row.expected, row.recorded = root_text, scores_by_name(span.scores)
+        row.request = _question(span.input)
+        row.text = _root_text(span.output)
+        row.expected = _root_text(span.expected)
+        if span.scores:
+            row.recorded = scores_by_name(span.scores)
     else:
         row.name = span.name or ""
         row.arguments = decoded(span.input)
@@ -118,7 +121,7 @@ def value_at(row: Mapping[str, Any], paths: Iterable[list[str]]) -> Any:
         for step in steps:
             if isinstance(value, dict):
                 value = value.get(step)
-            else:
+            elif value is not None:
                 listed = as_list(value)
                 value = listed[0] if listed else None
         if value:
@@ -133,10 +136,10 @@ def _id_text(identifier: Id) -> str:
 
 def _sortable(moment: Any) -> str:
     """Return a time as text that sorts like it: text as it is, seconds with leading zeros."""
+    if isinstance(moment, str):
+        return moment
     number = as_number(moment)
-    if number is None:
-        return as_text(moment)
-    return f"{number:020.6f}"
+    return "" if number is None else f"{number:020.6f}"
 
 
 def _add_answer(row: Row, span: Span) -> None:
@@ -147,21 +150,20 @@ def _add_answer(row: Row, span: Span) -> None:
     row.response = answers_in(response)
     row.model = span.model or model_in(response, request)
     row.tools = span.tools
-    used = usage_of(span.usage or usage_in(response, *row.response))
-    if used is None:
-        counts = ("prompt_tokens", "completion_tokens")
-        used = usage_of({name: getattr(span, name) for name in counts})
+    usage = usage_of(span.usage or usage_in(response, *row.response))
+    if usage is None:
+        prompt, completion = span.prompt_tokens, span.completion_tokens
+        usage = usage_of({"prompt_tokens": prompt, "completion_tokens": completion})
     cost = as_number(span.cost)
-    if used is None or cost is None:
-        row.usage = used
-    else:
-        row.usage = replace(used, cost_usd=cost)
+    if usage is not None and cost is not None:
+        usage = replace(usage, cost_usd=cost)
+    row.usage = usage
 
 
 def _question(value: Any) -> list[Any]:
     """Return the question of a root: messages, a text, or the only text of an object."""
     value = decoded(value)
-    if isinstance(value, Mapping) and not {"messages", "input"} & value.keys():
+    if isinstance(value, dict) and "messages" not in value and "input" not in value:
         value = _only_text(value)
     return asked_in(value)
 

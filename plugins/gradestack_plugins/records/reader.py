@@ -485,7 +485,7 @@ class Records(StepReader):
             return ()
 
         yield from self.samples_in(elements, add_row, shown)
-        for run in runs_of_rows(rows, stem):
+        for run in runs_of_rows(rows, stem, keeps_records=self.ids is not None):
             trace_id = run.trace.get("trace_id", "")
             run.recorded = {**scores.get(trace_id, {}), **run.recorded}
             source = run.source or Source(file=shown, ordinal=0)

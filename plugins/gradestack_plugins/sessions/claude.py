@@ -98,9 +98,9 @@ def _message_of(line: _Line) -> dict[str, Any] | None:
 
 def _is_echo(message: dict[str, Any]) -> bool:
     """Return whether a message in the user's name was written by the program."""
-    content = message.get("content")
-    blocks = as_list(content)
-    text = word(blocks[0], "text") if len(blocks) == 1 else content
+    text = message.get("content")
+    if isinstance(text, list) and len(text) == 1:
+        text = word(text[0], "text")
     return isinstance(text, str) and text.lstrip().startswith(_ECHOES)
 
 
@@ -250,9 +250,10 @@ def _compare_histories(
 
 def _holds_only_results(message: dict[str, Any] | None) -> bool:
     """Return whether a message holds results of calls alone."""
-    blocks = as_list(as_map(message).get("content"))
-    words = {word(block, "type") for block in blocks}
-    return words == {"tool_result"}
+    content = None if message is None else message.get("content")
+    if not content or not isinstance(content, list):
+        return False
+    return {word(block, "type") for block in content} == {"tool_result"}
 
 
 _Part = tuple[str, str]
@@ -292,8 +293,8 @@ class _Sessions:
         """Add the next line of the file."""
         value = record.value
         line, remarks = convert_record(value if isinstance(value, dict) else {}, _Line)
-        for kind, times in remarks.items():
-            self.remarks[kind] = self.remarks.get(kind, 0) + times
+        for kind in remarks:
+            self.remarks[kind] = self.remarks.get(kind, 0) + 1
         name = line.session_id or line.printed_session
         if name is None:
             return
@@ -309,29 +310,26 @@ class _Sessions:
             self._agents.setdefault(session, []).append(agent)
         if line.subtype == "init":
             self._starts.setdefault(part, value)
-        self._entries.setdefault(part, []).append(self._entry_of(line, record.source))
-        entry = self._entries[part]
-        if entry[-1].message is not None:
-            self._firsts.setdefault(part, value)
+        entry = self._entry_of(line, record.source)
+        self._entries.setdefault(part, []).append(entry)
+        if entry.message is not None and part not in self._firsts:
+            self._firsts[part] = value
 
     def _entry_of(self, line: _Line, source: Source) -> _Entry:
         """Return the needed parts of a line."""
         message = _message_of(line)
-        if message is not None and word(message, "id") in self._counted:
+        if message is not None and self._counted and word(message, "id") in self._counted:
             message = {**message, "usage": None}
-        day = day_of(line.timestamp)
-        facets = (line.cwd, line.git_branch, line.version, day)
-        parent = line.parent_uuid or line.logical_parent_uuid or ""
-        uuid = line.uuid or ""
-        holds_only_results = _holds_only_results(message)
-        pairs = dict(zip(_FACETS, facets, strict=True))
+        facets = (line.cwd, line.git_branch, line.version, day_of(line.timestamp))
+        if facets not in self._facets:
+            self._facets[facets] = dict(zip(_FACETS, facets, strict=True))
         return _Entry(
-            uuid=uuid,
-            parent=parent,
+            uuid=line.uuid or "",
+            parent=line.parent_uuid or line.logical_parent_uuid or "",
             source=source,
             message=message,
-            holds_only_results=holds_only_results,
-            facets=self._facets.setdefault(facets, pairs),
+            holds_only_results=_holds_only_results(message),
+            facets=self._facets[facets],
         )
 
     def _agent_of(self, line: _Line) -> str:
@@ -404,14 +402,17 @@ def _last_branch(entries: list[_Entry]) -> list[_Entry]:
     begins_branch = [
         entry.message is not None and not entry.holds_only_results for entry in entries
     ]
-    for index in reversed(range(len(entries))):
-        for after in following.get(index, ()):
-            ends[index] = max(ends[index], ends[after])
-            begins_branch[index] = begins_branch[index] or begins_branch[after]
+    for index in reversed(following):
+        branches = following[index]
+        ends[index] = max(map(ends.__getitem__, branches))
+        begins_branch[index] |= any(map(begins_branch.__getitem__, branches))
     left_out: set[int] = set()
     for branches in following.values():
-        last = max(branches, key=ends.__getitem__)
-        left_out |= {index for index in branches if index != last and begins_branch[index]}
+        if len(branches) > 1:
+            last = max(branches, key=ends.__getitem__)
+            left_out |= {index for index in branches if index != last and begins_branch[index]}
+    if not left_out:
+        return entries
     for index, branches in following.items():
         if index in left_out:
             left_out |= set(branches)

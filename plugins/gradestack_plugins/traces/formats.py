@@ -51,8 +51,7 @@ class RowReader(RunReader):
     @classmethod
     @override
     def is_own(cls, record: Any) -> bool:
-        rows = cls.rows_in(record)
-        return any(map(cls.is_row, rows))
+        return any(map(cls.is_row, cls.rows_in(record)))
 
     @classmethod
     def is_row(cls, row: dict[str, Any]) -> bool:
@@ -62,13 +61,13 @@ class RowReader(RunReader):
     @classmethod
     def rows_in(cls, record: Any) -> list[dict[str, Any]]:
         """Return the rows that a record is, or that a document lists."""
-        listed = as_list(record)
-        if isinstance(record, dict):
-            spans = record.get("spans")
-            listed = as_list(spans) or as_list(record.get("data"))
-            if not listed:
-                return [record]
-        return [row for row in listed if isinstance(row, dict)]
+        if not isinstance(record, dict):
+            return [row for row in as_list(record) if isinstance(row, dict)]
+        for key in ("spans", "data"):
+            listed = record.get(key)
+            if isinstance(listed, list) and listed:
+                return [row for row in listed if isinstance(row, dict)]
+        return [record]
 
     def kind_of(self, span: Span) -> Kind:
         """Return the kind of a row: by its word, else a row without a parent is the root."""
@@ -83,7 +82,7 @@ class RowReader(RunReader):
     @override
     def runs_of(self, records: Iterator[Record], file: Input, index: Any) -> Iterator[Run]:
         rows = self._rows(records)
-        yield from runs_of_rows(rows, file.name)
+        yield from runs_of_rows(rows, file.name, keeps_records=self.ids is not None)
 
     def _rows(self, records: Iterable[Record]) -> Iterator[Row]:
         paths = field_paths(self.places)

@@ -220,8 +220,10 @@ class Conversation:
             kind, text = None, part
             if isinstance(part, dict):
                 kind = part.get("type")
-                key = _TEXTS.get(kind) if isinstance(kind, str) else None
-                text = part.get("text" if kind is None else key)
+                key = "text" if kind is None else None
+                if isinstance(kind, str):
+                    key = _TEXTS.get(kind)
+                text = part.get(key)
             if isinstance(text, str):
                 texts.append(text)
             else:
@@ -242,7 +244,7 @@ class Conversation:
         if not isinstance(name, str):
             self.remark("call_without_name")
         call = ToolCall(
-            name=text_or_none(name) or "",
+            name=name if isinstance(name, str) else "",
             arguments=arguments[0],
             raw_arguments=arguments[1],
             id=text_or_none(identifier),
@@ -257,9 +259,10 @@ class Conversation:
         if call.arguments is None:
             self.remark("undecodable_arguments")
         if call.id is not None:
-            if self.unanswered(call.id) is not None:
+            of_id = self._by_id.setdefault(call.id, deque())
+            if _oldest(of_id) is not None:
                 self.remark("repeated_call_id")
-            self._by_id.setdefault(call.id, deque()).append(call)
+            of_id.append(call)
         self._by_name.setdefault(call.name, deque()).append(call)
         return call
 
@@ -341,7 +344,8 @@ class Conversation:
         usual_entries = entries if is_in_api_form else self._usual_entries(entries)
         for entry in whole_answers(usual_entries):
             self._read_entry(entry)
-        self._close()
+        if self._in_items:
+            self._close()
         for call in self._pending.values():
             if call.status is None:  # nobody has allowed it
                 force_setattr(call, "status", "not_run")
@@ -373,7 +377,7 @@ class Conversation:
             self.remark("message:other")
             return
         kind, role = entry.get("type"), entry.get("role")
-        if isinstance(role, str) and kind in (None, "message"):
+        if isinstance(role, str) and (kind is None or kind == "message"):
             is_item = kind is not None and role == "assistant"
             if is_item and not entry.keys() & _WHOLE_REPLY:
                 self._read_message_item(entry)
@@ -387,7 +391,8 @@ class Conversation:
 
     def _read_message(self, entry: Entry, role: str) -> None:
         """Read a message by its role: a reply, a tool's results, a question or an instruction."""
-        self._close()
+        if self._in_items:
+            self._close()
         content = entry.get("content")
         if role == "assistant":
             self._read_reply(entry, content)
@@ -398,7 +403,8 @@ class Conversation:
             if not results:
                 self._read_result(role, entry)
         elif role == "user":
-            self._read_question(content, text_or_none(entry.get("name")))
+            name = entry.get("name")
+            self._read_question(content, text_or_none(name))
         else:
             if role not in {"system", "developer"}:
                 self.remark(kind_of("role", role))
@@ -460,9 +466,8 @@ class Conversation:
 
     def _read_question(self, content: Any, name: str | None) -> None:
         """Read a message of the user; one that holds only results begins no turn."""
-        oldest = _oldest(self._open_calls)
-        results = results_in(content) if oldest is not None else []
-        if results:
+        results = results_in(content)
+        if results and _oldest(self._open_calls) is not None:
             for result in results:
                 self._read_result("tool", result)
             return
@@ -527,19 +532,21 @@ class Conversation:
         model, usage = entry.get("model"), entry.get("usage")
         if not model and "modelInfo" in entry:
             model = as_map(entry["modelInfo"]).get("modelId")
-        self.model = text_or_none(model) or self.model
-        if not usage and "tokens" in as_map(entry.get("metrics")):
+        if model and isinstance(model, str):
+            self.model = model
+        if not usage and "metrics" in entry and "tokens" in as_map(entry["metrics"]):
             usage = entry["metrics"]
         if usage:
             self.usages.append(usage)
 
     def _listed_calls(self, entry: Entry, author: str | None) -> list[ToolCall]:
         """Return the calls under ``tool_calls``, or without any the one under ``function_call``."""
-        listed = decoded(entry.get("tool_calls")) or []
-        entries = listed if isinstance(listed, list) else [listed]
-        calls = self._read_calls(entries, author)
-        legacy = decoded(entry.get("function_call"))
-        if isinstance(legacy, dict) and legacy and not calls:
+        calls: list[ToolCall] = []
+        listed = decoded(entry.get("tool_calls"))
+        if listed:
+            calls = self._read_calls(listed if isinstance(listed, list) else [listed], author)
+        legacy = None if calls else decoded(entry.get("function_call"))
+        if isinstance(legacy, dict) and legacy:
             calls = self._read_calls([{"function": legacy}], author)
         return calls
 
@@ -562,11 +569,14 @@ class Conversation:
         others: list[Any] = []
         thoughts: list[str] = []
         results: list[Entry] = []
-        known = {call.id for call in calls if call.id is not None}
+        known = {call.id for call in calls}
         for block in blocks:
             kind = word(block, "type")
-            if kind in _BLOCK_CALLS:
-                if text_or_none(_id_of_block(block)) not in known:
+            if kind == "text":
+                others.append(block)
+            elif kind in _BLOCK_CALLS:
+                identifier = text_or_none(_id_of_block(block))
+                if identifier is None or identifier not in known:
                     calls.append(self._read_block_call(block, kind, author))
             elif kind == "thinking" and isinstance(block.get("thinking"), str):
                 thoughts.append(block["thinking"])
@@ -586,8 +596,8 @@ class Conversation:
         return others, thoughts, results
 
     def _read_block_call(self, block: Entry, kind: str, author: str | None) -> ToolCall:
-        recorded = (block[key] for key in ("input", "args", "arguments") if key in block)
-        arguments = parse_arguments(next(recorded, None))
+        key = next(filter(block.__contains__, ("input", "args", "arguments")), "")
+        arguments = parse_arguments(block.get(key))
         server, name = block.get("server_name"), block.get("name")
         identifier = _id_of_block(block)
         return self.add_call(
@@ -630,8 +640,6 @@ class Conversation:
 
     def _close(self) -> None:
         """End an answer of several items: one message."""
-        if not self._in_items:
-            return
         parts: Any = self._item_parts
         if len(parts) == 1 and isinstance(parts[0], str):
             parts = parts[0]
@@ -695,7 +703,8 @@ class Conversation:
 
     def _read_output(self, item: Entry) -> None:
         """Give the result in an item to its call."""
-        self._close()
+        if self._in_items:
+            self._close()
         identifier, kind = item.get("call_id"), item["type"]
         if identifier is None and text_or_none(item.get("id")) in self._by_id:
             identifier = item["id"]
@@ -743,7 +752,8 @@ class Conversation:
             self._pending[call.id] = call
 
     def _read_approval(self, item: Entry) -> None:
-        self._close()
+        if self._in_items:
+            self._close()
         request = item.get("approval_request_id")
         self._pending.pop(str(request), None)
         if item.get("approve") is False:
@@ -771,8 +781,8 @@ _ITEMS: Final[dict[str, Callable[[Conversation, Entry], None]]] = {
 
 
 def _id_of_block(block: Entry) -> Any:
-    tool_call_id = block.get("tool_call_id")
-    return block.get("call_id", block.get("id", tool_call_id))
+    key = next(filter(block.__contains__, ("call_id", "id", "tool_call_id")), "")
+    return block.get(key)
 
 
 def _without_calls(others: list[Any], text: str | None) -> Any:

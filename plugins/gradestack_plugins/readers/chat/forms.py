@@ -75,8 +75,10 @@ def form_of(entry: Any) -> Callable[[Entry], Iterator[Any]] | None:
     has_parts = "parts" in entry
     is_chat = "role" in entry and kind is None and not has_parts
     if is_chat and not isinstance(content, dict):
-        is_library = "toolInvocations" in entry or has_tags(entry)
-        return library_reader(entry) if is_library else reader_of_parts(content)
+        read = reader_of_parts(content) if isinstance(content, list) else None
+        if read is None and ("toolInvocations" in entry or has_tags(entry)):
+            read = library_reader(entry)
+        return read
     if isinstance(kind, str) and (read := _form_by_type(entry, kind)) is not None:
         return read
     if isinstance(entry.get("from"), str) and "value" in entry:
@@ -116,7 +118,10 @@ def forms_read(entries: Iterable[Any]) -> list[Any]:
     messages: list[Any] = []
     for entry in entries:
         form = form_of(entry)
-        messages += (entry,) if form is None else form(entry)
+        if form is None:
+            messages.append(entry)
+        else:
+            messages += form(entry)
     return messages
 
 

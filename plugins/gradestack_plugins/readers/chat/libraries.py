@@ -51,12 +51,12 @@ def reader_of_parts(content: Any) -> ReadMessage | None:
     for part in content if isinstance(content, list) else ():
         if not isinstance(part, dict):
             continue
-        read = _READERS_OF_PARTS.get(word(part, "type"))
-        if read is not None:
-            return read
+        kind = part.get("type")
+        if isinstance(kind, str) and kind in _READERS_OF_PARTS:
+            return _READERS_OF_PARTS[kind]
         if not _CONVERSE.isdisjoint(part):
             return _read_converse
-        if isinstance(part.get(_AZURE_RESULT), dict):
+        if _AZURE_RESULT in part and isinstance(part[_AZURE_RESULT], dict):
             return _read_azure_result
     return None
 
@@ -87,7 +87,8 @@ def split_pieces(pieces: Iterable[Any]) -> tuple[list[Any], list[Entry]]:
     blocks: list[Any] = []
     results: list[Entry] = []
     for piece in pieces:
-        (results if word(piece, "role") == "tool" else blocks).append(piece)
+        is_result = isinstance(piece, dict) and piece.get("role") == "tool"
+        (results if is_result else blocks).append(piece)
     return blocks, results
 
 
@@ -268,10 +269,11 @@ def _converse_content(parts: Any) -> Any:
 def _converse_piece(recorded: Any) -> Any:
     """Convert a block of Bedrock's Converse API into a text, a call, a result or a thought."""
     part = as_map(recorded)
+    text = part.get("text")
+    if isinstance(text, str):
+        return text_block(text)
     call = part.get("toolUse")
     result = part.get("toolResult")
-    if isinstance(part.get("text"), str):
-        return text_block(part["text"])
     if isinstance(call, dict):
         tool_use_id = call.get("toolUseId")
         arguments = call.get("input")
@@ -598,9 +600,10 @@ _ENVIRONMENT: Final = "<environment_details>"
 def has_tags(entry: Entry) -> bool:
     """Return whether a chat message calls tools by tags in its text, or holds their results."""
     texts = texts_of(entry.get("content"))
-    if entry.get("role") == "assistant":
-        return any("</" in text and _TOOL_TAG.search(text) for text in texts)
-    return bool(texts) and texts[0].startswith("[") and bool(_RESULT_HEAD.match(texts[0]))
+    if entry.get("role") != "assistant":
+        return bool(texts) and texts[0].startswith("[") and bool(_RESULT_HEAD.match(texts[0]))
+    with_ends = [text for text in texts if "</" in text]
+    return any(map(_TOOL_TAG.search, with_ends))
 
 
 def texts_of(content: Any) -> list[str]:

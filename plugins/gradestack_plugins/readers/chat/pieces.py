@@ -16,10 +16,9 @@ def whole_answers(entries: Iterable[Any]) -> list[Any]:
     that other messages have, too, is that of something else.
     """
     recorded = list(entries)
-    ids = [_id_of(entry) for entry in recorded if _is_reply(entry)]
-    names = [name for name in ids if name is not None]
-    name_count = len(set(names))
-    if len(names) == name_count:
+    ids = [entry.get("id") for entry in recorded if _is_reply(entry)]
+    names = [name for name in ids if isinstance(name, str | int) and name != ""]
+    if len(names) == len(set(names)):
         return recorded
     shared = {_id_of(entry) for entry in recorded if not _is_reply(entry)} | {None}
     joined: list[Any] = []

@@ -65,11 +65,13 @@ def plain(content: Any, joint: str = "") -> Any:
     """Return a result as text where it is parts of text alone, else as it is."""
     if not isinstance(content, list) or not content:
         return content
-    parts = [part for part in content if word(part, "type") in _TEXT_PARTS]
-    texts = [part["text"] for part in parts if isinstance(part.get("text"), str)]
-    if len(texts) == len(content):
-        return joint.join(texts)
-    return content
+    texts: list[str] = []
+    for part in content:
+        text = part.get("text") if word(part, "type") in _TEXT_PARTS else None
+        if not isinstance(text, str):
+            return content
+        texts.append(text)
+    return joint.join(texts)
 
 
 def error_text(error: Any) -> str:
@@ -119,8 +121,7 @@ def _form_of_object(result: Mapping[str, Any]) -> ErrorForm | None:
     """Return the form in which a result says that it is an error, and the message, or None."""
     if _TELLING.isdisjoint(result):
         return None
-    success = result.get("success")
-    flags = [success, result.get("ok")]
+    flags = [result[key] for key in ("success", "ok") if key in result]
     if any(map(_is_false, flags)):
         return ErrorForm("json_success", _message(result))
     is_error = result.get("isError")
@@ -149,7 +150,7 @@ def _is_false(flag: Any) -> bool:
 
 def _codes_in(result: Mapping[str, Any]) -> list[Any]:
     """Return the values of a result that may be an HTTP status."""
-    codes = [result.get(key) for key in _CODES]
+    codes = [result[key] for key in _CODES if key in result]
     if {"message", "error"} & result.keys():
         return [*codes, result.get("code")]
     return codes

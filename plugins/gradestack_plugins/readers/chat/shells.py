@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, Final
 
 from gradestack import ToolCall
@@ -43,8 +44,7 @@ _LONGEST_LINE: Final = 200
 
 def exit_code_of(call: ToolCall) -> int | None:
     """Return the exit code in the result of a shell tool; None of other tools, and without one."""
-    name = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", call.name).lower().replace("-", "_")
-    if name not in SHELLS:
+    if not _is_shell(call.name):
         return None
     result = call.result
     if isinstance(result, str) and result.lstrip().startswith("{"):
@@ -55,6 +55,13 @@ def exit_code_of(call: ToolCall) -> int | None:
     if isinstance(result, Mapping):
         return _code_in(result)
     return _code_in_text(result) if isinstance(result, str) else None
+
+
+@lru_cache(maxsize=1024)
+def _is_shell(name: str) -> bool:
+    """Return whether a tool of this name, however it is spelled, runs commands in a shell."""
+    in_snake = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
+    return in_snake.replace("-", "_") in SHELLS
 
 
 def _code_in(result: Mapping[str, Any]) -> int | None:

@@ -157,9 +157,9 @@ def added(usages: Iterable[Usage | None]) -> Usage | None:
     sums = {}
     columns = zip(*map(msgspec.structs.astuple, recorded), strict=True)
     for name, column in zip(Usage.__struct_fields__, columns, strict=True):
-        amounts = [amount for amount in column if amount is not None]
-        if amounts and name != "first_token_seconds":
-            sums[name] = sum(amounts)
+        is_known = column.count(None) < len(column)
+        if is_known and name != "first_token_seconds":
+            sums[name] = sum([amount for amount in column if amount is not None])
     return Usage(**sums)
 
 

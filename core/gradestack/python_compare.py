@@ -6,7 +6,7 @@ Report directories, models of one run, reports at hand, or files that are graded
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import get_args
 
@@ -97,14 +97,20 @@ def compare(
         runs = _with_previous(runs)
     aggregators = Aggregators(registry, allow_code)
     subset = Subset.read(filter, tasks, limit)
+    options = RunOptions(registry=registry, overrides=("reports=[]",))
+    ready = [_load_or_plan(run, options) for run in runs]
+    finished = [run for run in ready if isinstance(run, Report)]
+    asked = figures
+    if figures is None and len(finished) == len(ready):  # else not every headline is known
+        asked = [path for report in finished for path in headline_figures(report)]
 
     def read_sides(name: str, model: str | None, report: Report) -> list[Side]:
         """Return the sides of a run, or its one model that is named."""
-        metrics = aggregators.metrics(report, name, figures)
+        metrics = aggregators.metrics(report, name, asked)
         only = report.filter(subset)
         return sides_of(only, name, model, match, metrics, by, is_only_run=len(runs) == 1)
 
-    groups = _load_sides(runs, registry, read_sides)
+    groups = _read_groups(runs, _grade_plans(ready, options), read_sides)
     sides = _order_sides(groups, baseline)
     if figures is None:
         comparable, left_out = _comparable_figures(sides, aggregators)
@@ -130,13 +136,15 @@ def compare(
     return comparison
 
 
-def _load_sides(
-    runs: Runs, registry: Registry, read_sides: Callable[[str, str | None, Report], list[Side]]
+def _read_groups(
+    runs: Runs,
+    reports: Iterable[tuple[int, Report]],
+    read_sides: Callable[[str, str | None, Report], list[Side]],
 ) -> list[list[Side]]:
     """Return the sides of each run, in the order of the runs."""
     groups: list[list[Side]] = [[] for _ in runs]
     names = _name_runs(runs)
-    for index, report in _load_runs(runs, registry):
+    for index, report in reports:
         run = runs[index]
         model = None if isinstance(run, Report) else _split(run)[1]
         with collected_seldom():
@@ -163,10 +171,10 @@ def _with_previous(runs: Runs) -> tuple[Path, Path]:
     return find_previous(Path(runs[0]))
 
 
-def _load_runs(runs: Runs, registry: Registry) -> Iterator[tuple[int, Report]]:
-    """Yield every run with its index; files are graded after all finished runs are loaded."""
-    options = RunOptions(registry=registry, overrides=("reports=[]",))
-    ready = [_load_or_plan(run, options) for run in runs]
+def _grade_plans(
+    ready: Sequence[Report | Suite], options: RunOptions
+) -> Iterator[tuple[int, Report]]:
+    """Yield every run with its index; files are graded after all finished runs were taken."""
     for index, run in enumerate(ready):
         if isinstance(run, Report):
             yield index, run

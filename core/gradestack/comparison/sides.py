@@ -376,7 +376,8 @@ def _digest_of_words(question: Any) -> int:
         return 0
     turns = question if isinstance(question, list) else [question]
     text = " ".join(map(str, turns))
-    return hash(tuple(text.split()))
+    words = text.split()
+    return hash(" ".join(words))
 
 
 def _causes(grades: Sequence[Any]) -> tuple[Cause, ...]:
@@ -386,26 +387,29 @@ def _causes(grades: Sequence[Any]) -> tuple[Cause, ...]:
         if grade.fault is not None:
             causes["reasons", grade.fault.code] = None
             causes["details", grade.fault.code] = None
-        for part in (grade, *grade.items):
-            for reason in part.reasons:
-                if reason.code != MORE_REASONS:
-                    named = _causes_of(reason.code, reason.subject, reason.pointer)
-                    causes |= dict.fromkeys(named)
+        reasons = grade.reasons
+        for item in grade.items:
+            if item.reasons:
+                reasons += item.reasons
+        for reason in reasons:
+            if reason.code != MORE_REASONS:
+                causes |= _causes_of(reason.code, reason.subject, reason.pointer)
     return tuple(causes)
 
 
 @lru_cache(maxsize=4096)  # rows give the same reasons again and again
-def _causes_of(code: str, subject: str | None, pointer: str | None) -> tuple[Cause, ...]:
+def _causes_of(code: str, subject: str | None, pointer: str | None) -> dict[Cause, None]:
     """Return what a reason is counted under: its code, its tool, the argument, and all three."""
     if not subject:
-        return ("reasons", code), ("details", code)
+        return {("reasons", code): None, ("details", code): None}
     first_part = f"{pointer}/".split("/")[1]
     argument = first_part.replace("~1", "/").replace("~0", "~")
     if not argument:
-        return ("reasons", code), ("details", f"{code}: {subject}"), ("tools", subject)
+        detail = f"{code}: {subject}"
+        return {("reasons", code): None, ("details", detail): None, ("tools", subject): None}
     name = f"{subject}.{argument}"
-    detail = f"{code}: {name}"
-    return ("reasons", code), ("tools", subject), ("details", detail), ("arguments", name)
+    named: list[Cause] = [("reasons", code), ("tools", subject), ("details", f"{code}: {name}")]
+    return dict.fromkeys([*named, ("arguments", name)])
 
 
 def _graders(report: Report) -> dict[str, Entry]:

@@ -34,6 +34,7 @@ MORE_REASONS = "more_reasons"
 """Code of a reason that is none: it says how many others were left out."""
 _SEPARATOR = "::"
 _NOT_GRADED = (Outcome.FAILED, Outcome.MISSING)
+_encode = msgspec.json.Encoder(order="deterministic").encode
 
 
 class SampleFacts(msgspec.Struct, gc=False, frozen=True):
@@ -65,6 +66,8 @@ class Samples(msgspec.Struct, eq=False):
     broken: dict[str, str] = msgspec.field(default_factory=dict)
     """Name of a metric -> why it has no figures."""
     _amounts: dict[str, list[float | None]] = msgspec.field(default_factory=dict)
+    passes: dict[tuple[str, Failed], list[bool | None]] = msgspec.field(default_factory=dict)
+    """Grader, and how failed trials count -> whether each row passes; filled as it is asked for."""
 
     def amounts(self, name: str) -> list[float | None]:
         """Return the amount that each row used: ``cost_usd``, ``tokens`` or ``seconds``."""
@@ -141,16 +144,18 @@ class Side(msgspec.Struct, frozen=True, eq=False, dict=True):
     def has_lost_trials(self, key: str, tasks: Iterable[str]) -> bool:
         """Return whether a trial of some tasks has failed or is missing for a grader."""
         is_lost = self.grade_values(key, _is_lost)
-        return any(is_lost[row] for task in tasks for row in self.tasks[task])
+        return any(is_lost) and any(is_lost[row] for task in tasks for row in self.tasks[task])
 
     def passes(self, key: str, failed: Failed) -> list[bool | None]:
         """Return whether each row passes, None where it has no part."""
-        verdicts = self._verdicts(key)
-        verdict_of_lost = None if failed == "skip" else False
-        for row, is_lost in enumerate(self.grade_values(key, _is_lost)):
-            if is_lost:
-                verdicts[row] = verdict_of_lost
-        return verdicts
+        known = self.samples.passes
+        if (key, failed) not in known:
+            verdict_of_lost = None if failed == "skip" else False
+            verdicts = zip(self._verdicts(key), self.grade_values(key, _is_lost), strict=True)
+            known[key, failed] = [
+                verdict_of_lost if is_lost else passed for passed, is_lost in verdicts
+            ]
+        return known[key, failed]
 
     def _verdicts(self, key: str) -> list[bool | None]:
         if key == self.outcome:
@@ -374,8 +379,7 @@ def _digest_of_words(question: Any) -> int:
     """Return a digest of the words of an input; 0 where none is recorded."""
     if question is None:
         return 0
-    turns = question if isinstance(question, list) else [question]
-    text = " ".join(map(str, turns))
+    text = " ".join(map(str, question)) if isinstance(question, list) else str(question)
     words = text.split()
     return hash(" ".join(words))
 
@@ -419,7 +423,7 @@ def _graders(report: Report) -> dict[str, Entry]:
 
 def _digest(value: Any) -> int:
     try:
-        return hash(msgspec.json.encode(value, order="deterministic"))
+        return hash(_encode(value))
     except (TypeError, ValueError, OverflowError):  # a lone surrogate, or a number beyond 64 bits
         return hash(dumps(value))
 

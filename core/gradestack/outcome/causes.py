@@ -246,8 +246,8 @@ def find_causes(
     }
     frequencies: Counter[CausePath] = Counter()
     for numbers, count in failed.items():
-        named = {path for number in blamed[numbers] for path in paths[number]}
-        frequencies.update(dict.fromkeys(named, count))
+        for path in {path for number in blamed[numbers] for path in paths[number]}:
+            frequencies[path] += count
 
     def rank(number: int) -> tuple[Any, ...]:
         by_frequency = [(-frequencies[path], path) for path in paths[number]]
@@ -257,8 +257,8 @@ def find_causes(
     main = {numbers: min(causing, key=rank) for numbers, causing in blamed.items() if causing}
     samples: Counter[CausePath] = Counter()
     for numbers, count in failed.items():
-        path_and_above = paths[main[numbers]] if numbers in main else [(NO_REASON,)]
-        samples.update(dict.fromkeys(path_and_above, count))
+        for path in paths[main[numbers]] if numbers in main else [(NO_REASON,)]:
+            samples[path] += count
     return Causes(_tree(samples), main)
 
 

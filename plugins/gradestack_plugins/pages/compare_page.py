@@ -506,7 +506,8 @@ def _trials_of(index: RowIndex) -> dict[tuple[str, str], Trials]:
     names = names_of(index.names)
     trials: dict[tuple[str, str], Trials] = {}
     for task, entry in zip(index.tasks, index.entries, strict=True):
-        of_task = trials.setdefault((names[task], entry.model), Trials([], []))
+        name = (names[task], entry.model)
+        of_task = trials.get(name) or trials.setdefault(name, Trials([], []))
         passed = False if entry.state in ("failed", "missing") else entry.passed
         of_task.passed.append(passed)
         of_task.positions.append(entry.position)

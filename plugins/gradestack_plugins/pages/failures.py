@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from operator import attrgetter
 
 import msgspec
 
 from gradestack import NO_REASON, Cause, CauseKind, find_causes, is_failed, most_often
 from gradestack_plugins.pages.blocks import CauseLine, Causes, Cell, Link, Section, Table
 from gradestack_plugins.pages.draw import quoted
-from gradestack_plugins.pages.index import RowEntry, RowIndex, name_of
+from gradestack_plugins.pages.index import RowIndex, name_of
 from gradestack_plugins.pages.tallies import SEPARATOR, CallCounts
 from gradestack_plugins.pages.text import (
     brief,
@@ -28,6 +29,9 @@ ReasonSet = tuple[int, ...]
 _LONGEST, _MOST_TOOLS = 80, 100
 MOST_CAUSES, _MOST_PARTS, _MOST_ARGUMENTS = 12, 8, 4
 """Causes, parts of a cause and of such a part that are shown; samples of the others are counted."""
+_ENDING = attrgetter("state", "score", "passed", "model")
+"""How a run ended, and whose it is: of many runs the same."""
+_APPLICABLE = ("graded", "failed", "missing")
 
 
 class Failures(msgspec.Struct, frozen=True):
@@ -83,19 +87,24 @@ def failures_of(index: RowIndex, aside: Collection[str] = (), passed_word: str =
     passed: Counter[CausePath] = Counter()
     states: Counter[str] = Counter()
     skipped: Counter[str] = Counter()
-    by_run = index.reasons.by_run
-    outcomes = Counter(zip(by_run, map(_outcome_of, index.entries), strict=True))
-    for (numbers, outcome), count in outcomes.items():
-        if outcome == "skipped":
-            skipped[brief(kinds[numbers[0]][1], _LONGEST) if numbers else ""] += count
-        elif outcome == "passed":
-            paths = {path for number in numbers for path in _paths(kinds[number])}
-            passed.update(dict.fromkeys(paths, count))
-        else:
+    failed_by_model: Counter[tuple[ReasonSet, str]] = Counter()
+    runs = Counter(zip(index.reasons.by_run, map(_ENDING, index.entries), strict=True))
+    for (numbers, (state, score, passes, model)), count in runs.items():
+        if is_failed(state, score, passed=passes):
             failed[numbers] += count
-            states[outcome] += count
+            states[state] += count
+            failed_by_model[numbers, model] += count
+        elif state in _APPLICABLE:
+            for path in {path for number in numbers for path in _paths(kinds[number])}:
+                passed[path] += count
+        else:
+            skipped[brief(kinds[numbers[0]][1], _LONGEST) if numbers else ""] += count
     causes = find_causes(kinds, failed, aside, index.reasons.skipped)
-    by_model = _count_by_model(index, kinds, causes.main)
+    by_model: Counter[tuple[str, str]] = Counter()
+    if len(set(map(attrgetter("model"), index.entries))) == 2:
+        for (numbers, model), count in failed_by_model.items():
+            name = kinds[causes.main[numbers]][1] if numbers in causes.main else NO_REASON
+            by_model[name, model] += count
     tools = {*index.calls.tools, *index.searched.tools}
     lines = _Lines(passed, tools, passed_word)
     tree = causes.tree[:MOST_CAUSES]
@@ -113,32 +122,6 @@ def failures_of(index: RowIndex, aside: Collection[str] = (), passed_word: str =
         main=causes.main,
         by_model=by_model,
     )
-
-
-def _count_by_model(
-    index: RowIndex, kinds: Sequence[CauseKind], main: Mapping[ReasonSet, int]
-) -> Counter[tuple[str, str]]:
-    """Return failed samples by cause and model; none unless there are two models."""
-    counts: Counter[tuple[str, str]] = Counter()
-    models = {entry.model for entry in index.entries}
-    model_count = len(models)
-    if model_count != 2:
-        return counts
-    for entry, numbers in zip(index.entries, index.reasons.by_run, strict=True):
-        if is_failed(entry.state, entry.score, passed=entry.passed):
-            if numbers in main:
-                cause = kinds[main[numbers]][1]
-            else:
-                cause = NO_REASON
-            counts[cause, entry.model] += 1
-    return counts
-
-
-def _outcome_of(entry: RowEntry) -> str:
-    """Return ``passed``, ``skipped`` or, of a failed sample, its state."""
-    if is_failed(entry.state, entry.score, passed=entry.passed):
-        return entry.state
-    return "passed" if entry.state in ("graded", "failed", "missing") else "skipped"
 
 
 def _sorted_reasons(skipped: Mapping[str, int]) -> tuple[tuple[str, str, int], ...]:

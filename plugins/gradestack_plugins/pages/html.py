@@ -226,10 +226,7 @@ class HtmlReporter(Reporter):
         style = Markup("".join(styles))  # noqa: S704 - checked
         index = page.index
         names = [name_of(name) for name in dict.fromkeys(entry.model for entry in index.entries)]
-        models = (entry.model for entry in index.entries)
-        pairs = set(zip(index.tasks, models, strict=True))
-        entry_count = len(index.entries)
-        repeated = len(pairs) < entry_count
+        repeated = page.reliable.tasks < len(index.entries)
         mapped = report.has_rows and repeated and len(index.entries) <= _MOST_CELLS
         scripts = [name for name in _SCRIPTS if name != "report"]
         scripts += ["map"] * mapped + ["report"]

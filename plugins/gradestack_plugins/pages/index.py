@@ -12,7 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import reduce
 from hashlib import blake2b
-from itertools import compress, count
+from operator import attrgetter
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
@@ -206,28 +206,21 @@ class RowIndex:
         """Take up rows, part by part."""
         first = len(self.entries)
         passes = self._enter(rows)
-        self.files |= {
-            row.source.file
-            for row, entry in zip(rows, self.entries[first:], strict=True)
-            if row.source is not None and entry.state == "graded"
-        }
+        entries = self.entries[first:]
         grades = [row.grades for row in rows]
-        expects_nothing = []
-        for row in rows:
-            expects_nothing.append(row.expected is not None and row.expected.calls == [])
-        compressed = compress(count(first), expects_nothing)
-        self.without_calls.extend(compressed)
+        facets = [bytes(row.facets) for row in rows]
+        for position, (row, entry) in enumerate(zip(rows, entries, strict=True), first):
+            if row.source is not None and entry.state == "graded":
+                self.files.add(row.source.file)
+            if row.expected is not None and row.expected.calls == []:
+                self.without_calls.append(position)
+            self.usage.append(row.usage)
         self.calls.add(grades)
-        self.usage.extend(row.usage for row in rows)
-        self.searched.add(rows)
+        self.searched.add(rows, facets)
         self._lose(grades, passes)
         self.verdicts.add(first, grades)
-        entries = self.entries[first:]
-        models = [entry.model for entry in entries]
-        facets = [bytes(row.facets) for row in rows]
-        self.facets.add(facets, passes, models)
-        entry_count = len(self.entries)
-        if first // _HELD < entry_count // _HELD:
+        self.facets.add(facets, passes, map(attrgetter("model"), entries))
+        if first // _HELD < len(self.entries) // _HELD:
             self._fold()
 
     def _enter(self, rows: Sequence[IndexedRow]) -> list[bool | None]:
@@ -270,6 +263,8 @@ class RowIndex:
             slot = 2 if passed is None else int(passed)
             kinds: list[CauseKind] = []
             for key, grade in grades.items():
+                if grade.score is not None and grade.state in GRADED:
+                    scores[key][slot].append(grade.score)
                 reasons = grade.reasons
                 of_items: tuple[Reason, ...] = ()
                 for item in grade.items:
@@ -277,8 +272,6 @@ class RowIndex:
                         of_items += item.reasons
                 if of_items != reasons:  # else it says the same as its items
                     reasons += of_items
-                if grade.score is not None and grade.state in GRADED:
-                    scores[key][slot].append(grade.score)
                 if reasons or grade.fault or grade.state == "missing":
                     swapped = grade.swapped()
                     more = cause_kinds(key, reasons, grade.fault, swapped, grade.state)

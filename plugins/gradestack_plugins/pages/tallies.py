@@ -278,6 +278,21 @@ class Numbers(dict[str, int]):
         return number
 
 
+class ToolSets(dict[tuple[str | None, ...], int]):
+    """Names of calls as they were made -> the number of the set of their tools."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tools = Numbers()
+        self.sets: dict[tuple[int, ...], int] = {}
+
+    def __missing__(self, names: tuple[str | None, ...]) -> int:
+        tools = dict.fromkeys([name or "" for name in names])
+        numbers = tuple([self.tools[name] for name in tools])
+        self[names] = number = self.sets.setdefault(numbers, len(self.sets))
+        return number
+
+
 class SearchTally:
     """The texts that the search reads beside names and reasons, a line a row, packed.
 
@@ -295,56 +310,45 @@ class SearchTally:
         """Number of the tools each row called, among the sets of them."""
         self.expected: list[int] = []
         """The same of the tools each row was expected to call; -1 where none are known."""
-        self.tools, self.sets = Numbers(), dict[tuple[int, ...], int]()
-        self._known: dict[tuple[str | None, ...], int] = {}
+        self._numbers = ToolSets()
+        self.tools, self.sets = self._numbers.tools, self._numbers.sets
 
-    def add(self, rows: Iterable[IndexedRow]) -> None:
-        """Add rows: calls and what else is searched.
+    def add(self, rows: Sequence[IndexedRow], facets: Sequence[bytes]) -> None:
+        """Add rows: calls and what else is searched, with their facets as they are written.
 
         Control characters tell labels and facets from other text.
         """
         end = self._longest
-        for row in rows:
+        numbers = self._numbers
+        for row, row_facets in zip(rows, facets, strict=True):
             calls = () if row.predicted is None else row.predicted.calls or ()
-            names = tuple([part.name for part in calls])
-            self.rows.append(self._number_of(names))
+            self.rows.append(numbers[tuple([call.name for call in calls])])
             wanted = None if row.expected is None else row.expected.calls
-            expected_set = (
-                -1 if wanted is None else self._number_of(tuple([part.name for part in wanted]))
-            )
+            expected_set = -1 if wanted is None else numbers[tuple([call.name for call in wanted])]
             self.expected.append(expected_set)
-            arguments = [call.arguments for call in calls]
-            values = [row.sample.input, row.submission, *arguments]
-            text = b" ".join([bytes(part)[:end] for part in values])
+            values = [row.sample.input, row.submission]
+            values += [call.arguments for call in calls]
+            text = b" ".join([bytes(value)[:end] for value in values])
             if not text.isascii():
                 text = " ".join(
-                    [bytes(part)[: 4 * end].decode(errors="ignore")[:end] for part in values]
+                    [bytes(value)[: 4 * end].decode(errors="ignore")[:end] for value in values]
                 ).encode()
-            facets = bytes(row.facets)[:_LONGEST_FACETS]
-            text += b" " + facets.replace(b'":', b'"\3')
-            if row.grade.gold and row.grade.label:
-                label = f"\1{row.grade.gold}\2{row.grade.label}\1"
+            shown_facets = row_facets[:_LONGEST_FACETS].replace(b'":', b'"\3')
+            text = b"%b %b" % (text, shown_facets)
+            own_grade = row.grade
+            if own_grade.gold and own_grade.label:
+                label = f"\1{own_grade.gold}\2{own_grade.label}\1"
                 text = label.replace("\n", " ").encode(errors="replace") + text
             self._lines.append(text)
         if len(self._lines) >= _LINES:  # one by one they take as long again
             self._lines.append(b"")
             self._pack()
 
-    def _number_of(self, names: tuple[str | None, ...]) -> int:
-        """Return the number of a set of tools."""
-        number = self._known.get(names)
-        if number is None:
-            tools = dict.fromkeys([name or "" for name in names])
-            numbers = tuple([self.tools[name] for name in tools])
-            set_count = len(self.sets)
-            number = self._known[names] = self.sets.setdefault(numbers, set_count)
-        return number
-
     def end(self) -> None:
         """Pack the last lines, and let go of what only adding needs."""
         self._pack()
         self.packed.append(self._packer.flush())
-        del self._packer, self._known
+        del self._packer, self._numbers
 
     def _pack(self) -> None:
         """Pack lines in lower case, without the signs of JSON that a reader does not see."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import compress
+from operator import add, attrgetter
 
 import msgspec
 
@@ -45,19 +47,16 @@ def by_task(entries: Sequence[RowEntry]) -> Mapping[tuple[str, str], list[RowEnt
 
 def reliability_of(index: RowIndex, *, outcome: bool) -> Reliability:
     """Return the reliability of the tasks of an index; each model's task is one of its own."""
-    models: dict[str, int] = {}
-    trials = Counter[int]()
-    passed = Counter[int]()
-    tasks = len(index.names)
-    for entry, task in zip(index.entries, index.tasks, strict=True):
-        model = models.setdefault(entry.model, len(models))
-        number = model * tasks + task
-        trials[number] += 1
-        if entry.passed is True:
-            passed[number] += 1
+    names = list(map(attrgetter("model"), index.entries))
+    models = list(dict.fromkeys(names))
+    first = {model: place * len(index.names) for place, model in enumerate(models)}
+    numbers = list(map(add, map(first.__getitem__, names), index.tasks))
+    trials = Counter(numbers)
     sizes = set(trials.values())
     if len(sizes) != 1:
         return Reliability(len(trials), None, {})
     (size,) = sizes
+    is_passed = [entry.passed is True for entry in index.entries]
+    passed = Counter(compress(numbers, is_passed))
     passes = Counter(passed[number] for number in trials) if outcome else {}
     return Reliability(len(trials), size, dict(sorted(passes.items())), len(models))

@@ -39,8 +39,8 @@ from gradestack.model import Sample
 from gradestack.output import counted
 from gradestack.registry import Offer, Registry
 from gradestack.suites.code import FUNCTIONS, InFile, code_of_component, file_plugin, from_file
-from gradestack.suites.document import Document, show_location
-from gradestack.suites.options import Location, Problems, structure
+from gradestack.suites.document import Document
+from gradestack.suites.options import Location, Problems, show_location, structure
 from gradestack.suites.spec import SuiteSpec
 
 T = TypeVar("T")

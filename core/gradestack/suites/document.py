@@ -1,6 +1,7 @@
-"""YAML with locations: plain data, and the line every value was written on.
+"""Documents of YAML: plain data, and the line every value was written on.
 
-Nothing in a YAML is ever run as code.
+yaml takes as long to import as Python to start, so it is imported where a text is read: files that
+are graded without a suite have none.
 """
 
 from __future__ import annotations
@@ -8,129 +9,30 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import msgspec
-import yaml
 
 from gradestack.errors import ConfigError
 from gradestack.jsonio.files import encoding_problem
 from gradestack.jsonio.values import compact
 from gradestack.regular_files import read_bounded
-from gradestack.suites.options import Location
+from gradestack.suites.options import Location, show_location
 
 LARGEST_YAML = 2 * 1024 * 1024
 """Bytes of a suite, rubric or other file of YAML; of two million, some twenty seconds are spent."""
-MOST_REPEATED = 100_000
-"""Values that aliases may stand for, beyond those that are written out."""
-_LONGEST_INTEGER = 4_096
-"""Bits of an integer.
-
-The interpreter refuses to write those of some thousands of digits as text.
-"""
-
-
-class _Loader(yaml.SafeLoader):
-    """The safe loader, whose mistakes all say where they are."""
-
-    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
-        """Build the Python value of a YAML node; refuse values that no suite may hold."""
-        try:
-            value = super().construct_object(node, deep=deep)
-        except (yaml.YAMLError, RecursionError):
-            raise
-        except Exception as error:  # an explicit tag on what is nothing of the kind
-            tag = node.tag.replace("tag:yaml.org,2002:", "!!")
-            raise _mistake(f"this is no value of the type {tag}", node) from error
-        if isinstance(value, str) and "\0" in value:  # no path, name or pattern may hold one
-            raise _mistake("a text holds a NUL character", node)
-        if isinstance(value, int) and value.bit_length() > _LONGEST_INTEGER:
-            raise _mistake("a number has too many digits", node)
-        return value
-
-
-def _mistake(what: str, node: yaml.Node) -> yaml.constructor.ConstructorError:
-    return yaml.constructor.ConstructorError(None, None, what, node.start_mark)
-
-
-class _Survey(msgspec.Struct):
-    """Lines of nodes, and how much aliases stand for, before data is made."""
-
-    lines: dict[Location, int] = {}
-    repeated_key: yaml.YAMLError | None = None
-    """The first key that stands twice: an error of a suite, nothing of recorded YAML."""
-    _sizes: dict[int, int] = {}
-
-    def size(self, node: yaml.Node, location: Location) -> int:
-        """Count the nodes at and below one; an alias counts as the nodes it stands for."""
-        size = self._sizes.get(id(node))
-        if size == 0:
-            raise _mistake("an alias is inside of what it stands for", node)
-        if size is not None:  # an alias, whose lines are known under its anchor
-            return size
-        self._sizes[id(node)] = 0
-        size = 1
-        if isinstance(node, yaml.MappingNode):
-            for key, value in node.value:
-                size += self.size(key, location)
-                if isinstance(key.value, str):  # else it is refused when its mapping is made
-                    at = (*location, key.value)
-                    if at in self.lines and self.repeated_key is None:
-                        what = f"is on line {self.lines[at]} already; write it once"
-                        self.repeated_key = _mistake(f"{show_location(at)} {what}", key)
-                    self.lines[at] = key.start_mark.line + 1
-                    size += self.size(value, at)
-        elif isinstance(node, yaml.SequenceNode):
-            for position, item in enumerate(node.value):
-                at = (*location, position)
-                self.lines[at] = item.start_mark.line + 1
-                size += self.size(item, at)
-        self._sizes[id(node)] = size
-        if size - len(self._sizes) > MOST_REPEATED:
-            most = f"{MOST_REPEATED:,} values"
-            raise _mistake(f"its aliases stand for more than {most}; write out what is meant", node)
-        return size
-
-
-def _parsed(text: str) -> tuple[Any, _Survey]:
-    """Return the value of a YAML text, None when it is empty, and its survey."""
-    survey = _Survey()
-    try:
-        loader = _Loader(StringIO(text))  # errors of a stream do not quote it: it may hold a secret
-        node = loader.get_single_node()
-    except yaml.reader.ReaderError as error:
-        line = text.count("\n", 0, error.position)
-        mark = yaml.Mark("", error.position, line, 0, None, 0)
-        what = f"the character {chr(error.character)!r} is not allowed in it"
-        raise yaml.MarkedYAMLError(problem=what, problem_mark=mark) from error
-    except (ValueError, OverflowError) as error:  # digits that are no character, or no version
-        raise yaml.MarkedYAMLError(problem=str(error), problem_mark=loader.get_mark()) from error
-    if node is None:
-        return None, survey
-    survey.size(node, ())  # before data is made, which writes merged keys into the nodes
-    return loader.construct_document(node), survey
 
 
 def yaml_data(text: str) -> Any:
     """Return the value of a YAML text."""
-    return _parsed(text)[0]
+    from gradestack.suites.yaml_text import parse_yaml  # noqa: PLC0415 - see above
+
+    return parse_yaml(text)[0]
 
 
 _LONGEST_POSITION = 10
 """Digits no list has room for."""
-
-
-def show_location(location: Location) -> str:
-    """Return a location as people write it: ``graders.partial.paths[0]``."""
-    text = ""
-    for step in location:
-        shown = f"[{step}]" if isinstance(step, int) else f".{step}"
-        text += shown
-    return text.removeprefix(".")
-
-
 _FLAGS: Mapping[str | int, str] = {
     "filter": "--filter",
     "tasks": "--tasks",
@@ -180,10 +82,14 @@ _NAMES = re.compile("(alias|anchor|tag|handle) '[^']*'")
 
 def read_yaml(path: Path) -> Document:
     """Return the document of a YAML file."""
+    import yaml  # noqa: PLC0415 - see above
+
+    from gradestack.suites.yaml_text import parse_yaml  # noqa: PLC0415
+
     content = b""
     try:
         content = read_bounded(path, LARGEST_YAML)
-        data, survey = _parsed(content.decode("utf-8-sig"))
+        data, survey = parse_yaml(content.decode("utf-8-sig"))
         if survey.repeated_key is not None:
             raise survey.repeated_key
     except FileNotFoundError as error:
@@ -212,6 +118,20 @@ def read_yaml(path: Path) -> Document:
     return Document(data=data, origin=str(path), lines=survey.lines)
 
 
+def _written_value(text: str) -> Any:
+    """Return the value that a text on the command line stands for.
+
+    Raises:
+        ValueError: It is not valid YAML.
+    """
+    import yaml  # noqa: PLC0415 - see above
+
+    try:
+        return yaml_data(text)
+    except (yaml.YAMLError, RecursionError) as error:
+        raise ValueError("not valid YAML") from error
+
+
 def apply_override(document: Document, assignment: str) -> None:
     """Set one value from ``PATH=VALUE``; VALUE is YAML, and a mapping replaces the whole value.
 
@@ -225,8 +145,8 @@ def apply_override(document: Document, assignment: str) -> None:
         example = "--set graders.partial.no_expected=skip"
         raise ConfigError(f"{shown}: expected PATH=VALUE, such as {example}")
     try:
-        value = yaml_data(text)
-    except (yaml.YAMLError, RecursionError) as error:
+        value = _written_value(text)
+    except ValueError as error:
         raise ConfigError(f"{shown}: the value is not valid YAML (quote it?)") from error
     at: Any = document.data
     location: Location = ()
@@ -269,9 +189,9 @@ def typed_texts(assignments: Iterable[str]) -> frozenset[str]:
     """Return all texts in the values of ``PATH=VALUE`` assignments."""
     values: list[Any] = []
     for assignment in assignments:
-        with suppress(yaml.YAMLError, RecursionError):  # said when it is applied
+        with suppress(ValueError):  # said when it is applied
             text = assignment.partition("=")[2]
-            values.append(yaml_data(text))
+            values.append(_written_value(text))
     texts = set[str]()
     while values:
         value = values.pop()

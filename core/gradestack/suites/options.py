@@ -62,6 +62,15 @@ _MOST_HINTS = 100
 """Unknown keys of one mapping for which a known one is looked for, which takes its time."""
 
 
+def show_location(location: Location) -> str:
+    """Return a location as people write it: ``graders.partial.paths[0]``."""
+    text = ""
+    for step in location:
+        shown = f"[{step}]" if isinstance(step, int) else f".{step}"
+        text += shown
+    return text.removeprefix(".")
+
+
 class Problems(Exception):
     """All problems of one value, each with its location below that value.
 

@@ -27,8 +27,7 @@ from gradestack.python_api import run
 from gradestack.registry import BUILT_IN, Plugin, Registry, discover, normal, qualified
 from gradestack.suites.code import with_files
 from gradestack.suites.components import samples_of, stack_for
-from gradestack.suites.document import show_location
-from gradestack.suites.options import Problems, class_schema, structure
+from gradestack.suites.options import Problems, class_schema, show_location, structure
 from gradestack.testing.components import (
     check_aggregator,
     check_component,

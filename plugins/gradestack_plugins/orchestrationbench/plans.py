@@ -15,7 +15,6 @@ from itertools import pairwise
 from typing import Any
 
 import msgspec
-import yaml
 
 from gradestack import JSON, Fault, Sample, native_of, yaml_data
 from gradestack.jsonio import as_map, standard_loads
@@ -91,6 +90,8 @@ def _load_yaml(text: str) -> Any:
     # reads it.
     if "&" in text and "*" in text:
         return yaml_data(text)
+    import yaml  # noqa: PLC0415 - takes long to import, and recognising files needs none
+
     return yaml.safe_load(text)
 
 

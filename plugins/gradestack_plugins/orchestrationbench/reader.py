@@ -15,7 +15,6 @@ from typing import Annotated, Any, ClassVar
 
 import attrs
 import msgspec
-import yaml
 from attrs.validators import matches_re
 from typing_extensions import override
 
@@ -120,6 +119,8 @@ class EvaluationConfig(msgspec.Struct):
 
 def read_config(path: Path) -> Setting:
     """Read the weights and the judge from the benchmark's evaluation YAML."""
+    import yaml  # noqa: PLC0415 - takes long to import, and recognising files needs none
+
     try:
         text = read_text(path)
         config = msgspec.convert(yaml_data(text) or {}, EvaluationConfig)

@@ -29,49 +29,86 @@ HEAVY = {
 }
 
 
-def test_help_imports_click_and_nothing_heavier():
-    """Start-up must not pay for what is not used."""
-    code = (
-        "import sys\nfrom gradestack.cli import commands\n"
-        "for arguments in (['run', '--help'], ['grade', '-h'], ['--version']):\n"
-        "    try:\n        commands.main(arguments)\n    except SystemExit as done:\n        "
-        "assert not done.code\n"
-        "print('MODULES', *sorted({name.partition('.')[0] for name in sys.modules}))"
-    )
+FINISH = """
+import sys
+from gradestack.cli import commands
+for arguments in {commands}:
+    try:
+        commands.main(arguments)
+    except SystemExit as done:
+        assert not done.code
+print('MODULES', *sorted(sys.modules))
+"""
+
+
+def run_in_a_process(*commands, folder=None):
+    """Run command lines one after the other in a fresh process; return its output and modules."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("COV_")}
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment
+        [sys.executable, "-c", FINISH.format(commands=commands)],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=True,
+        env=environment,
     )
-    lines = done.stdout.splitlines()
-    last_line = lines[-1]
-    modules = set(last_line.split())
-    assert {"click", "gradestack"} <= modules
-    assert modules & HEAVY == set()
+    output, _, modules = done.stdout.rpartition("MODULES ")
+    return output, set(modules.split())
+
+
+def test_help_imports_click_and_nothing_heavier():
+    """Start-up must not pay for what is not used."""
+    _, modules = run_in_a_process(["run", "--help"], ["grade", "-h"], ["--version"])
+    packages = {name.partition(".")[0] for name in modules}
+    assert {"click", "gradestack"} <= packages
+    assert packages & HEAVY == set()
     assert (
-        modules & {"gradestack_plugins", "gradestack_templates", "asyncio", "multiprocessing"}
+        packages & {"gradestack_plugins", "gradestack_templates", "asyncio", "multiprocessing"}
         == set()
     )
 
 
 def test_help_finds_the_commands_of_plugins_and_imports_nothing_of_them():
-    code = (
-        "import sys\nfrom gradestack.cli import commands\n"
-        "for arguments in (['--help'], ['plugins', 'list']):\n"
-        "    try:\n        commands.main(arguments)\n    except SystemExit as done:\n        "
-        "assert not done.code\n"
-        "print('MODULES', *sorted(sys.modules))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    lines = done.stdout.splitlines()
-    last_line = lines[-1]
-    modules = set(last_line.split())
-    matches = set(re.findall(r"^  (\w+)  ", done.stdout, re.MULTILINE))
+    output, modules = run_in_a_process(["--help"], ["plugins", "list"])
+    matches = set(re.findall(r"^  (\w+)  ", output, re.MULTILINE))
     assert {"show", "view", "index"} <= matches
     assert not {
         name
         for name in modules
         if name.startswith(("gradestack_plugins.pages", "gradestack_templates", "jinja2"))
     }
+
+
+UNUSED = {"asyncio", "jinja2", "multiprocessing", "numpy", "rich", "ijson", "gradestack_templates"}
+"""Packages that a run without pages has no use for."""
+OTHERS_FORMATS = "gradestack_plugins.archives.documents"
+"""Module of readers that a run with a named reader does not ask."""
+
+
+def test_a_run_with_named_components_and_no_reports_imports_no_others(tmp_path):
+    """Neither pages, nor readers and graders that it does not name."""
+    record = {"id": "a", "expected": [], "predicted": []}
+    (tmp_path / "runs.jsonl").write_text(json.dumps(record))
+    suite = {
+        "target": {"paths": ["runs.jsonl"], "reader": "jsonl"},
+        "graders": {"calls": "tool_calls"},
+        "reports": [],
+    }
+    (tmp_path / "suite.yaml").write_text(json.dumps(suite))
+    _, modules = run_in_a_process(["run", "suite.yaml", "-o", "out"], folder=tmp_path)
+    packages = {name.partition(".")[0] for name in modules}
+    assert packages & UNUSED == set()
+    assert OTHERS_FORMATS not in modules
+    assert "gradestack_plugins.pages.html" not in modules
+    assert "gradestack.comparison.compared" not in modules
+
+
+def test_grading_files_without_a_suite_imports_no_yaml(here):
+    """Not even where a reader of YAML is asked whether it knows the file."""
+    arguments = ["grade", "runs.jsonl", "-o", "out"]
+    _, modules = run_in_a_process(arguments, folder=here)
+    assert "gradestack_plugins.orchestrationbench.reader" in modules
+    assert "yaml" not in modules
 
 
 def test_samples_of_a_long_name_are_found(command, tmp_path):
@@ -123,24 +160,10 @@ def test_report_writes_the_same_pages_again(command, here):
 
 def test_report_imports_no_yaml(command, here):
     command("run", "suite.yaml", "-o", "out", "--set", "reports=[html]")
-    code = (
-        "import sys\nfrom gradestack.cli import commands\n"
-        "try:\n    commands.main(['report', 'out', '--format', 'html', '--format', 'markdown'])\n"
-        "except SystemExit as done:\n    assert not done.code\n"
-        "print('yaml' in sys.modules, 'jinja2' in sys.modules)"
-    )
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("COV_")}
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=here,
-        capture_output=True,
-        text=True,
-        check=True,
-        env=environment,
-    )
-    lines = done.stdout.splitlines()
-    last_line = lines[-1]
-    assert last_line == "False True"
+    arguments = ["report", "out", "--format", "html", "--format", "markdown"]
+    _, modules = run_in_a_process(arguments, folder=here)
+    assert "yaml" not in modules
+    assert "jinja2" in modules
 
 
 @pytest.mark.slow

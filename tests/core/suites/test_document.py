@@ -11,8 +11,8 @@ import yaml
 
 from gradestack import ConfigError
 from gradestack.copies.files import Folder
-from gradestack.suites.document import Document, apply_override, read_yaml, show_location, yaml_data
-from gradestack.suites.options import Problems, structure
+from gradestack.suites.document import Document, apply_override, read_yaml, yaml_data
+from gradestack.suites.options import Problems, show_location, structure
 from gradestack.suites.schema import suite_schema
 from tests.core.outcomes import data, some_of
 

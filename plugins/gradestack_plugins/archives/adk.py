@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-import attrs
 from msgspec import Struct
 from typing_extensions import override
 
@@ -137,7 +136,6 @@ class _Result(Struct):
     session_details: Object = None
 
 
-@attrs.frozen(kw_only=True)
 class Adk(DocumentReader):
     """Reads Google ADK's eval sets, their results, and the list of turns of older releases.
 

@@ -8,7 +8,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
-import attrs
 import msgspec
 from msgspec.structs import force_setattr
 from typing_extensions import override
@@ -119,7 +118,6 @@ class _Trajectory(msgspec.Struct):
     extra: _Extra = _Extra()
 
 
-@attrs.frozen(kw_only=True)
 class Atif(DocumentReader):
     """Reads ATIF 1.0 to 1.8: a trajectory as a document, a list of them, or one a line.
 

@@ -9,7 +9,6 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
-import attrs
 from typing_extensions import override
 
 from gradestack import BadRecord, DataError, Input, Inputs, RecordFile, Sample, Shard, replace
@@ -24,7 +23,6 @@ _PLACES: Final = (_RESULT, f"*/{_RESULT}", f"*/*/{_RESULT}")
 _LOOKED_AT: Final = 20
 
 
-@attrs.frozen(kw_only=True)
 class Harbor(Atif):
     """Reads a job of Harbor, or a folder of jobs: every trial is a run.
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-import attrs
 from msgspec import Struct, field
 from typing_extensions import override
 
@@ -101,7 +100,6 @@ class _Case(Struct):
     model: Any = field(default=None, name=_MODEL)
 
 
-@attrs.frozen(kw_only=True)
 class Promptfoo(DocumentReader):
     """Reads promptfoo's results.
 
@@ -300,7 +298,6 @@ def _with_amounts(usage: Usage | None, cost: Any, seconds: float | None) -> Usag
     return replace(usage or Usage(), cost_usd=price, seconds=seconds)
 
 
-@attrs.frozen(kw_only=True)
 class DeepEval(DocumentReader):
     """Reads deepeval's test runs (``testCases``, also under ``testRunData``), and data sets of test
     cases.

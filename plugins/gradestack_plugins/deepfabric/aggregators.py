@@ -6,7 +6,6 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-import attrs
 from typing_extensions import override
 
 from gradestack import (
@@ -87,7 +86,6 @@ def _declare_figures(ending: str, unit: str, divisor: str, undefined: str) -> It
         yield Figure(f"{name}{ending}", label, about=about, divisor=divisor, undefined=undefined)
 
 
-@attrs.frozen(kw_only=True)
 class DeepFabricMetrics(IntervalAggregator):
     """DeepFabric's metrics over all samples, and over those that could be processed.
 

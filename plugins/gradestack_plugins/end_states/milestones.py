@@ -7,7 +7,6 @@ from graphlib import CycleError, TopologicalSorter
 from itertools import chain, pairwise
 from typing import Annotated, Any, Final
 
-import attrs
 import msgspec
 from typing_extensions import override
 
@@ -308,7 +307,6 @@ class _Search:
         return product
 
 
-@attrs.frozen(kw_only=True)
 class Milestones(Grader):
     """Similarity of a run's snapshots to milestones, 0 when a minefield was stepped on; in [0, 1].
 

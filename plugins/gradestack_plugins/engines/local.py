@@ -17,7 +17,6 @@ from gradestack_plugins.engines.machine import (
 )
 
 
-@attrs.frozen(kw_only=True)
 class Serial(Engine):
     """One shard after the other in this process."""
 

@@ -7,7 +7,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
-import attrs
 import msgspec
 from typing_extensions import override
 
@@ -22,7 +21,6 @@ from gradestack_plugins.readers.runs import Record, Run, RunReader
 _SURE: Final = 0.96
 
 
-@attrs.frozen(kw_only=True)
 class AutoGenState(RunReader):
     """Reads the states that AutoGen's agents and teams save, a JSON document each.
 
@@ -63,7 +61,6 @@ def _thread_of(state: Any) -> list[Any]:
     return []
 
 
-@attrs.frozen(kw_only=True)
 class LangGraph(RunReader):
     """Reads the streams of LangGraph's graphs: updates by node, values, and events.
 
@@ -211,7 +208,6 @@ class _Instance(msgspec.Struct):
     error: Any = None
 
 
-@attrs.frozen(kw_only=True)
 class OpenHands(RunReader):
     """Reads ``output.jsonl`` of OpenHands' evaluations: an instance with its history a line.
 
@@ -296,7 +292,6 @@ class _Item(msgspec.Struct):
     sample: _Sample = _Sample()
 
 
-@attrs.frozen(kw_only=True)
 class OpenAIEvals(RunReader):
     """Reads output items of OpenAI's Evals API, and record logs of ``openai/evals``.
 

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-import attrs
 from typing_extensions import override
 
 from gradestack import Input, Usage
@@ -27,7 +26,6 @@ _COMMAND: Final = re.compile(r"```(?:mswea_bash_command|bash)\s*\n(.*?)\n?```", 
 _OBSERVED: Final = re.compile(r"\s*<(?:returncode|exit_code)>")
 
 
-@attrs.frozen(kw_only=True)
 class MiniSweAgent(RunReader):
     """Reads trajectories of mini-swe-agent, a JSON document each.
 

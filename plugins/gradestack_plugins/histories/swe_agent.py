@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-import attrs
 from typing_extensions import override
 
 from gradestack import Input, Usage
@@ -25,7 +24,6 @@ _SURE: Final = 0.97
 _STEP_KEYS: Final = frozenset({"action", "observation", "response"})
 
 
-@attrs.frozen(kw_only=True)
 class SweAgent(RunReader):
     """Reads trajectories of SWE-agent, a JSON document each.
 

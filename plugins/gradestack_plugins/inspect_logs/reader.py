@@ -12,7 +12,6 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar, Final, NamedTuple
 
-import attrs
 import msgspec
 from typing_extensions import override
 
@@ -91,7 +90,6 @@ def _is_archive(head: bytes) -> bool:
     return head[30 : 30 + size].startswith((b"_journal/", b"samples/", b"header.json"))
 
 
-@attrs.frozen(kw_only=True)
 class InspectLogs(RecordReader):
     """Reads logs of inspect_ai: ``.eval`` archives, also with samples in pieces, and JSON.
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-import attrs
 from typing_extensions import override
 
 from gradestack import Expectation, ExpectedCall, Input, replace
@@ -20,7 +19,6 @@ _LEFT_OUT: Final = ("", "\\")
 """Values that stand for an argument which is not given."""
 
 
-@attrs.frozen(kw_only=True)
 class HammerBench(RunReader):
     """Reads logs of HammerBench: ``predict``, the text of an answer, beside ``label``, a call.
 
@@ -97,7 +95,6 @@ _FINISH: Final = "Finish"
 _SOLVED: Final = {"Solved": 1.0, "Unsure": 0.5}
 
 
-@attrs.frozen(kw_only=True)
 class StableToolBench(RunReader):
     """Reads StableToolBench: converted answers, and the pass rates of its evaluator, by query.
 

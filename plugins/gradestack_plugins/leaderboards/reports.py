@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-import attrs
 import msgspec
 from typing_extensions import override
 
@@ -34,7 +33,6 @@ class _Task(msgspec.Struct):
     failures: list[Any] = []
 
 
-@attrs.frozen(kw_only=True)
 class AppWorld(VerdictReader):
     """Reads evaluation reports of AppWorld: documents with ``individual`` results by task.
 
@@ -102,7 +100,6 @@ class _Judged(msgspec.Struct):
     metadata: _Metadata = _Metadata()
 
 
-@attrs.frozen(kw_only=True)
 class Gaia2(VerdictReader):
     """Reads ``output.jsonl`` of Gaia2: a run of a scenario a line.
 
@@ -173,7 +170,6 @@ class _Scenario(msgspec.Struct):
 _SUMMARY: Final = "result_summary.json"
 
 
-@attrs.frozen(kw_only=True)
 class ToolSandbox(VerdictReader):
     """Reads ``result_summary.json`` of ToolSandbox: a similarity for each scenario.
 
@@ -236,7 +232,6 @@ _NAMED: Final = ("submitted", "completed", "resolved", "unresolved", "error", "e
 _MOST_UNNAMED: Final = 100_000
 
 
-@attrs.frozen(kw_only=True)
 class SweBench(VerdictReader):
     """Reads reports of SWE-bench's harness, of a run or of one instance, and predictions.
 

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-import attrs
 import msgspec
 from typing_extensions import override
 
@@ -42,7 +41,6 @@ class _Trial(msgspec.Struct):
     total_output_tokens: Any = None
 
 
-@attrs.frozen(kw_only=True)
 class TerminalBench(VerdictReader):
     """Reads ``results.json`` of Terminal-Bench: of a run with all its trials, or of one trial.
 
@@ -131,7 +129,6 @@ def _run_of_trial(trial: _Trial) -> Run:
     return run
 
 
-@attrs.frozen(kw_only=True)
 class McpMark(VerdictReader):
     """Reads results of MCPMark: runs by name of a model in ``MODEL/TASK.json``, runs of all models
     in ``TASK.json``, or ``meta.json`` of a run.

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-import attrs
 from typing_extensions import override
 
 from gradestack import (
@@ -37,7 +36,6 @@ _RESULT_KEYS: Final = frozenset(_RESULT_WORDS.split())
 """Keys of recorded results in other forms: a row with one of them is no dataset row."""
 
 
-@attrs.frozen(kw_only=True)
 class LettaDataset(RecordReader):
     """Reads letta-evals datasets: ``.csv``, or JSON Lines whatever the ending.
 

@@ -13,7 +13,6 @@ from fractions import Fraction
 from functools import partial
 from typing import Any
 
-import attrs
 import msgspec
 from typing_extensions import override
 
@@ -303,7 +302,6 @@ _SIMILARITY = "1 - edit distance / greatest distance"
 _UNREAD = "no gold plan, or no prediction of one that could be read"
 
 
-@attrs.frozen(kw_only=True)
 class OrchestrationBenchFigures(IntervalAggregator):
     """The four key metrics, with all they are made of.
 

@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-import attrs
 from typing_extensions import override
 
 from gradestack import JSON, Exporter, ExportSummary
@@ -136,7 +135,6 @@ def result_text(tree: JSON) -> str:
     return text.encode(errors="backslashreplace").decode()
 
 
-@attrs.frozen(kw_only=True)
 class OrchestrationBenchExporter(Exporter):
     """Writes ``directory``, ``overall_statistics`` and ``detailed_results`` with every field of the
     original.

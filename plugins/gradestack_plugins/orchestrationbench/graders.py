@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-import attrs
 from typing_extensions import override
 
 from gradestack import (
@@ -38,7 +37,6 @@ PLANS = ("scores", "structural", "component")
 """Figures of each gold plan, in the metadata of a grade as ``plan_NAME``."""
 
 
-@attrs.frozen(kw_only=True)
 class OrchestrationBench(PartlyJudged):
     """Decisions, calls and plans of a trial.
 

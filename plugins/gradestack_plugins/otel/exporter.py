@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Final
 
-import attrs
 from typing_extensions import override
 
 from gradestack import (
@@ -27,7 +26,6 @@ _TRACE_ID: Final = re.compile(r"(?!0{32})[0-9a-f]{32}")
 _SPAN_ID: Final = re.compile(r"(?!0{16})[0-9a-f]{16}")
 
 
-@attrs.frozen(kw_only=True)
 class OtelEvaluation(Exporter):
     """Writes ``otel_evaluation.jsonl``: OTLP JSON Lines of logs, a line per sample.
 

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Final
 
-import attrs
 from msgspec import Struct
 from typing_extensions import override
 
@@ -100,7 +99,6 @@ class _Trace(Struct):
     data: _Data
 
 
-@attrs.frozen(kw_only=True)
 class MlflowTraces(RecordReader):
     """Reads traces of MLflow 2 and 3: JSON Lines of ``Trace.to_json``, or a list of traces.
 

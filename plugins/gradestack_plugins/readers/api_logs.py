@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-import attrs
 from typing_extensions import override
 
 from gradestack.jsonio import as_list
@@ -90,7 +89,6 @@ def _has_all(entries: Any, key: str) -> bool:
     return all(isinstance(entry, dict) and isinstance(entry.get(key), dict) for entry in entries)
 
 
-@attrs.frozen(kw_only=True)
 class OpenAILogs(ChatLogs):
     """Reads OpenAI chat messages in all their wrappings, and Responses.
 
@@ -191,7 +189,6 @@ def _replies(response: Mapping[str, Any]) -> Iterator[Answer]:
         yield Answer(number, [message], finish_reason)
 
 
-@attrs.frozen(kw_only=True)
 class AnthropicLogs(ChatLogs):
     """Reads Anthropic messages.
 

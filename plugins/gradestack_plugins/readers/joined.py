@@ -8,7 +8,6 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, ClassVar
 
-import attrs
 import msgspec
 from typing_extensions import override
 
@@ -109,7 +108,6 @@ class JoinedIndex(msgspec.Struct, frozen=True, kw_only=True):
                 yield sample
 
 
-@attrs.frozen(kw_only=True)
 class JoinedReader(RecordReader):
     """Base of readers that join the rows of a dataset with the last record of their ``uuid``.
 

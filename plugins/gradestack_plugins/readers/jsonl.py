@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from io import BufferedReader
 from typing import Any
 
-import attrs
 from typing_extensions import override
 
 from gradestack import BadRecord, RecordReader, Sample, Shard, Source, reading
@@ -36,7 +35,6 @@ children agent_id usage agent_usage facets
 """
 
 
-@attrs.frozen(kw_only=True)
 class JsonLines(RecordReader):
     """One JSON object per line, or a JSON list of them.
 

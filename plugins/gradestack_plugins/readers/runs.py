@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any, ClassVar, Final, NamedTuple
 
-import attrs
 import msgspec
 from msgspec.structs import force_setattr
 from typing_extensions import override
@@ -149,7 +148,6 @@ def _with_amounts(usage: Usage | None, total: Usage) -> Usage:
     return replace(usage, **values_by_name)
 
 
-@attrs.frozen(kw_only=True)
 class RunReader(WholeDocuments):
     """Base of readers whose files hold whole runs.
 

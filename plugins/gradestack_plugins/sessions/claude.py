@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, Final
 
-import attrs
 import msgspec
 from typing_extensions import override
 
@@ -116,7 +115,6 @@ class Copies(msgspec.Struct, frozen=True):
     counted: Mapping[str, frozenset[str]] = {}
 
 
-@attrs.frozen(kw_only=True)
 class ClaudeCode(RunReader):
     """Reads sessions of Claude Code: the files below ``~/.claude/projects``, and ``stream-json``.
 

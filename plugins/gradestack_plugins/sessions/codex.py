@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
-import attrs
 import msgspec
 from typing_extensions import override
 
@@ -69,7 +68,6 @@ class _Meta(msgspec.Struct):
     source: Any = None
 
 
-@attrs.frozen(kw_only=True)
 class Codex(RunReader):
     """Reads sessions of Codex: the files below ``~/.codex/sessions``, and ``codex exec --json``.
 

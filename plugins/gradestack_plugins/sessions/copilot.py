@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-import attrs
 import msgspec
 from typing_extensions import override
 
@@ -43,7 +42,6 @@ class _Data(msgspec.Struct, rename="camel"):
     model_metrics: Object = None
 
 
-@attrs.frozen(kw_only=True)
 class CopilotCli(RunReader):
     """Reads the events that GitHub's Copilot CLI writes down, a file for each session.
 

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-import attrs
 from typing_extensions import override
 
 from gradestack import Input
@@ -23,7 +22,6 @@ _QUERY: Final = re.compile(r"<user_query>\n?(.*?)\n?</user_query>", re.DOTALL)
 Line = dict[str, Any]
 
 
-@attrs.frozen(kw_only=True)
 class Cursor(RunReader):
     """Reads transcripts of Cursor's agent, a file for each session, and ``stream-json``.
 

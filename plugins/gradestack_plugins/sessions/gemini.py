@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-import attrs
 import msgspec
 from typing_extensions import override
 
@@ -53,7 +52,6 @@ class _Message(msgspec.Struct):
     tokens: Object = None
 
 
-@attrs.frozen(kw_only=True)
 class GeminiCli(RunReader):
     """Reads sessions of Gemini CLI: chats as JSON or JSON Lines, and ``stream-json``.
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-import attrs
 from typing_extensions import override
 
 from gradestack import Input, Usage
@@ -22,7 +21,6 @@ _PRINTED: Final = frozenset({"complete", "notification", "error"})
 Line = dict[str, Any]
 
 
-@attrs.frozen(kw_only=True)
 class Goose(RunReader):
     """Reads sessions of goose: JSON Lines, exported documents, and ``stream-json``.
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-import attrs
 import msgspec
 from typing_extensions import override
 
@@ -47,7 +46,6 @@ class _Part(msgspec.Struct, rename={"call": "callID"}):
     state: Object = None
 
 
-@attrs.frozen(kw_only=True)
 class OpenCode(RunReader):
     """Reads exported sessions of opencode, a JSON document each, and the events it prints.
 

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
-import attrs
 from typing_extensions import override
 
 from gradestack import BadRecord, DataError, Input, Inputs, RecordFile, Sample, Shard, replace
@@ -20,7 +19,6 @@ _FOLDERS: Final = ("session", "message", "part")
 _SESSIONS: Final = "session/*/*.json"
 
 
-@attrs.frozen(kw_only=True)
 class OpenCodeStorage(RunReader):
     """Reads the storage of opencode: files of sessions, messages and parts, joined by their ids.
 

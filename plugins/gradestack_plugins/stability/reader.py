@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Any, ClassVar
 
-import attrs
 import msgspec
 from typing_extensions import override
 
@@ -73,7 +72,6 @@ class SweepFile(LastRecords, frozen=True, kw_only=True):
     """Its sweep, when the file names exactly one; else its own name, unless it is alone."""
 
 
-@attrs.frozen(kw_only=True)
 class StabilityReader(JoinedReader):
     """Reads the sweeps of the evaluation suite (JSON Lines, or one JSON list).
 

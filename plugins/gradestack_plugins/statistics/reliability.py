@@ -229,7 +229,6 @@ class Trials(IntervalAggregator):
         }
 
 
-@attrs.frozen(kw_only=True)
 class PassHatK(Trials):
     """pass^k: the chance that k trials of a task, drawn at random, all succeed, averaged over
     tasks.
@@ -246,7 +245,6 @@ class PassHatK(Trials):
         return Fraction(comb(task.passed, k), comb(task.trials, k))
 
 
-@attrs.frozen(kw_only=True)
 class PassAtK(Trials):
     """pass@k: the chance that at least one of k trials of a task, drawn at random, succeeds,
     averaged over tasks.

@@ -10,7 +10,6 @@ from itertools import chain
 from pathlib import Path
 from typing import IO, Any
 
-import attrs
 from typing_extensions import override
 
 from gradestack import Report, Reporter, csv_line, library, missing_library
@@ -28,7 +27,6 @@ TABLES = (*OF_FIGURES, *OF_ROWS)
 _PLAIN = frozenset({type(None), str, int, float})
 
 
-@attrs.frozen(kw_only=True)
 class CsvReporter(Reporter):
     """Writes ``tables/NAME.csv``.
 
@@ -43,7 +41,6 @@ class CsvReporter(Reporter):
         return _write(report, out, "csv")
 
 
-@attrs.frozen(kw_only=True)
 class JsonReporter(Reporter):
     """Writes ``tables/NAME.json``: the tables of ``csv``, each a list of objects, one on a line."""
 
@@ -52,7 +49,6 @@ class JsonReporter(Reporter):
         return _write(report, out, "json")
 
 
-@attrs.frozen(kw_only=True)
 class ParquetReporter(Reporter):
     """Writes ``tables/NAME.parquet``.
 

@@ -8,7 +8,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, ClassVar
 
-import attrs
 import msgspec
 from typing_extensions import override
 
@@ -113,7 +112,6 @@ class Recording(msgspec.Struct, frozen=True, kw_only=True):
     """Ids that files have and ``simulation_index`` does not name."""
 
 
-@attrs.frozen(kw_only=True)
 class Tau2(RecordReader):
     """Reads results of tau2-bench.
 

@@ -151,7 +151,6 @@ class Binary(_Averages):
         return {"threshold": self.threshold, "successes": successes, **super().compute(grades)}
 
 
-@attrs.frozen(kw_only=True)
 class PartialStatistics(_Averages):
     """The figures of the partial scoring report, over the graded samples.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-import attrs
 from typing_extensions import override
 
 from gradestack import BadRecord, Exporter, ExportSummary, Grade, Sample, Shard
@@ -18,7 +17,6 @@ from gradestack_plugins.tau_bench.program import (
 from gradestack_plugins.tau_bench.reader import TauRecord
 
 
-@attrs.frozen(kw_only=True)
 class TauBenchExporter(Exporter):
     """Writes ``<input>_partial.json`` and ``tau_statistics.txt``.
 

@@ -82,7 +82,6 @@ def _shown(value: JSON) -> JSON:
     return value
 
 
-@attrs.frozen(kw_only=True)
 class ExactMatch(TextGrader):
     """1.0 when submission and reference are equal once white space is stripped from both ends, else
     0.0.
@@ -102,7 +101,6 @@ class ExactMatch(TextGrader):
         return _wrong("different_text", why, expected, text.strip())
 
 
-@attrs.frozen(kw_only=True)
 class Contains(TextGrader):
     """1.0 when the submission contains the reference, both in lower case, else 0.0.
 
@@ -130,7 +128,6 @@ def _compiled(pattern: str) -> re.Pattern[str] | str:
         return str(error)
 
 
-@attrs.frozen(kw_only=True)
 class RegexMatch(TextGrader):
     """1.0 when the reference, a regular expression, matches somewhere in the submission, else 0.0.
 

@@ -80,7 +80,6 @@ def _rates(right: float, wrong: float, missing: float, unknown: float) -> tuple[
     return precision, recall, _f1(precision, recall)
 
 
-@attrs.frozen(kw_only=True)
 class CallFigures(IntervalAggregator):
     """Precision, recall and F1 over calls and over arguments, the rate of verdicts, and figures by
     tool and argument.

@@ -40,7 +40,6 @@ _UNDECODED = "ast_decoder:decoder_failed"
 _UNUSABLE = Fault(category="data", code="ground_truth_unusable", message=_FORM)
 
 
-@attrs.frozen(kw_only=True)
 class BfclAst(Grader):
     """Score 1 where the calls are right by the rules of BFCL's AST checker, else 0 with its error
     type; in {0, 1}.

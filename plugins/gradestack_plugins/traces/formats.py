@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Final
 
-import attrs
 from typing_extensions import override
 
 from gradestack import Input
@@ -95,7 +94,6 @@ class RowReader(RunReader):
                 yield row
 
 
-@attrs.frozen(kw_only=True)
 class AgentsTraces(RowReader):
     """Reads traces of OpenAI's Agents SDK: ``trace`` and ``trace.span`` objects.
 
@@ -136,7 +134,6 @@ class AgentsTraces(RowReader):
         return self.kinds.get(span.kind or "", "other")
 
 
-@attrs.frozen(kw_only=True)
 class Opik(RowReader):
     """Reads spans of Opik: ``llm`` spans are answers, ``tool`` spans give results.
 
@@ -170,7 +167,6 @@ class Opik(RowReader):
         return rows
 
 
-@attrs.frozen(kw_only=True)
 class Weave(RowReader):
     """Reads calls of Weave: those whose inputs are messages are answers, others steps.
 
@@ -215,7 +211,6 @@ _BRAINTRUST_TOKENS: Final = {
 }
 
 
-@attrs.frozen(kw_only=True)
 class Braintrust(RowReader):
     """Reads spans of Braintrust: logs and experiments.
 
@@ -250,7 +245,6 @@ class Braintrust(RowReader):
             row.usage = usage_of(usage)
 
 
-@attrs.frozen(kw_only=True)
 class Helicone(RowReader):
     """Reads requests exported from Helicone; those of one session are one run.
 
@@ -284,7 +278,6 @@ class Helicone(RowReader):
             row.error = error or f"the request ended with status {status}"
 
 
-@attrs.frozen(kw_only=True)
 class LiteLLM(RowReader):
     """Reads request logs of LiteLLM: standard logging payloads, and rows of its spend logs.
 
@@ -318,7 +311,6 @@ class LiteLLM(RowReader):
         row.response, row.usage = [], None
 
 
-@attrs.frozen(kw_only=True)
 class LangSmith(RowReader):
     """Reads runs exported from LangSmith: ``llm`` runs are answers, ``tool`` runs give results.
 
@@ -383,7 +375,6 @@ def _tool_input(inputs: Any) -> Any:
     return arguments if isinstance(arguments, dict) else inputs
 
 
-@attrs.frozen(kw_only=True)
 class BedrockLogs(RowReader):
     """Reads logs of model invocations of Amazon Bedrock.
 

@@ -181,7 +181,6 @@ Members = dict[str, tuple[Counts, dict[str, JSON]]]
 """Member -> its sums, and its share with the interval."""
 
 
-@attrs.frozen(kw_only=True)
 class MemberShares(IntervalAggregator):
     """One count's share of another, over all graded runs and by tool, check or other item of a
     grade.

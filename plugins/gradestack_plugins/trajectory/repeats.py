@@ -116,7 +116,6 @@ class CallRepeats(Grader):
                 start += 1
 
 
-@attrs.frozen(kw_only=True)
 class Loops(IntervalAggregator):
     """Runs with a loop, repeated calls, and the longest run of identical ones.
 

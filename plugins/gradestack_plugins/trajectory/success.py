@@ -189,7 +189,6 @@ def _item(name: str, states: Sequence[State]) -> Item:
 _NONE, _RATE = "no call was executed", "ok / (ok + error)"
 
 
-@attrs.frozen(kw_only=True)
 class ToolOutcomes(CallShares):
     """Calls by outcome, over all runs and by tool.
 

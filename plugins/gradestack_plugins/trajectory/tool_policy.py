@@ -520,7 +520,6 @@ def _step_count(bounds: Range, glob: str | None, calls: Sequence[ToolCall]) -> G
     return Grade(score=score, passed=not reasons, counts=counts, reasons=reasons)
 
 
-@attrs.frozen(kw_only=True)
 class PolicyChecks(MemberShares):
     """Runs within the whole policy, and by check.
 

@@ -244,7 +244,6 @@ def _mcp_bench(
 _SHARE: Final = "valid / (calls - unchecked)"
 
 
-@attrs.frozen(kw_only=True)
 class CallValidity(CallShares):
     """Valid calls over all runs and by tool, and how often each keyword of a schema is violated.
 

@@ -155,7 +155,6 @@ def _mean_figure(name: str, label: str, unit: Any, better: Any = "neither") -> F
     )
 
 
-@attrs.frozen(kw_only=True)
 class UsageTotals(IntervalAggregator):
     """Figures of every part of a grade.
 

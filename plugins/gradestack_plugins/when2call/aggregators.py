@@ -273,7 +273,6 @@ def _rate(name: str, about: str, undefined: str) -> tuple[Figure, Figure]:
     return rate, replace(rate, name=f"sets.{{set}}.{figure}", divisor=f"of_{name} {{set}}")
 
 
-@attrs.frozen(kw_only=True)
 class Hallucination(IntervalAggregator):
     """Hallucination rates of behaviour labels.
 
@@ -352,7 +351,6 @@ _COUNTERS = (
 )
 
 
-@attrs.frozen(kw_only=True)
 class When2CallCounts(Aggregator):
     """Counters of the prediction files.
 
@@ -399,7 +397,6 @@ def metrics_block(classes: Mapping[str, Any], rates: Mapping[str, Any]) -> dict[
     }
 
 
-@attrs.frozen(kw_only=True)
 class When2CallExporter(Exporter):
     """Writes ``{header: {method}, metrics, ..., gradestack}``.
 

@@ -12,7 +12,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
-import attrs
 from typing_extensions import override
 
 from gradestack import (
@@ -188,7 +187,6 @@ def mean_in_order(values: Collection[float]) -> float:
     return total / len(values)
 
 
-@attrs.frozen(kw_only=True)
 class When2CallProgram(Program):
     """The evaluation suite's scoring of recorded predictions: ``native/when2call.json``."""
 

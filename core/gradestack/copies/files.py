@@ -23,6 +23,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple
 
+import msgspec
+
 from gradestack.errors import ConfigError, DataError, GradestackError, TimedOut, reading
 from gradestack.grading.input_files import FileState
 from gradestack.interpreter import work_limit
@@ -249,7 +251,7 @@ def _matching_paths(path: Path, text: str) -> list[Path]:
 STANDARD_INPUT: Final = "-"
 
 
-class _Origin(NamedTuple):
+class _Origin(msgspec.Struct, frozen=True):
     name: str  # an absolute path, an address or `-`
     spelled: str  # how it was written last
     state: FileState | None = None  # of a packed file, its state when it was unpacked

@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+import msgspec
+
 from gradestack.errors import ConfigError, suggest
 from gradestack.model import Sample
 
@@ -58,7 +60,7 @@ _NAMES = [name for name in Fields._fields if name != "facet"]
 Value = Callable[[Fields], Any]
 
 
-class Expression(NamedTuple):
+class Expression(msgspec.Struct, frozen=True):
     """A filter, ready to be asked."""
 
     holds: Value

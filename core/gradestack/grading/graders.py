@@ -9,7 +9,9 @@ from functools import partial
 from math import inf
 from numbers import Real
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any
+
+import msgspec
 
 from gradestack.api import Grader
 from gradestack.errors import DataError, PluginError, TimedOut, error_text, stable_text
@@ -49,7 +51,7 @@ begin_grading = _forked.clear
 """Take this process for the one that grades, whoever forked it."""
 
 
-class Graded(NamedTuple):
+class Graded(msgspec.Struct, frozen=True):
     """The grades of a block of samples."""
 
     columns: dict[str, Column]

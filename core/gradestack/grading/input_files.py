@@ -6,7 +6,8 @@ import os
 from collections.abc import Iterable, Sequence
 from hashlib import blake2b
 from pathlib import Path
-from typing import NamedTuple
+
+import msgspec
 
 from gradestack.api import Inputs, Shard
 from gradestack.errors import DataError
@@ -17,7 +18,7 @@ _END_BYTES = 64 * 1024
 _EDITED = "was edited while it was read"
 
 
-class FileState(NamedTuple):
+class FileState(msgspec.Struct, frozen=True):
     """The state of a file, which another of its name, or the same one edited, does not have."""
 
     identity: tuple[int, int]

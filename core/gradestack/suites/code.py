@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
@@ -38,7 +38,7 @@ Graders = str | Grader | type[Grader] | Callable[..., Any]
 _IN_FILE = re.compile(r"(.+\.py)(?::(.*))?")
 
 
-class InFile(NamedTuple):
+class InFile(msgspec.Struct, frozen=True):
     """``FILE.py:NAME``, a reference to something in a Python file."""
 
     file: str

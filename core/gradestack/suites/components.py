@@ -9,7 +9,7 @@ from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from itertools import chain, groupby, islice
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import attrs
 import msgspec
@@ -46,7 +46,7 @@ from gradestack.suites.spec import SuiteSpec
 T = TypeVar("T")
 
 
-class Reference(NamedTuple):
+class Reference(msgspec.Struct, frozen=True):
     """A component as a suite names it."""
 
     kind: Kind
@@ -633,7 +633,7 @@ def _offers_beside(registry: Registry, kind: Kind, reader: Stage) -> Iterator[Of
                 yield next(offer for offer in offers if offer.plugin is of_reader.plugin)
 
 
-class Target(NamedTuple):
+class Target(msgspec.Struct, frozen=True):
     """The inputs and what reads them."""
 
     inputs: Inputs

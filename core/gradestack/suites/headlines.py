@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
+
+import msgspec
 
 from gradestack.api import Grader
 from gradestack.errors import GradestackError
@@ -18,7 +20,7 @@ NONE = "none"
 """Outcome of a suite in which no grader's verdict makes a sample a success."""
 
 
-class Declared(NamedTuple):
+class Declared(msgspec.Struct, frozen=True):
     """The outcome and headline that a stack declares, as far as its graders are in use."""
 
     outcome: str | None = None

@@ -18,7 +18,6 @@ from typing import (
     Annotated,
     Any,
     Literal,
-    NamedTuple,
     TypeVar,
     Union,
     get_args,
@@ -85,7 +84,7 @@ class Problems(Exception):
         super().__init__("; ".join(message for _, message in listed))
 
 
-class Field(NamedTuple):
+class Field(msgspec.Struct, frozen=True):
     """An argument a class is made with."""
 
     kind: Any

@@ -157,7 +157,7 @@ def _stem_of(path: Path) -> str:
     return path.name or path.resolve().name
 
 
-class Recognised(NamedTuple):
+class Recognised(msgspec.Struct, frozen=True):
     """The files of the given paths, and their reader."""
 
     reader: str

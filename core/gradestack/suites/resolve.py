@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
@@ -138,7 +138,7 @@ def _limits(resolver: Resolver) -> Limits:
     return limits
 
 
-class _Judgement(NamedTuple):
+class _Judgement(msgspec.Struct, frozen=True):
     """The rules a run is judged by."""
 
     main: str

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal
 
 import attrs
 import msgspec
@@ -59,7 +59,7 @@ class Index(msgspec.Struct, frozen=True, kw_only=True):
     form: Form
 
 
-class _File(NamedTuple):
+class _File(msgspec.Struct, frozen=True):
     """A file of one of the forms."""
 
     input_file: str

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import msgspec
 
@@ -113,7 +113,7 @@ _LONGEST = 200_000
 _FENCES = ("```json", "```python", "```")
 
 
-class WrittenCall(NamedTuple):
+class WrittenCall(msgspec.Struct, frozen=True):
     """One call as it is written."""
 
     name: str

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterator
 from itertools import takewhile
-from typing import Annotated, Any, Final, Literal, NamedTuple, NoReturn
+from typing import Annotated, Any, Final, Literal, NoReturn
 
 import msgspec
 
@@ -26,7 +26,7 @@ class RecordProblem(ValueError):
     """A broken rule of a record, which makes its sample a processing error."""
 
 
-class GroundTruth(NamedTuple):
+class GroundTruth(msgspec.Struct, frozen=True):
     """Query, expected calls and expected answer of a record."""
 
     query: str

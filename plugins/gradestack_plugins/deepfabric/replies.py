@@ -17,7 +17,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
+
+import msgspec
 
 from gradestack import JSON, ToolCall
 from gradestack.jsonio import JsonProblem, as_map, compact, loads
@@ -43,7 +45,7 @@ class ReplyProblem(ValueError):
     """A reply that makes its sample a processing error, while the ground truth is known."""
 
 
-class Response(NamedTuple):
+class Response(msgspec.Struct, frozen=True):
     """One reply of the model."""
 
     content: str

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
+import msgspec
 from msgspec import UNSET
 
 from gradestack import (
@@ -61,7 +62,7 @@ class Entry(NamedTuple):
         return str(self.id)
 
 
-class Native(NamedTuple):
+class Native(msgspec.Struct, frozen=True):
     """The facts that exporter and program need beyond the general fields of a sample."""
 
     row: int

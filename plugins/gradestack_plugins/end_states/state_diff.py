@@ -8,7 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal
 
 import attrs
 import msgspec
@@ -173,7 +173,7 @@ Change = tuple[Row, Row]
 """A row before and after."""
 
 
-class Difference(NamedTuple):
+class Difference(msgspec.Struct, frozen=True):
     """The rows that changed, by table."""
 
     added: Mapping[str, list[Row]]

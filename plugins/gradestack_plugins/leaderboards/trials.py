@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import msgspec
 from typing_extensions import override
@@ -200,7 +200,7 @@ class McpMark(VerdictReader):
                     yield run
 
 
-class _Task(NamedTuple):
+class _Task(msgspec.Struct, frozen=True):
     """The runs of a model on a task, by name."""
 
     name: str

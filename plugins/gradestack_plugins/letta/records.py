@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import msgspec
 
@@ -105,7 +105,7 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     """By id, for lines that only name theirs."""
 
 
-class Key(NamedTuple):
+class Key(msgspec.Struct, frozen=True):
     """The key that tells a result from others."""
 
     id: Identifier

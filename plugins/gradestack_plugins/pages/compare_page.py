@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any
+
+import msgspec
 
 from gradestack import Declarations, Report, Row
 from gradestack.jsonio import as_list, as_map, as_text, compact
@@ -76,7 +78,7 @@ def _amounts_text(before: float, after: float, row: Fields) -> str:
     return " → ".join(text.removesuffix(" tokens").removesuffix(" s") for text in texts)
 
 
-class Trials(NamedTuple):
+class Trials(msgspec.Struct, frozen=True):
     """The trials of a task on one side: whether each passed, and its place among the rows."""
 
     passed: list[bool | None]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
+
+import msgspec
 
 from gradestack import argument_at
 from gradestack.jsonio import as_count, as_list, as_map, as_number, as_text, compact
@@ -28,7 +30,7 @@ def call_name(name: Any) -> str:
     return brief(name, 120) if name not in (None, "") else "(no name)"
 
 
-class Argument(NamedTuple):
+class Argument(msgspec.Struct, frozen=True):
     """One argument of a pair of calls."""
 
     name: str

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
+
+import msgspec
 
 from gradestack import Row
 from gradestack.jsonio import JsonProblem, as_list, as_map, as_number, as_text, compact, loads
@@ -24,7 +26,7 @@ _MOST_FOLDED, _MOST_SHOWN = 20, 6
 _MARKS = {"matched": "equal", "differs": "different", "absent": "not called"}
 
 
-class _Step(NamedTuple):
+class _Step(msgspec.Struct, frozen=True):
     """One message of a conversation, with the calls it makes as texts."""
 
     role: str

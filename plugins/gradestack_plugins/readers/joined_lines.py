@@ -19,7 +19,7 @@ IdOf = Callable[[Any], str | None]
 """Returns the id that a decoded line is joined by, None where it has none."""
 
 
-class Place(NamedTuple):
+class Place(msgspec.Struct, frozen=True):
     """The position of one line of a file."""
 
     offset: int

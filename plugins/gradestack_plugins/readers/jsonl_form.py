@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from types import UnionType
-from typing import Any, Final, Literal, NamedTuple, Union, get_args, get_origin
+from typing import Any, Final, Literal, Union, get_args, get_origin
 
 import msgspec
 from msgspec import UNSET, Raw
@@ -485,7 +485,7 @@ Call = Callable[[Any, int], Any]
 """Returns a call, in a version of the form."""
 
 
-class _Side(NamedTuple):
+class _Side(msgspec.Struct, frozen=True):
     """One side of a record: the calls and texts of a run, or those that are expected."""
 
     key: str

@@ -41,7 +41,7 @@ class Record(NamedTuple):
     source: Source
 
 
-class ToolResult(NamedTuple):
+class ToolResult(msgspec.Struct, frozen=True):
     """The result of a call that stands beside the conversation."""
 
     name: str

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
+
+import msgspec
 
 from gradestack import JSON
 from gradestack.jsonio import as_list, as_map
@@ -64,7 +66,7 @@ def row_of(record: Record) -> Row:
     return row
 
 
-class TraceScores(NamedTuple):
+class TraceScores(msgspec.Struct, frozen=True):
     """Scores of exported traces."""
 
     by_trace: dict[str, dict[str, JSON]]

@@ -9,9 +9,10 @@ from functools import partial
 from itertools import chain, islice
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import attrs
+import msgspec
 from typing_extensions import override
 
 from gradestack import (
@@ -113,7 +114,7 @@ def _check_location(_: Any, __: Any, location: str | None) -> None:
         path_steps(str(location))
 
 
-class _Beginning(NamedTuple):
+class _Beginning(msgspec.Struct, frozen=True):
     """Properties of a file by its first records."""
 
     is_export: bool

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 import attrs
+import msgspec
 from typing_extensions import override
 
 from gradestack import (
@@ -71,7 +72,7 @@ class Tally(NamedTuple):
         return {"precision": precision, "recall": recall, "f1": f1}
 
 
-class _Task(NamedTuple):
+class _Task(msgspec.Struct, frozen=True):
     """The samples of a task with a gold label of the set, and how many tasks have the same."""
 
     samples: int

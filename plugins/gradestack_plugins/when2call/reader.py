@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import attrs
 import msgspec
@@ -58,7 +58,7 @@ Method = Literal["mcq", "mcq_logprob", "llm_judge"]
 Form = Literal["nvidia", "lm_eval", "logprob", "judge", "mcq", "plain", "response"]
 
 
-class FormTraits(NamedTuple):
+class FormTraits(msgspec.Struct, frozen=True):
     """Traits of the records of one form."""
 
     keys: tuple[str, ...]

@@ -137,7 +137,7 @@ def test_a_directory_is_named_whole(tmp_path, monkeypatch):
 def test_the_format_is_recognised(inputs_folder, registry):
     folder = Folder(inputs_folder)
     paths = expand(["x.numbers"], folder)
-    assert recognise(paths, registry, None)[0] == "numbers"
+    assert recognise(paths, registry, None).reader == "numbers"
 
 
 def test_directories_are_searched(inputs_folder, registry):

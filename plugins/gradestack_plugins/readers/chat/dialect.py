@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal
+
+import msgspec
 
 from gradestack.jsonio import as_list
 from gradestack_plugins.readers.chat import word
@@ -45,7 +47,7 @@ _LOOKED_AT: Final = 40
 _SURE, _CLEAR, _LIKELY, _PLAIN, PERHAPS = 0.95, 0.9, 0.7, 0.6, 0.4
 
 
-class Dialect(NamedTuple):
+class Dialect(msgspec.Struct, frozen=True):
     """The dialect of a record, and how sure that is."""
 
     name: Name

@@ -10,7 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
+
+import msgspec
 
 from gradestack.jsonio import as_list, as_map, as_text, compact
 from gradestack_plugins.readers.chat import word
@@ -19,7 +21,7 @@ Entry = dict[str, Any]
 ReadMessage = Callable[[Entry], Iterator[Any]]
 
 
-class Library(NamedTuple):
+class Library(msgspec.Struct, frozen=True):
     """A library's messages, which have a key."""
 
     key: str

@@ -9,7 +9,7 @@ from functools import partial
 from itertools import chain, islice
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, ClassVar, Final, NamedTuple
+from typing import Any, ClassVar, Final
 
 import attrs
 import msgspec
@@ -68,7 +68,7 @@ _REPLIES: Final = frozenset({"response", "completion", "output", "message"})
 """Keys of a record that hold the answer to its request."""
 
 
-class Beginning(NamedTuple):
+class Beginning(msgspec.Struct, frozen=True):
     """Properties of a file by its first records."""
 
     form: Form
@@ -78,7 +78,7 @@ class Beginning(NamedTuple):
     has_sessions: bool = False
 
 
-class Answer(NamedTuple):
+class Answer(msgspec.Struct, frozen=True):
     """One answer to a request."""
 
     run: int | str | None

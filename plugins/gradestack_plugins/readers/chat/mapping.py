@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import msgspec
 
@@ -32,7 +32,7 @@ form_sample: Final = JsonLines().sample
 """Returns the sample of an object of the jsonl form, or its bad record."""
 
 
-class Mapped(NamedTuple):
+class Mapped(msgspec.Struct, frozen=True):
     """One field, and its column or path."""
 
     field: str
@@ -44,7 +44,7 @@ class Mapped(NamedTuple):
     key: str
 
 
-class Columns(NamedTuple):
+class Columns(msgspec.Struct, frozen=True):
     """All fields of a mapping."""
 
     fields: tuple[Mapped, ...]

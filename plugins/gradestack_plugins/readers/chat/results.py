@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from http import HTTPStatus
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
+
+import msgspec
 
 from gradestack.jsonio import JsonProblem, compact, loads
 from gradestack_plugins.readers.chat import OBJECT, word
@@ -49,7 +51,7 @@ _TELLING: Final = frozenset(
 """Keys by one of which an object may be an error."""
 
 
-class ErrorForm(NamedTuple):
+class ErrorForm(msgspec.Struct, frozen=True):
     """The rule by which the result of a call is an error, and its message."""
 
     rule: str

@@ -6,9 +6,10 @@ import abc
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import attrs
+import msgspec
 
 from gradestack import BadRecord, Input, Inputs, Message, RecordReader, Sample, Usage, replace
 from gradestack.jsonio import compact, dumps
@@ -22,7 +23,7 @@ STEPS: Final = "steps"
 """In place of an index: only records that are single model calls are read."""
 
 
-class Step(NamedTuple):
+class Step(msgspec.Struct, frozen=True):
     """One model call, as far as it tells which others it continues."""
 
     starts: tuple[bytes, ...]
@@ -36,7 +37,7 @@ class Step(NamedTuple):
     """
 
 
-class Run(NamedTuple):
+class Run(msgspec.Struct, frozen=True):
     """One conversation: a step that no other continues, and those before it."""
 
     steps: tuple[int, ...]
@@ -124,7 +125,7 @@ def _earlier_steps(steps: Sequence[Step]) -> list[int | None]:
     return before
 
 
-class Joined(NamedTuple):
+class Joined(msgspec.Struct, frozen=True):
     """The runs that samples of single model calls, or of states of a conversation, make."""
 
     changes: Mapping[int, Mapping[str, Any] | None]
@@ -136,7 +137,7 @@ class Joined(NamedTuple):
 _UNCHANGED: Final = Joined({}, "")
 
 
-class _Call(NamedTuple):
+class _Call(msgspec.Struct, frozen=True):
     """A sample that is a single model call."""
 
     ordinal: int

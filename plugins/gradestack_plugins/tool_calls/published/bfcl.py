@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import attrs
+import msgspec
 
 from gradestack import ExpectedCall, Sample, ToolSpec
 from gradestack import Rule as ArgumentRule
@@ -158,7 +159,7 @@ TYPES: dict[str, type] = {
 TYPES |= {"array": list, "tuple": list, "dict": dict, "object": dict, "any": str}
 
 
-class Parameter(NamedTuple):
+class Parameter(msgspec.Struct, frozen=True):
     """A parameter of a tool, by its schema."""
 
     kind: type

@@ -58,8 +58,7 @@ class Reference(msgspec.Struct, frozen=True):
     """Where its name stands."""
 
 
-@attrs.define
-class Resolver:
+class Resolver(msgspec.Struct):
     """Resolves component references, collecting problems instead of stopping at the first."""
 
     document: Document
@@ -68,24 +67,24 @@ class Resolver:
     allow_code: bool = False
     allow_remote: bool = False
     num_runs: int | None = None
-    problems: dict[str, Location] = attrs.field(init=False, factory=dict)
-    broken: list[str] = attrs.field(init=False, factory=list)
-    warnings: list[str] = attrs.field(init=False, factory=list)
-    notes: list[str] = attrs.field(init=False, factory=list)
+    problems: dict[str, Location] = msgspec.field(default_factory=dict)
+    broken: list[str] = msgspec.field(default_factory=list)
+    warnings: list[str] = msgspec.field(default_factory=list)
+    notes: list[str] = msgspec.field(default_factory=list)
     """What was decided by the data."""
-    command_options: str = attrs.field(init=False, default="")
+    command_options: str = ""
     """Options of a command line that name the suite's stack or graders."""
-    code: dict[Path, None] = attrs.field(init=False, factory=dict)
+    code: dict[Path, None] = msgspec.field(default_factory=dict)
     """Files of the user's own that are in use, in the order they were met."""
-    stacks: dict[str, Mapping[str, Any]] = attrs.field(init=False, factory=dict)
+    stacks: dict[str, Mapping[str, Any]] = msgspec.field(default_factory=dict)
     """Stacks that were laid under the suite, as they were made for its inputs."""
-    has_recorded_gates: bool = attrs.field(init=False, default=False)
+    has_recorded_gates: bool = False
     """Whether the gates come from a recording or a stack, not from the suite or command line."""
-    _local: dict[tuple[Kind, str], tuple[Path, Mapping[str, str]]] = attrs.field(
-        init=False, factory=dict
+    _local: dict[tuple[Kind, str], tuple[Path, Mapping[str, str]]] = msgspec.field(
+        default_factory=dict
     )
     """Components in files: the file, and for a function the options that find it."""
-    _cause: Exception | None = attrs.field(init=False, default=None)
+    _cause: Exception | None = None
 
     def add_problem(self, location: Location, message: str | Exception) -> None:
         """Record one problem."""

@@ -6,7 +6,6 @@ import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-import attrs
 import msgspec
 
 from gradestack.aggregator import Figure as DeclaredFigure
@@ -57,8 +56,7 @@ Path = tuple[str, str, str]
 """Grader key, metric key, and the path below it."""
 
 
-@attrs.define
-class FigurePaths:
+class FigurePaths(msgspec.Struct):
     """Finds the figures of a suite's graders and metrics by their paths."""
 
     resolver: Resolver

@@ -14,6 +14,7 @@ from statistics import NormalDist
 from typing import Any
 
 import attrs
+import msgspec
 from typing_extensions import override
 
 from gradestack import (
@@ -87,8 +88,7 @@ def verdict_of_people(labels: Labels, sample: Sample, criterion: str | None = No
     return None
 
 
-@attrs.frozen(kw_only=True)
-class Floor:
+class Floor(msgspec.Struct, frozen=True, kw_only=True):
     """The least labels of a calibrated judge: all, passes and fails each, and ``youden``'s lower
     end.
     """
@@ -208,7 +208,7 @@ class Calibrated(IntervalAggregator):
     """Labels of this run; default: the grader's."""
     calibration: Path | None = None
     """``summary.json`` of another run of this judge, with labels; default: the grader's."""
-    floor: Floor = Floor()
+    floor: Floor = attrs.field(factory=Floor)
     people: Labels = attrs.field(init=False, eq=False, repr=False)
     other: Mapping[str, Any] = attrs.field(init=False, eq=False, repr=False)
 

@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-import attrs
 import msgspec
 from typing_extensions import override
 
@@ -242,12 +241,11 @@ Counts = tuple[int, int, int]
 """Exact, expected and made calls."""
 
 
-@attrs.define
-class _Tool:
+class _Tool(msgspec.Struct):
     """The calls of a tool by outcome, and its arguments by path."""
 
-    calls: Counter[str] = attrs.field(factory=Counter)
-    arguments: dict[str, Counter[str]] = attrs.field(factory=dict)
+    calls: Counter[str] = msgspec.field(default_factory=Counter)
+    arguments: dict[str, Counter[str]] = msgspec.field(default_factory=dict)
 
     @property
     def counts(self) -> Counts:

@@ -6,7 +6,6 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-import attrs
 from typing_extensions import override
 
 from gradestack import (
@@ -28,7 +27,7 @@ from gradestack_plugins.tool_calls.matching import TooManyCalls
 from gradestack_plugins.tool_calls.presets import find, grade_as_published
 from gradestack_plugins.tool_calls.published import bfcl
 
-_OPTIMAL = attrs.evolve(find("bfcl/ast"), rule=bfcl.rule(optimal=True))
+_OPTIMAL = replace(find("bfcl/ast"), rule=bfcl.rule(optimal=True))
 _MOST_PAIRS = 65_536
 _RULED = re.compile(r"(live_)?(simple|multiple|parallel)(?!_java)")
 _FORM = (

@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 from itertools import accumulate
 from typing import Any, Final, Literal, NamedTuple
 
-import attrs
+import msgspec
 
 from gradestack import ExpectedCall, Rule, ToolCall
 from gradestack.jsonio import JsonProblem, compact, loads, pointer_to
@@ -129,8 +129,7 @@ def _dotted(pointer_or_path: str) -> str:
     return pointer_or_path
 
 
-@attrs.frozen(kw_only=True)
-class ToolTerms:
+class ToolTerms(msgspec.Struct, frozen=True, kw_only=True):
     """Options of the calls of one tool; ``*`` as its name stands for all other tools."""
 
     arguments: Mode | None = None
@@ -139,13 +138,13 @@ class ToolTerms:
     """The only places compared: JSON pointers, or keys with dots in between."""
     ignore: tuple[str, ...] = ()
     """Places that are not compared: patterns of keys, with dots in between."""
-    defaults: Mapping[str, Any] = attrs.field(factory=dict)
+    defaults: Mapping[str, Any] = msgspec.field(default_factory=dict)
     """Values of arguments that are not given.
 
     An argument given with this value, where it is not expected, is no error.
     """
 
-    def __attrs_post_init__(self) -> None:
+    def __post_init__(self) -> None:
         """Refuse options that contradict each other."""
         has_places = self.keys is not None or bool(self.ignore)
         if self.arguments == "ignore" and (has_places or self.defaults):
@@ -160,8 +159,7 @@ class ToolTerms:
                 raise ValueError(f"{problem}; leave it out of one of them")
 
 
-@attrs.frozen(kw_only=True)
-class Terms:
+class Terms(msgspec.Struct, frozen=True, kw_only=True):
     """The terms on which calls of one tool are compared."""
 
     mode: Mode

@@ -7,6 +7,7 @@ from math import lcm
 from typing import Any, Literal, NamedTuple
 
 import attrs
+import msgspec
 
 from gradestack_plugins.statistics.assignment import assign_rows
 from gradestack_plugins.tool_calls.diff import (
@@ -203,8 +204,7 @@ class TooManyCalls(Exception):
     """More pairs would have to be compared than are allowed."""
 
 
-@attrs.frozen(kw_only=True)
-class Empty:
+class Empty(msgspec.Struct, frozen=True, kw_only=True):
     """Scores of samples without calls on one side, or on both."""
 
     both: Literal[0, 1, "skip"] = 1
@@ -234,7 +234,7 @@ class Options:
     unit: Unit = "sample"
     requestor: Requestor = "stated"
     count: Count = "attempted"
-    empty: Empty = Empty()
+    empty: Empty = attrs.field(factory=Empty)
     score: FigureName = "f1"
     max_pairs: int
     _terms: Terms = attrs.field(init=False)

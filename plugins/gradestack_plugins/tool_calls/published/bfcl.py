@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-import attrs
 import msgspec
 
 from gradestack import ExpectedCall, Sample, ToolSpec
@@ -29,8 +28,7 @@ _RAISED = (TypeError, KeyError, OverflowError, AttributeError)
 EXECUTED = "calls by turn are compared by what their execution leads to; see bfcl_valid"
 
 
-@attrs.frozen
-class Wanted:
+class Wanted(msgspec.Struct, frozen=True):
     """An expected call: its name, its possible answers, and its tool."""
 
     name: str
@@ -168,8 +166,7 @@ class Parameter(msgspec.Struct, frozen=True):
     takes_integers: bool
 
 
-@attrs.frozen
-class Described:
+class Described(msgspec.Struct, frozen=True):
     """A tool, as far as the rules look at it."""
 
     name: str

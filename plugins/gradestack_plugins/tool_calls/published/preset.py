@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
-import attrs
+import msgspec
 
 from gradestack import Sample
 from gradestack_plugins.tool_calls.diff import Expected, Made
@@ -14,15 +14,14 @@ Call = TypeVar("Call", Expected, Made)
 Settings = Mapping[str, Any]
 
 
-@attrs.frozen
-class Verdict:
+class Verdict(msgspec.Struct, frozen=True):
     """A score, the verdict, and the figures beside them."""
 
     score: float
     passed: bool | None = None
     """None where the rule has no verdict of its own."""
-    parts: Mapping[str, float] = attrs.field(factory=dict)
-    metadata: Mapping[str, Any] = attrs.field(factory=dict)
+    parts: Mapping[str, float] = msgspec.field(default_factory=dict)
+    metadata: Mapping[str, Any] = msgspec.field(default_factory=dict)
 
 
 class Raised(Exception):
@@ -47,15 +46,14 @@ RAISES = "the original program raises on that"
 Rule = Callable[[Sequence[Expected], Sequence[Made], Sample], Verdict]
 
 
-@attrs.frozen(kw_only=True)
-class Preset:
+class Preset(msgspec.Struct, frozen=True, kw_only=True):
     """One published rule."""
 
     name: str
     version: str
     rule: Rule | None = None
     """None for our own, and for those that ask a model."""
-    settings: Settings = attrs.field(factory=dict)
+    settings: Settings = msgspec.field(default_factory=dict)
     """The options it stands for; any other value of them, and any other option, contradicts it."""
     takes_rules: bool = False
     """Whether it can be told of arguments that are not simply compared."""

@@ -36,8 +36,7 @@ _HEAD = 64 * 1024
 """A beginning shorter than this is the whole file."""
 
 
-@attrs.frozen(kw_only=True)
-class RecordFile:
+class RecordFile(msgspec.Struct, frozen=True, kw_only=True):
     """One file of records, as a reader plans to read it."""
 
     input: Input

@@ -92,12 +92,12 @@ class Offer(NamedTuple):
 
 def _make_offers(kind: Kind, name: str, pairs: Sequence[tuple[Component, Plugin]]) -> list[Offer]:
     """Return the components of one kind and name, each with the shortest name it has."""
+    if len(pairs) == 1:
+        return [Offer(*pairs[0], name)]
     names = [qualified(*pair) for pair in pairs]
-    conflict = None
-    if len(pairs) > 1:
-        owners = " and ".join(str(plugin) for _, plugin in pairs)
-        conflict = f"{kind} {name!r} is offered by {owners}; write {' or '.join(names)}"
-    if len(pairs) == 1 or pairs[0][1].distribution == BUILT_IN:
+    owners = " and ".join(str(plugin) for _, plugin in pairs)
+    conflict = f"{kind} {name!r} is offered by {owners}; write {' or '.join(names)}"
+    if pairs[0][1].distribution == BUILT_IN:
         names[0] = name
     return [Offer(*pair, shortest, conflict) for pair, shortest in zip(pairs, names, strict=True)]
 

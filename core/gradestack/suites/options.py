@@ -87,30 +87,49 @@ class Problems(Exception):
 class Field(msgspec.Struct, frozen=True):
     """An argument a class is made with."""
 
-    kind: Any
+    owner: Any
+    """The class."""
+    name: str
+    """Name of the class's own field."""
     default: Any
     """attrs.NOTHING when it is required; an attrs.Factory makes it."""
+
+    @property
+    def kind(self) -> Any:
+        """The type: found out where an option is set, because it takes longer than all else."""
+        return _types_of(self.owner).get(self.name, Any)
+
+
+@cache
+def _types_of(kind: Any) -> dict[str, Any]:
+    """Return the types of the fields of a class of attrs or msgspec."""
+    if attrs.has(kind):
+        return get_type_hints(kind)
+    return {field.name: field.type for field in _struct_fields(kind)}
+
+
+@cache
+def _struct_fields(kind: type[msgspec.Struct]) -> tuple[msgspec.structs.FieldInfo, ...]:
+    return msgspec.structs.fields(kind)
 
 
 @cache
 def fields_of(kind: Any) -> dict[str, Field] | None:
     """Return the arguments of a class of attrs or msgspec by name; None of another type."""
     if attrs.has(kind):
-        hints = get_type_hints(kind)
         written = [field for field in attrs.fields(kind) if field.init]
-        kinds = {field.alias: hints.get(field.name, Any) for field in written}
-        return {field.alias: Field(kinds[field.alias], field.default) for field in written}
+        return {field.alias: Field(kind, field.name, field.default) for field in written}
     is_struct = isinstance(kind, type) and issubclass(kind, msgspec.Struct)
     if not is_struct:
         return None
     fields = {}
-    for field in msgspec.structs.fields(kind):
+    for field in _struct_fields(kind):
         default = field.default
         if field.default_factory is not msgspec.NODEFAULT:
             default = attrs.Factory(field.default_factory)
         elif default is msgspec.NODEFAULT:
             default = attrs.NOTHING
-        fields[field.name] = Field(field.type, default)
+        fields[field.name] = Field(kind, field.name, default)
     return fields
 
 

@@ -27,7 +27,6 @@ from gradestack.copies.files import (
     standard_input,
 )
 from gradestack.errors import ConfigError, DataError, GradestackError, suggest
-from gradestack.grading.mixed import Mixed
 from gradestack.grading.plan import Stage
 from gradestack.jsonio.files import encoding_problem
 from gradestack.jsonio.values import compact
@@ -344,6 +343,8 @@ def _mixed(
         together.paths.extend(files.paths)
         together.ignored.extend(files.ignored)
         together.remarks.extend(files.remarks)
+    from gradestack.grading.mixed import Mixed  # noqa: PLC0415 - few runs have several formats
+
     components = tuple(stage.component for stage in stages)
     reader = Mixed(components, tuple(frozenset(files.paths) for files in recognised_files))
     mixed = made_stage("reader", "reader", reader, together.reader)

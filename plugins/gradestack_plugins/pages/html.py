@@ -1,21 +1,22 @@
-"""The reporter ``html``."""
+"""The reporter ``html``.
+
+What compares is imported where something is compared: most runs are of one model.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import attrs
 import jinja2
 from markupsafe import Markup
 from typing_extensions import override
 
-from gradestack import Comparison, Registry, Report, Reporter, Row
+from gradestack import Report, Reporter, Row
 from gradestack_plugins.pages.chunks import BESIDE, PLACES, Chunks, island, listing
-from gradestack_plugins.pages.compare_page import ComparisonPage
-from gradestack_plugins.pages.comparison import compared_models, overview_of
 from gradestack_plugins.pages.draw import Shape, draw_all, quoted
 from gradestack_plugins.pages.environment import (
     asset,
@@ -29,8 +30,7 @@ from gradestack_plugins.pages.environment import (
     write_stream,
 )
 from gradestack_plugins.pages.figures import lines_of
-from gradestack_plugins.pages.index import RowIndex, name_of, shown_entry, worst
-from gradestack_plugins.pages.joined import joined
+from gradestack_plugins.pages.index import RowIndex, index_of, name_of, shown_entry, worst
 from gradestack_plugins.pages.models import with_first_models
 from gradestack_plugins.pages.notebook import cell, progress
 from gradestack_plugins.pages.page import Page, count_verdicts, page_of
@@ -39,6 +39,9 @@ from gradestack_plugins.pages.rows import pieces_of, rows_at
 from gradestack_plugins.pages.sample import gist
 from gradestack_plugins.pages.screen import side_of
 from gradestack_plugins.tables.files import run_tables
+
+if TYPE_CHECKING:  # the page of a run needs neither
+    from gradestack import Comparison, Registry
 
 _MOST_CELLS = 400
 """Trials up to which the map shows them."""
@@ -108,14 +111,14 @@ class HtmlReporter(Reporter):
     def write(self, report: Report, out: Path) -> Iterable[Path]:
         """Write the page into ``out``, with ``report_data`` beside it where it needs that."""
         with naming(self.templates):
-            return self._write(report, out, compared_models(report))
+            return self._write(report, out, _compare_models(report))
 
     def write_served(self, report: Report, out: Path) -> Iterable[Path]:
         """Write the page into ``out`` without rows.
 
         Whoever serves it answers for each with ``served_sample``.
         """
-        return self._write(report, out, compared_models(report), served=True)
+        return self._write(report, out, _compare_models(report), served=True)
 
     def _write(
         self,
@@ -144,10 +147,13 @@ class HtmlReporter(Reporter):
             "lines": lines,
             "apart": is_comparison,
             "served": served,
-            "compared": None if compared is None else overview_of(compared),
+            "compared": None,
             "listing": self._listing(page, chunks, is_comparison=is_comparison),
         }
         if compared is not None:
+            from gradestack_plugins.pages.comparison import overview_of  # noqa: PLC0415 - see above
+
+            context["compared"] = overview_of(compared)
             context["cards"] |= _compared_cards(compared, report, is_comparison=is_comparison)
         path = out / f"{name}.html"
         write_stream(env.get_template(PAGE), path, context)
@@ -161,6 +167,8 @@ class HtmlReporter(Reporter):
         self, comparison: Comparison, out: Path, registry: Registry | None
     ) -> Iterable[Path]:
         """Write the page of a comparison, ``comparison.html``: that of a run of several models."""
+        from gradestack_plugins.pages.joined import joined  # noqa: PLC0415 - see above
+
         with joined(comparison, registry) as report:
             return self.write_comparison(comparison.data, report, out)
 
@@ -350,10 +358,22 @@ def _height_of(shape: Shape) -> float:
     return base + line * largest_list
 
 
+def _compare_models(report: Report) -> Mapping[str, Any] | None:
+    """Return the comparison of the models of a run, None where it is of one or of too many."""
+    models = {entry.model for entry in index_of(report).entries}
+    if len(models) == 1:
+        return None
+    from gradestack_plugins.pages.comparison import compared_models  # noqa: PLC0415 - see above
+
+    return compared_models(report)
+
+
 def _compared_cards(
     data: Mapping[str, Any], report: Report, *, is_comparison: bool
 ) -> dict[str, Any]:
     """Return the cards of a comparison: those of its own page, else of a run's view of it."""
+    from gradestack_plugins.pages.compare_page import ComparisonPage  # noqa: PLC0415 - see above
+
     page = ComparisonPage(data, report)
     if not is_comparison:
         sides = draw_all([*page.left(), *page.right(), *page.below()])

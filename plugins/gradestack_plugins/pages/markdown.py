@@ -6,15 +6,14 @@ import heapq
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 from typing_extensions import override
 
-from gradestack import Comparison, Registry, Report, Reporter
+from gradestack import Report, Reporter
 from gradestack.jsonio import as_list, as_map
 from gradestack_plugins.pages.blocks import Cell, Section, Table, Words
-from gradestack_plugins.pages.comparison import markdown_page
 from gradestack_plugins.pages.draw import Shape, draw_all
 from gradestack_plugins.pages.environment import (
     check_folder,
@@ -40,6 +39,9 @@ from gradestack_plugins.pages.prose import Fold, around, bar, code, folded, pros
 from gradestack_plugins.pages.rows import rows_at
 from gradestack_plugins.pages.sample import calls_of, fault_text, grades_of, source_text
 from gradestack_plugins.pages.text import natural, number
+
+if TYPE_CHECKING:  # the page of a run needs neither
+    from gradestack import Comparison, Registry
 
 PAGE, COMPARISON = "report.md", "comparison.md"
 _ROWS = "results.jsonl"
@@ -212,6 +214,8 @@ class MarkdownReporter(Reporter):
         self, comparison: Comparison, out: Path, registry: Registry | None
     ) -> Iterable[Path]:
         """Write the page of a comparison, ``comparison.md``."""
+        from gradestack_plugins.pages.comparison import markdown_page  # noqa: PLC0415 - here alone
+
         path = out / COMPARISON
         offered: Panels = panels_of(registry)
         write_texts(path, (markdown_page(comparison.data, offered),))

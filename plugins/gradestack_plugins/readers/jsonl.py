@@ -21,10 +21,10 @@ from gradestack.jsonio import (
 from gradestack_plugins.readers import chat
 from gradestack_plugins.readers.jsonl_form import (
     KEYS,
-    SAMPLE_SCHEMA,
     Wrong,
     sample_of_line,
     sample_of_record,
+    sample_schema,
 )
 
 _OWN = frozenset({"expected", "predicted", "messages", "turns", "error"})
@@ -85,7 +85,7 @@ class JsonLines(RecordReader):
     @staticmethod
     def json_schema() -> dict[str, Any]:
         """Return the JSON Schema of one line."""
-        return SAMPLE_SCHEMA
+        return sample_schema()
 
     @override
     def read(self, shard: Shard, index: Any) -> Iterator[Sample | BadRecord]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from types import UnionType
 from typing import Any, Final, Literal, Union, get_args, get_origin
@@ -45,9 +45,6 @@ calls made that are of another kind than the form's, and unknown keys of expecte
 out in the first, and refused in the second; arguments of an expected call that are neither an
 object nor text cannot be decoded in the first, and are refused in the second.
 """
-SAMPLE_SCHEMA: Final[dict[str, Any]] = loads(
-    Path(__file__).with_name("sample_schema.json").read_bytes()
-)
 
 
 class _Record(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, gc=False):
@@ -122,6 +119,13 @@ class _Answer(msgspec.Struct, gc=False):
     plan: Any = None
 
 
+def sample_schema() -> dict[str, Any]:
+    """Return the JSON Schema of a record."""
+    path = Path(__file__).with_name("sample_schema.json")
+    schema: dict[str, Any] = loads(path.read_bytes())
+    return schema
+
+
 KEYS: Final = frozenset(_Record.__struct_fields__)
 _USUAL_NAMES: Final = {"trial": "run", "prompt": "input", "question": "input"}
 """Words of people -> the key of the form that means the same."""
@@ -156,11 +160,13 @@ def _types(kind: Any) -> tuple[Any, ...]:
     return get_args(kind) if origin in (Union, UnionType) else (kind,)
 
 
-_KINDS: Final = {
-    form: {field.name: (field.type, _types(field.type)) for field in msgspec.structs.fields(form)}
-    for form in (_Record, Expectation, ExpectedCall, Rule, ToolCall)
-}
-"""Form -> field -> its type, and the types that this is the union of."""
+@cache
+def _kinds_of(form: type[msgspec.Struct]) -> dict[str, tuple[Any, tuple[Any, ...]]]:
+    """Return the type of each field of a form, and the types that it is the union of."""
+    fields = msgspec.structs.fields(form)
+    return {field.name: (field.type, _types(field.type)) for field in fields}
+
+
 _WANTED: Final = {
     **dict.fromkeys(("recorded", "facets"), "an object"),
     **dict.fromkeys(("children", "names", "forbidden"), "a list of texts"),
@@ -222,7 +228,7 @@ def _field(form: Any, name: str, value: Any) -> Any:
     Raises:
         Wrong: It is of another type.
     """
-    kind, types = _KINDS[form][name]
+    kind, types = _kinds_of(form)[name]
     if type(value) in types or kind is Any:
         return value
     try:

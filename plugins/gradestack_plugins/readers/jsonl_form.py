@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, lru_cache
+from operator import attrgetter
 from pathlib import Path
 from types import UnionType
 from typing import Any, Final, Literal, Union, get_args, get_origin
@@ -72,18 +73,6 @@ class _Record(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, gc=False
     usage: Any = None
 
 
-class _Line(_Record, kw_only=True, forbid_unknown_fields=True, gc=False):
-    """A record as it stands in a line.
-
-    Its tools are mostly those of other lines, and its sides of the usual form.
-    """
-
-    version: Literal[1, 2] = VERSIONS[0]
-    tools: list[Raw] | None = None
-    expected: Raw = Raw(b"null")
-    predicted: Raw = UNSET  # type: ignore[assignment]  # Raw alone: msgspec has no union with it
-
-
 class _UsualFunction(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     """A function that is called."""
 
@@ -110,6 +99,15 @@ class _UsualSide(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     plan: Any = None
 
 
+class _Line(_Record, kw_only=True, forbid_unknown_fields=True, gc=False):
+    """A record as it stands in most lines: of the usual forms, with tools that other lines have."""
+
+    version: Literal[1, 2] = VERSIONS[0]
+    tools: list[Raw] | None = None
+    expected: _UsualSide | tuple[_UsualCall, ...] | str | None = None
+    predicted: _UsualSide | tuple[_UsualCall, ...] | str | msgspec.UnsetType | None = UNSET
+
+
 class _Answer(msgspec.Struct, gc=False):
     """The answer of a run."""
 
@@ -130,7 +128,7 @@ KEYS: Final = frozenset(_Record.__struct_fields__)
 _USUAL_NAMES: Final = {"trial": "run", "prompt": "input", "question": "input"}
 """Words of people -> the key of the form that means the same."""
 _decode_line: Final = msgspec.json.Decoder(_Line).decode
-_decode_side: Final = msgspec.json.Decoder(_UsualSide).decode
+_get_rare: Final = attrgetter("cluster", "state", "ended", "trace", "children", "agent_id", "usage")
 _LARGEST_TOOL: Final = 32 * 1024
 """Bytes of a tool that is remembered."""
 _SIDE: Final = ("calls", "label", "text", "plan")
@@ -329,18 +327,13 @@ def _sample(record: _Record, source: Source) -> Sample:
     if isinstance(text, tuple):
         text = "\n".join(text)
     error = _error(record.error)
-    usage, remarks = usage_of(record.usage)
     if isinstance(record.id, int):
         source = replace(source, id=record.id)
     tools = _tools(record.tools)
     reference = _reference(record.expected, record.version)
     status = Status.OK if error is None else Status.FAILED
-    recorded = record.recorded or {}
-    trace = record.trace or {}
-    children = record.children or ()
-    sample = Sample(
+    sample = Sample(  # of more keywords CPython would build a dict first
         id=str(record.id),
-        cluster=record.cluster,
         model=record.model,
         run=record.run,
         input=record.input,
@@ -350,21 +343,33 @@ def _sample(record: _Record, source: Source) -> Sample:
         plan=predicted.plan,
         tools=tools,
         expected=reference,
-        recorded=recorded,
+        recorded=record.recorded or {},
         status=status,
         error=error,
+        facets=record.facets or {},
+        source=source,
+    )
+    rare = _get_rare(record)
+    if rare.count(None) < len(rare):
+        sample = _with_rare(sample, record)
+    return sample if talk is None else _with_talk(sample, talk, record)
+
+
+def _with_rare(sample: Sample, record: _Record) -> Sample:
+    """Return a sample with the fields of its record that most records lack."""
+    usage, remarks = usage_of(record.usage)
+    return replace(
+        sample,
+        cluster=record.cluster,
         state=record.state,
         ended=record.ended,
-        trace=trace,
-        children=children,
+        trace=record.trace or {},
+        children=record.children or (),
         agent_id=record.agent_id,
         usage=usage,
         agent_usage=record.usage,
-        facets=record.facets or {},
         remarks=remarks,
-        source=source,
     )
-    return sample if talk is None else _with_talk(sample, talk, record)
 
 
 def _with_talk(sample: Sample, talk: Any, record: _Record) -> Sample:
@@ -446,17 +451,7 @@ def _tools(value: Any) -> tuple[Any, ...] | None:
         return None
     if not isinstance(value, list):
         raise _wrong_tools(value)
-    specs: list[Any] = []
-    for recorded in value:
-        if type(recorded) is not Raw:
-            specs.append(chat.tool_spec(recorded))
-            continue
-        text = bytes(recorded)
-        if len(text) <= _LARGEST_TOOL:
-            specs.append(_tool_of_text(text))
-        else:
-            tool_spec = chat.tool_spec(loads(text))
-            specs.append(tool_spec)
+    specs = [_tool(bytes(tool)) if type(tool) is Raw else chat.tool_spec(tool) for tool in value]
     if None in specs:
         raise _wrong_tools(value)
     return tuple(specs)
@@ -464,6 +459,11 @@ def _tools(value: Any) -> tuple[Any, ...] | None:
 
 def _wrong_tools(value: Any) -> Wrong:
     return wrong("a list of tools with a name", value, "tools")
+
+
+def _tool(text: bytes) -> ToolSpec | None:
+    """Return the tool of a text; very long ones are not remembered."""
+    return _tool_of_text(text) if len(text) <= _LARGEST_TOOL else chat.tool_spec(loads(text))
 
 
 @lru_cache(maxsize=4096)
@@ -506,59 +506,51 @@ def _predicted(value: Any, version: int) -> _Answer:
     """Return the calls and texts of a run."""
     if value is UNSET:
         return _Answer()
-    if type(value) is Raw:
-        side = _usual_side(value)
-        if side is not None:
-            calls = None if side.calls is None else tuple(map(_made_usually, side.calls))
-            return _Answer(calls, side.label, side.text, side.plan)
-        value = loads(bytes(value))
+    if type(value) is _UsualSide:
+        calls = None if value.calls is None else tuple(map(_made_usually, value.calls))
+        return _Answer(calls, value.label, value.text, value.plan)
+    if type(value) is tuple:
+        return _Answer(tuple(map(_made_usually, value)))
     return _Answer(**_parts(value, version, _PREDICTED))
 
 
 def _reference(value: Any, version: int) -> Expectation:
     """Return the expectation of a run."""
-    if type(value) is Raw:
-        side = _usual_side(value)
-        if side is not None:
-            calls = None if side.calls is None else tuple(map(_expected_usually, side.calls))
-            return Expectation(calls=calls, label=side.label, text=side.text, plan=side.plan)
-        value = loads(bytes(value))
+    if type(value) is _UsualSide:
+        calls = None if value.calls is None else tuple(map(_expected_usually, value.calls))
+        return Expectation(calls=calls, label=value.label, text=value.text, plan=value.plan)
+    if type(value) is tuple:
+        return Expectation(calls=tuple(map(_expected_usually, value)))
     return Expectation(**_parts(value, version, _EXPECTED))
-
-
-def _usual_side(text: Raw) -> _UsualSide | None:
-    """Return a side of a line if it is of the form that most have, which is decoded at once.
-
-    None where it may be anything else; ``_parts`` says of the decoded value what.
-    """
-    try:
-        side = _decode_side(text)
-    except (ValueError, RecursionError):
-        return None
-    for call in side.calls or ():
-        if call.function is None and (call.name is UNSET or call.arguments is UNSET):
-            return None
-    return side
 
 
 def _made_usually(call: _UsualCall) -> ToolCall:
     """Return a call that was made, as ``_made_call`` does."""
-    called: Any = call.function or call
-    arguments, text = called.arguments, None
-    if type(arguments) is str:
-        arguments, text = chat.parse_arguments(arguments)
-    return ToolCall(name=called.name, arguments=arguments, raw_arguments=text, id=call.id)
+    name, arguments, text = _parts_of_call(call)
+    return ToolCall(name=name, arguments=arguments, raw_arguments=text, id=call.id)
 
 
 def _expected_usually(call: _UsualCall) -> ExpectedCall:
     """Return an expected call, as ``_expected_call`` does."""
+    name, arguments, text = _parts_of_call(call)
+    if arguments is None:
+        return ExpectedCall(name=name, arguments=None, raw_arguments=text)
+    return ExpectedCall(name=name, arguments=arguments)
+
+
+def _parts_of_call(call: _UsualCall) -> tuple[str, dict[str, Any] | None, str | None]:
+    """Return the name of a call, its arguments, and their text where they are one.
+
+    Raises:
+        ValueError: It lacks one of them, so that it is of no usual form.
+    """
     called: Any = call.function or call
-    arguments, text = called.arguments, None
+    name, arguments, text = called.name, called.arguments, None
+    if name is UNSET or arguments is UNSET:
+        raise ValueError("a call without a name or arguments")
     if type(arguments) is str:
         arguments, text = chat.parse_arguments(arguments)
-        if arguments is None:
-            return ExpectedCall(name=called.name, arguments=None, raw_arguments=text)
-    return ExpectedCall(name=called.name, arguments=arguments)
+    return name, arguments, text
 
 
 def _parts(value: Any, version: int, side: _Side) -> dict[str, Any]:

@@ -6,7 +6,6 @@ import pickle
 from pathlib import Path
 
 import jsonschema
-import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -204,10 +203,12 @@ def test_a_line_is_the_sample_of_its_decoded_record(predicted, expected, version
 
 @pytest.mark.parametrize("call", [FLAT, {"id": "c", "type": "function", "function": FLAT}])
 def test_sides_of_the_usual_form_are_decoded_at_once(call):
-    text = json.dumps({"calls": [call], "text": "t", "label": "l", "plan": None})
-    side = text.encode()
-    usual_side = jsonl_form._usual_side(msgspec.Raw(side))
-    assert usual_side is not None
+    side = {"calls": [call], "text": "t", "label": "l", "plan": None}
+    text = json.dumps({"id": "a", "expected": side, "predicted": [call]})
+    source = Source(file="f", ordinal=0, line=1)
+    sample = jsonl_form.sample_of_line(text.encode(), source)
+    assert sample.expected.label == "l"
+    assert len(sample.calls) == 1
 
 
 def test_the_reader_keeps_the_contract(tmp_path):

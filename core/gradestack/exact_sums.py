@@ -84,6 +84,16 @@ class ExactSums:
                 units[index] = units.get(index, 0) + times * added
         return tuple(sorted(units.items()))
 
+    def add_sums(self, sums: Sequence[Sums]) -> Sums:
+        """Return what sums come to together; one alone is that."""
+        if len(sums) == 1:
+            return sums[0]
+        units: dict[int, int] = {}
+        for pairs in sums:
+            for index, added in pairs:
+                units[index] = units.get(index, 0) + added
+        return tuple(sorted(units.items()))
+
     def exact_totals(self, counts: Mapping[Sums, int]) -> dict[str, int | Fraction]:
         """Add up sums, each multiplied by its count; return exact totals by name."""
         totals = Counter[int]()

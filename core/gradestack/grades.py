@@ -169,8 +169,10 @@ class Grades:
         index = self.table.cells()
         if len(index.models) == 1:
             return self._by_cell
-        _, tasks = self.table.tasks()
-        return self._add_up(tasks, len(index.names))
+        sums: list[list[Sums]] = [[] for _ in index.names]
+        for task, added in zip(index.tasks, self._by_cell, strict=True):
+            sums[task].append(added)
+        return list(map(self._exact.add_sums, sums))
 
     def _add_up(self, cells: Sequence[int], size: int) -> list[Sums]:
         """Add up what samples contribute, given the cell of every row of the table."""

@@ -72,14 +72,13 @@ class Column:
         known = self._known
         if len(known) != len(self.values):
             known.update(zip(self.values, range(len(self.values)), strict=True))
-        codes: list[Any] = list(map(known.get, values))
-        if None in codes:
-            unknown = [value for value, code in zip(values, codes, strict=True) if code is None]
-            new = list(dict.fromkeys(unknown))
+        try:
+            return list(map(known.__getitem__, values))
+        except KeyError:
+            new = [value for value in dict.fromkeys(values) if value not in known]
             known.update(zip(new, range(len(known), len(known) + len(new)), strict=True))
             self.values += new
-            codes = list(map(known.__getitem__, values))
-        return codes
+            return list(map(known.__getitem__, values))
 
     def add(self, values: Sequence[Any]) -> list[int]:
         """Add values and return their codes."""
@@ -126,6 +125,53 @@ class GradeView:
         return getattr(self._grade, name)
 
 
+class MetricNumbers:
+    """What the grades of a shard add to a metric's sums.
+
+    A contribution that reads nothing beyond the verdict is the same for equal verdicts: the metric
+    is asked once for each. As soon as it reads more it is asked for each grade.
+    """
+
+    def __init__(self, contribution: Contribution, parts: Sequence[str]) -> None:
+        """Start without grades, whose verdicts hold these parts besides."""
+        self._contribution, self._parts = contribution, parts
+        self._column = Column()
+        self._by_verdict: list[int] = []
+        """The code of the numbers of each verdict."""
+        self._reads_more = False
+
+    def add(self, grades: Sequence[Grade], verdicts: Sequence[int]) -> None:
+        """Add a block of grades, given the codes of all verdicts up to those of the block."""
+        if self._reads_more:
+            self._add_each(grades)
+            return
+        before = len(verdicts) - len(grades)
+        for index, grade in enumerate(grades):
+            if verdicts[before + index] < len(self._by_verdict):
+                continue
+            view = GradeView(grade, self._parts)
+            numbers = _packed(self._contribution(cast("Grade", view)))
+            self._by_verdict += self._column.codes_of([numbers])
+            if view.reads_more:
+                done = index + 1
+                self._column.codes = self._codes_of(verdicts[: before + done])
+                self._reads_more = True
+                self._add_each(grades[done:])
+                return
+
+    def _codes_of(self, verdicts: Sequence[int]) -> array[int]:
+        return array(_CODES, map(self._by_verdict.__getitem__, verdicts))
+
+    def _add_each(self, grades: Sequence[Grade]) -> None:
+        self._column.add([_packed(self._contribution(explained(grade))) for grade in grades])
+
+    def finish(self, verdicts: Sequence[int]) -> Column:
+        """Return the column of the packed numbers, given the codes of all verdicts."""
+        if not self._reads_more:
+            self._column.codes = self._codes_of(verdicts)
+        return self._column
+
+
 class Columns:
     """The table of one shard, while it is graded."""
 
@@ -136,10 +182,10 @@ class Columns:
         self._wanted, self._broken = wanted, broken
         self._keys = {name: Column() for name in (*_KEY_COLUMNS, _FACETS)}
         self._verdicts = {key: Column() for key in wanted.parts}
-        self._numbers = {name: Column() for name in wanted.contributions}
-        self._by_verdict: dict[str, dict[int, bytes]] = {name: {} for name in self._numbers}
-        self._read_more: set[str] = set()
-        """Metrics that have read more of a grade than its verdict."""
+        self._numbers = {
+            name: MetricNumbers(contribution, wanted.parts[key])
+            for name, (key, contribution) in wanted.contributions.items()
+        }
         self._is_missing = bytearray()
 
     def add(
@@ -161,18 +207,17 @@ class Columns:
             self._keys[name].add(list(map(attrgetter(name), keys)))
         self._keys[_FACETS].add(self._pack_facets(keys))
         self._is_missing.extend(is_missing)
-        codes = {}
         for key, column in self._verdicts.items():
             known = None
             if verdicts:
                 known = verdicts.get(key)
             if known is None:
                 known = pack_verdicts(grades[key], self._wanted.parts[key])
-            codes[key] = column.add(known)
-        for name in list(self._numbers):
+            column.add(known)
+        for name, numbers in list(self._numbers.items()):
             key, _ = self._wanted.contributions[name]
             try:
-                self._numbers[name].add(self._contribute(name, grades[key], codes[key]))
+                numbers.add(grades[key], self._verdicts[key].codes)
             except _BROKEN as error:  # the other metrics must not be lost
                 if self._broken is None:
                     raise
@@ -189,37 +234,15 @@ class Columns:
             for sample_facets in facets
         ]
 
-    def _contribute(self, name: str, grades: Sequence[Grade], codes: Sequence[int]) -> list[bytes]:
-        """Return the numbers that grades add to a metric's sums, packed.
-
-        A contribution that reads nothing beyond the verdict is the same for equal verdicts: the
-        metric is asked once.
-        """
-        key, contribution = self._wanted.contributions[name]
-        if name in self._read_more:
-            return [_packed(contribution(explained(grade))) for grade in grades]
-        known = self._by_verdict[name]
-        packed: list[Any] = list(map(known.get, codes))
-        if None not in packed:
-            return packed
-        unknown = [index for index, numbers in enumerate(packed) if numbers is None]
-        for index in unknown:
-            code = codes[index]
-            packed[index] = known.get(code)
-            if packed[index] is None:
-                view = GradeView(grades[index], self._wanted.parts[key])
-                packed[index] = _packed(contribution(cast("Grade", view)))
-                if view.reads_more:
-                    self._read_more.add(name)
-                else:
-                    known[code] = packed[index]
-        return packed
-
     def to_bytes(self) -> bytes:
         """Return everything added."""
+        numbers = {}
+        for name, metric_numbers in self._numbers.items():
+            key, _ = self._wanted.contributions[name]
+            numbers[name] = metric_numbers.finish(self._verdicts[key].codes)
         groups = [
             [_pack_column(name, column) for name, column in columns.items()]
-            for columns in (self._keys, self._verdicts, self._numbers)
+            for columns in (self._keys, self._verdicts, numbers)
         ]
         return _pack([bytes(self._is_missing), *groups, _packed(self._wanted.parts)])
 

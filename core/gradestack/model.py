@@ -640,17 +640,19 @@ def _odd_member(grade: Grade) -> str | None:
     return _odd_list(grade)
 
 
+_LISTS: Final = (tuple, list)  # `tuple | list` is made anew each time
+
+
 def _odd_list(grade: Grade) -> str | None:
     """Find what is wrong with the items or reasons of a grade."""
     items: Any = () if callable(grade.items) else grade.items
     for name, kind, listed in (("items", Item, items), ("reasons", Reason, grade.reasons)):
-        if not isinstance(listed, tuple | list) or not _are_all(listed, kind):
+        if not isinstance(listed, _LISTS) or not _are_all(listed, kind):
             return f"{name} must be a tuple of gradestack.{kind.__name__}, got {listed!r:.80}"
-    outcomes = [item.outcome for item in items]
-    if _are_all(outcomes, Outcome):
-        return None
-    odd = next(outcome for outcome in outcomes if type(outcome) is not Outcome)
-    return f"the outcome of an item must be one of Outcome, got {odd!r:.80}"
+    for item in items:
+        if type(item.outcome) is not Outcome:
+            return f"the outcome of an item must be one of Outcome, got {item.outcome!r:.80}"
+    return None
 
 
 def _are_all(members: Sequence[Any], kind: type[Any]) -> bool:

@@ -140,21 +140,23 @@ class MetricNumbers:
         """The code of the numbers of each verdict."""
         self._reads_more = False
 
-    def add(self, grades: Sequence[Grade], verdicts: Sequence[int]) -> None:
-        """Add a block of grades, given the codes of all verdicts up to those of the block."""
+    def add(self, grades: Sequence[Grade], verdicts: Column) -> None:
+        """Add a block of grades, given the verdicts of all grades up to those of the block."""
         if self._reads_more:
             self._add_each(grades)
             return
-        before = len(verdicts) - len(grades)
+        codes, before = verdicts.codes, len(verdicts.codes) - len(grades)
         for index, grade in enumerate(grades):
-            if verdicts[before + index] < len(self._by_verdict):
+            if len(self._by_verdict) == len(verdicts.values):
+                return
+            if codes[before + index] < len(self._by_verdict):
                 continue
             view = GradeView(grade, self._parts)
             numbers = _packed(self._contribution(cast("Grade", view)))
             self._by_verdict += self._column.codes_of([numbers])
             if view.reads_more:
                 done = index + 1
-                self._column.codes = self._codes_of(verdicts[: before + done])
+                self._column.codes = self._codes_of(codes[: before + done])
                 self._reads_more = True
                 self._add_each(grades[done:])
                 return
@@ -217,7 +219,7 @@ class Columns:
         for name, numbers in list(self._numbers.items()):
             key, _ = self._wanted.contributions[name]
             try:
-                numbers.add(grades[key], self._verdicts[key].codes)
+                numbers.add(grades[key], self._verdicts[key])
             except _BROKEN as error:  # the other metrics must not be lost
                 if self._broken is None:
                     raise

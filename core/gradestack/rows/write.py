@@ -508,12 +508,15 @@ class RowEncoder(msgspec.Struct, frozen=True, kw_only=True):
         """Yield the verdict of each sample: passed, main outcome, submission and judged texts."""
         success, main = self.success, columns[self.main]
         for number, sample in enumerate(samples):
-            judged = {key: column[number] for key, column in texts.items()}
-            judged = {key: text for key, text in judged.items() if text is not None}
-            predicted = sample.label if sample.text is None else sample.text
-            submission = judged.get(self.main, predicted) or ""
+            submission = sample.label if sample.text is None else sample.text
+            judged: dict[str, str] = {}
+            for key, column in texts.items():
+                text = column[number]
+                if text is not None:
+                    judged[key] = text
+            submission = judged.get(self.main, submission)
             passed = None if success is None else success.passed(columns[success.grader][number])
-            yield _Verdict(passed, main[number].outcome, submission, judged or None)
+            yield _Verdict(passed, main[number].outcome, submission or "", judged or None)
 
 
 def _fault_of(error: Exception, category: str, code: str, problem: str) -> Fault:

@@ -175,7 +175,7 @@ class TauPartial(Grader):
             counts=counts,
             parts=parts,
             numbers=numbers,
-            items=partial(self._explain, expected, made, matches),
+            items=partial(self._explain, expected, matches),
         )
 
     def _credit(self, match: Match) -> float:
@@ -184,12 +184,7 @@ class TauPartial(Grader):
             return 0.0
         return self.name_weight + self.argument_weight * match.similarity
 
-    def _explain(
-        self,
-        expected: Sequence[ExpectedCall],
-        made: Sequence[ToolCall],
-        matches: Sequence[Match],
-    ) -> Explanation:
+    def _explain(self, expected: Sequence[ExpectedCall], matches: Sequence[Match]) -> Explanation:
         """Build the items of expected calls, and the reasons for which they lose credit."""
         budget, losses = Budget(), Losses()
         items: list[Item] = []
@@ -197,20 +192,15 @@ class TauPartial(Grader):
             is_called = match.position is not None
             reasons: tuple[Reason, ...] = ()
             if match.similarity < 1.0:
-                reasons = losses.add(_losses(call, match, made, budget))
-            credit = self._credit(match)
-            parts = {"argument_similarity": match.similarity} if is_called else {}
-            metadata = {"call": match.position}
-            item_count = str(len(items))
-            label = call.name if is_called else None
+                reasons = losses.add(_losses(call, match, budget))
             item = Item(
-                id=item_count,
-                score=credit,
+                id=str(len(items)),
+                score=self._credit(match),
                 gold=call.name,
-                label=label,
-                parts=parts,
+                label=call.name if is_called else None,
+                parts={"argument_similarity": match.similarity} if is_called else {},
                 reasons=reasons,
-                metadata=metadata,
+                metadata={"call": match.position},
             )
             items.append(item)
         return Explanation(items=tuple(items), **losses.of_grade())
@@ -223,6 +213,9 @@ class Match(msgspec.Struct, frozen=True, gc=False):
     """Place of the call; None where the tool was never called."""
     similarity: float
     """How alike their arguments are."""
+    expected: Any = None
+    """The arguments that were compared, where they differ."""
+    actual: Any = None
 
 
 _NOT_CALLED: Final = Match(None, 0.0)
@@ -240,9 +233,10 @@ def _best_match(expected: ExpectedCall, made: Sequence[ToolCall], budget: Budget
             continue
         if call.arguments == arguments and arguments is not None:
             return Match(position, 1.0)  # equal ones need no look for NaN
-        close = similarity(_arguments(expected), _arguments(call), budget)
+        wanted, given = _arguments(expected), _arguments(call)
+        close = similarity(wanted, given, budget)
         if best is _NOT_CALLED or close > best.similarity:
-            best = Match(position, close)
+            best = Match(position, close, wanted, given)
         if close == 1.0:
             break
     return best
@@ -263,22 +257,18 @@ def _is_plain(expected: Expectation) -> bool:
     """Return whether a reference is a list of names and arguments."""
     if expected.alternatives or expected.forbidden:
         return False
-    calls = expected.calls or ()
-    return all(call.plain for call in calls)
+    return all(call.plain for call in expected.calls or ())
 
 
-def _losses(
-    expected: ExpectedCall, match: Match, made: Sequence[ToolCall], budget: Budget
-) -> Iterator[Reason]:
+def _losses(expected: ExpectedCall, match: Match, budget: Budget) -> Iterator[Reason]:
     """Yield why an expected call has less than full credit."""
     subject = expected.name
     if match.position is None:
         arguments = _arguments(expected)
         yield Reason(code="missing_call", expected=arguments, subject=subject)
         return
-    actual = _arguments(made[match.position])
     try:
-        yield from differences(_arguments(expected), actual, subject, budget)
+        yield from differences(match.expected, match.actual, subject, budget)
     except (TooMuchWork, RecursionError):
         message = "too large to be listed in detail"
         yield Reason(code="arguments_differ", subject=subject, message=message)

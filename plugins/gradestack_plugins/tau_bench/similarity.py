@@ -64,16 +64,15 @@ def with_one_nan(value: Any) -> Any:
 
 def has_nan(value: Any) -> bool:
     """Return whether a JSON value is, or holds, a number that is none."""
-    waiting = [value]
-    while waiting:
-        each = waiting.pop()
+    values = [value]
+    for each in values:  # which grows
         kind = type(each)
-        if kind is float and each != each:  # noqa: PLR0124 - what NaN is
-            return True
         if kind is dict:
-            waiting += each.values()
+            values += each.values()
         elif kind is list:
-            waiting += each
+            values += each
+        elif kind is float and each != each:  # noqa: PLR0124 - what NaN is
+            return True
     return False
 
 

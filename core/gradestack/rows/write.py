@@ -135,7 +135,8 @@ def _call(call: ToolCall, values: list[Any], result: Any) -> Any:
     Without its id, and without the text of arguments that are decoded.
     """
     arguments = call.arguments
-    values += (call.seconds, result)
+    if call.seconds is not None or result is not None:
+        values += (call.seconds, result)
     values += arguments.values() if isinstance(arguments, dict) else (arguments,)
     return _Call(
         call.name,
@@ -160,7 +161,9 @@ def _call(call: ToolCall, values: list[Any], result: Any) -> Any:
 def _expected_call(call: ExpectedCall, values: list[Any]) -> Any:
     """Turn an expected call into its JSON form; append its arguments and rules to ``values``."""
     arguments, rules = call.arguments, call.rules
-    values += (rules, *arguments.values()) if isinstance(arguments, dict) else (rules, arguments)
+    values += arguments.values() if isinstance(arguments, dict) else (arguments,)
+    if rules is not None:
+        values.append(rules)
     if arguments and call.name:
         return call
     # also where there is nothing
@@ -214,7 +217,8 @@ def _calls(sample: Sample, values: list[Any]) -> Any:
     """Return the calls a sample made; their results only where no message of it holds the calls."""
     if sample.calls is None:
         return None
-    if [message for turn in sample.turns for message in turn if message.tool_calls]:
+    turns = sample.turns
+    if turns and [message for turn in turns for message in turn if message.tool_calls]:
         return [_call(call, values, None) for call in sample.calls]
     return [_call(call, values, call.result) for call in sample.calls]
 
@@ -318,7 +322,9 @@ def _grade(grade: Grade, values: list[Any], rule: Success | None = None) -> Any:
     if metadata:
         values.append(metadata)
     for item in grade.items:
-        values += (item.metadata or None, item.score, *item.counts.values(), *item.parts.values())
+        values += (item.metadata or None, item.score, *item.parts.values())
+        if item.counts:
+            values += item.counts.values()
         if item.reasons:
             reasons += item.reasons
     for reason in reasons:

@@ -451,8 +451,13 @@ def _tools(value: Any) -> tuple[Any, ...] | None:
         return None
     if not isinstance(value, list):
         raise _wrong_tools(value)
-    specs = [_tool(bytes(tool)) if type(tool) is Raw else chat.tool_spec(tool) for tool in value]
-    if None in specs:
+    if value and type(value[0]) is Raw:
+        texts = list(map(bytes, value))
+        is_remembered = max(map(len, texts)) <= _LARGEST_TOOL
+        specs = list(map(_remembered_tool if is_remembered else _tool_of_text, texts))
+    else:
+        specs = list(map(chat.tool_spec, value))
+    if not all(specs):
         raise _wrong_tools(value)
     return tuple(specs)
 
@@ -461,15 +466,12 @@ def _wrong_tools(value: Any) -> Wrong:
     return wrong("a list of tools with a name", value, "tools")
 
 
-def _tool(text: bytes) -> ToolSpec | None:
-    """Return the tool of a text; very long ones are not remembered."""
-    return _tool_of_text(text) if len(text) <= _LARGEST_TOOL else chat.tool_spec(loads(text))
-
-
-@lru_cache(maxsize=4096)
 def _tool_of_text(text: bytes) -> ToolSpec | None:
-    """Return the tool of a text; records repeat the same few, in any order."""
     return chat.tool_spec(loads(text))
+
+
+_remembered_tool: Final = lru_cache(maxsize=4096)(_tool_of_text)
+"""Records repeat the same few, in any order."""
 
 
 def _error(value: Any) -> Fault | None:

@@ -61,7 +61,7 @@ from gradestack import (
     "overrides",
     multiple=True,
     metavar="PATH=VALUE",
-    help="Set an option of the reader. VALUE is YAML. VALUE is YAML.",
+    help="Set an option of the reader. VALUE is YAML.",
 )
 def convert(
     files: tuple[str, ...], *, form: str, output: str, plain: bool, force: bool, **reading: Any

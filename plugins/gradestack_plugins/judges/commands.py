@@ -106,7 +106,7 @@ def judge(files: tuple[str, ...], *, rubric: str | None, again: str, **options: 
     """Ask a model to judge the runs in FILES, or of a suite, that have no stored verdict.
 
     Replies are stored as they arrive. After Ctrl-C or a failure, run the same command again.
-    `gradestack grade` and `gradestack run` read the stored replies and ask nobody.
+    `gradestack grade` and `gradestack run` read the stored replies and ask no model.
     """
     import attrs  # noqa: PLC0415
 

@@ -328,10 +328,9 @@ class Usage(
 
     def __post_init__(self) -> None:
         """Drop what cannot be an amount; NaN is what some write where nothing is known."""
-        for name in self.__struct_fields__:
-            amount = getattr(self, name)
+        for place, amount in enumerate(msgspec.structs.astuple(self)):
             if amount is not None and not is_amount(amount):
-                msgspec.structs.force_setattr(self, name, None)
+                msgspec.structs.force_setattr(self, self.__struct_fields__[place], None)
 
 
 class Sample(_Record, frozen=True, kw_only=True, eq=False):

@@ -161,7 +161,8 @@ class Atif(DocumentReader):
         if not isinstance(value, dict) or not _is_trajectory(value):
             return value
         joined_document = _joined(value, path, set())
-        known = _trial_facts(as_map(_result_beside(path)))
+        trial = _result_beside(path)
+        known = _trial_facts(trial) if isinstance(trial, dict) else {}
         extra = joined_document.get("extra")
         extension = as_map(extra).get("gradestack")
         if isinstance(extension, dict):
@@ -494,8 +495,8 @@ def _remark_unread(step: Mapping[str, Any], talk: Conversation) -> None:
 
 def _usage(metrics: Any, prefix: str = "") -> Usage | None:
     """Return the usage in metrics, whose keys may begin with a prefix."""
-    named = {key: value for key, value in as_map(metrics).items() if key.startswith(prefix)}
-    amounts = {key.removeprefix(prefix): value for key, value in named.items()}
+    named = as_map(metrics).items()
+    amounts = {key.removeprefix(prefix): value for key, value in named if key.startswith(prefix)}
     usage = usage_of(amounts)
     cost = as_number(amounts.get("cost_usd"))
     if cost is None:

@@ -16,7 +16,6 @@ from gradestack import (
     Source,
     ToolCall,
     Usage,
-    replace,
 )
 from gradestack.jsonio import as_amount, as_list, as_map, compact
 from gradestack_plugins.archives.documents import DocumentReader, at, named
@@ -172,7 +171,7 @@ class Promptfoo(DocumentReader):
         facets = {**known, **_scalars(test.metadata)}
         verdicts = {**row.named_scores, "success": row.success, "score": row.score}
         tokens = at(row.response, "token_usage")
-        usage = _with_amounts(usage_of(tokens), row.cost, _seconds_of(row.latency_ms))
+        usage = _usage_of(tokens, row.cost, _seconds_of(row.latency_ms))
         if isinstance(row.provider, dict):
             model = row.provider.get("id")
         else:
@@ -249,16 +248,17 @@ def _reply_entries(output: Any) -> list[Any]:
         if any(map(_is_unread, output)):
             return [{"role": "assistant", "content": output}]
     text = output if isinstance(output, str) else compact(output)
-    is_document = isinstance(decoded(text), dict | list)
-    lines = [text] if is_document else text.splitlines()
-    blocks = [block for line in lines for block in _blocks_of(line)]
+    document = decoded(text)
+    if isinstance(document, dict | list):
+        blocks = _blocks_of(text, document)
+    else:
+        blocks = [block for line in text.splitlines() for block in _blocks_of(line, decoded(line))]
     has_calls = any(block.get("type") != "text" for block in blocks)
     return [{"role": "assistant", "content": blocks if has_calls else text}]
 
 
-def _blocks_of(line: str) -> list[dict[str, Any]]:
-    """Return the calls that a line is as JSON, else its text."""
-    value = decoded(line)
+def _blocks_of(line: str, value: Any) -> list[dict[str, Any]]:
+    """Return the calls that a line is as JSON, its value, else its text."""
     blocks = []
     for entry in value if isinstance(value, list) else [value]:
         call = _call_block(entry)
@@ -287,15 +287,16 @@ def _seconds_of(milliseconds: Any) -> float | None:
     return None if amount is None else amount / 1000
 
 
-def _with_amounts(usage: Usage | None, cost: Any, seconds: float | None) -> Usage | None:
+def _usage_of(tokens: Any, cost: Any, seconds: float | None) -> Usage | None:
     """Return tokens with cost and time of the request; None where none of them is known.
 
     An answer from promptfoo's own cache has its own amounts alone.
     """
     price = as_amount(cost)
-    if usage is None and not price and not seconds:
-        return None
-    return replace(usage or Usage(), cost_usd=price, seconds=seconds)
+    usage = usage_of({**as_map(tokens), "cost_usd": price, "seconds": seconds})
+    if usage is None and (price or seconds):
+        return Usage(cost_usd=price, seconds=seconds)
+    return usage
 
 
 class DeepEval(DocumentReader):

@@ -88,9 +88,8 @@ def runs_of_rows(rows: Iterable[Row], stem: str, *, keeps_records: bool) -> Iter
     for row in _latest_rows(rows, keeps_records=keeps_records):
         trace = row.trace
         if not trace:
-            trace = open_ends.take_trace(row) or f"{stem}:{len(made_ids)}"
+            trace = open_ends.trace_of(row, f"{stem}:{len(made_ids)}")
             made_ids.add(trace)
-            open_ends.add_trace(trace, row)
         traces.setdefault(trace, []).append(row)
     for trace, own_rows in traces.items():
         for run in _runs_of_trace(trace, own_rows):
@@ -168,26 +167,21 @@ class _OpenEnds:
         self._numbers: dict[tuple[int, MessageKey], int] = {}
         self._traces: dict[int, str] = {}
 
-    def take_trace(self, row: Row) -> str:
-        """Return the trace whose last answer a request continues, once; "" where there is none."""
-        for number in reversed(self._beginnings(row.request_keys)[:-1]):
-            if number in self._traces:
-                return self._traces.pop(number)
-        return ""
+    def trace_of(self, row: Row, new: str) -> str:
+        """Return the trace whose last answer a request continues, else a new one.
 
-    def add_trace(self, trace: str, row: Row) -> None:
-        """Add the end of a trace: its last request, and the answer."""
-        beginnings = self._beginnings([*row.request_keys, *row.response_keys])
-        self._traces[beginnings[-1] if beginnings else 0] = trace
-
-    def _beginnings(self, keys: Iterable[MessageKey]) -> list[int]:
-        """Return the numbers of all beginnings of messages, the shortest first."""
-        beginnings: list[int] = []
-        number = 0
-        for key in keys:
-            number = self._numbers.setdefault((number, key), len(self._numbers) + 1)
+        The end of the trace is then the row's answer.
+        """
+        beginnings = [0]
+        for key in (*row.request_keys, *row.response_keys):
+            beginning = (beginnings[-1], key)
+            number = self._numbers.setdefault(beginning, len(self._numbers) + 1)
             beginnings.append(number)
-        return beginnings
+        before = beginnings[1 : len(row.request_keys)]
+        end = next(filter(self._traces.__contains__, reversed(before)), None)
+        trace = new if end is None else self._traces.pop(end)
+        self._traces[beginnings[-1]] = trace
+        return trace
 
 
 def _runs_of_trace(trace: str, rows: list[Row]) -> Iterator[Run]:

@@ -95,7 +95,9 @@ def sample_of_run(run: Run) -> Sample:
     """
     talk = Conversation()
     talk.results = run.executed
-    talk.read(run.entries, is_in_api_form=run.is_in_api_form)
+    entries = iter(run.entries)
+    run.entries = []  # what has been read of a long run is not held
+    talk.read(entries, is_in_api_form=run.is_in_api_form)
     _hand_results(talk, run.results)
     known = Identity(run.id, run.trial, run.cluster, run.trace, run.facets, run.remarks)
     tools = tools_of(talk, {"tools": run.tools})

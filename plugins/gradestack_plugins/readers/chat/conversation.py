@@ -259,10 +259,11 @@ class Conversation:
         if call.arguments is None:
             self.remark("undecodable_arguments")
         if call.id is not None:
-            of_id = self._by_id.setdefault(call.id, deque())
+            of_id = self._by_id.get(call.id) or deque()
             if _oldest(of_id) is not None:
                 self.remark("repeated_call_id")
             of_id.append(call)
+            self._by_id[call.id] = of_id
         self._by_name.setdefault(call.name, deque()).append(call)
         return call
 
@@ -291,6 +292,8 @@ class Conversation:
             self.remark("second_result" if is_second else "result_without_call")
             return
         finish(call, result, error, error_type, is_decided=is_decided)
+        if has_id and _oldest(waiting) is None:
+            self._by_id[identifier] = _ANSWERED
 
     def _deny(self, identifier: Any, reason: Any) -> None:
         """Mark a call as one that was not allowed."""
@@ -342,8 +345,10 @@ class Conversation:
     def read(self, entries: Iterable[Any], *, is_in_api_form: bool = False) -> None:
         """Read messages and items to their end; those in the forms of the APIs as they are."""
         usual_entries = entries if is_in_api_form else self._usual_entries(entries)
-        for entry in whole_answers(usual_entries):
-            self._read_entry(entry)
+        waiting = whole_answers(usual_entries)
+        waiting.reverse()
+        while waiting:
+            self._read_entry(waiting.pop())
         if self._in_items:
             self._close()
         for call in self._pending.values():
@@ -496,11 +501,7 @@ class Conversation:
             content = content or None if tagged else content
             calls = self._read_calls(tagged, author)
         blocks: list[Any] = content if isinstance(content, list) else []
-        others: list[Any] = []
-        thoughts: list[str] = []
-        results: list[Entry] = []
-        if blocks:
-            others, thoughts, results = self._read_blocks(blocks, calls, author)
+        others, thoughts, results = self._read_blocks(blocks, calls, author)
         text = self.text_of(others if blocks else content, "")
         self._keep_tags(text)
         if text is None:
@@ -569,6 +570,8 @@ class Conversation:
         others: list[Any] = []
         thoughts: list[str] = []
         results: list[Entry] = []
+        if not blocks:
+            return others, thoughts, results
         known = {call.id for call in calls}
         for block in blocks:
             kind = word(block, "type")
@@ -790,6 +793,10 @@ def _without_calls(others: list[Any], text: str | None) -> Any:
     parts = [block for block in others if isinstance(block, dict)]
     is_text = len(parts) == 1 and parts[0].get("type") == "text"
     return text if is_text and not parts[0].get("citations") else parts or None
+
+
+_ANSWERED: Final = deque[ToolCall]()
+"""In place of the calls of an id that have their results: an empty queue takes much memory."""
 
 
 def _oldest(waiting: deque[ToolCall] | None) -> ToolCall | None:

@@ -144,12 +144,12 @@ def _of_input(request: Mapping[str, Any]) -> Dialect | None:
     log = of_entries(entries)
     if log is not None:
         return log if log.name == "openai" else None
+    if not isinstance(entries, str):
+        return None
     has_reply = any(isinstance(request.get(key), str) for key in _TEXT_REPLIES)
     is_request = "instructions" in request or "previous_response_id" in request
     is_request = is_request or ("model" in request and not has_reply)
-    if isinstance(entries, str) and is_request:
-        return Dialect("openai", _LIKELY)
-    return None
+    return Dialect("openai", _LIKELY) if is_request else None
 
 
 _TEXT_REPLIES: Final = ("output", "response", "completion")
@@ -220,12 +220,12 @@ def of_record(record: Any) -> Dialect | None:
 
 def _dialects_in(record: Mapping[str, Any]) -> Iterator[Dialect]:
     """Yield the dialects of the answers and the requests that a record may hold."""
-    for key in ("response", "completion", "output"):
-        if (log := of_response(_body(record.get(key)))) is not None:
+    responses = [record[key] for key in ("response", "completion", "output") if key in record]
+    for response in (*responses, record):
+        if (log := of_response(_body(response))) is not None:
             yield log
-    if (log := of_response(_body(record))) is not None:
-        yield log
-    for request in (record.get("request"), record.get("body"), record):
+    requests = [record[key] for key in ("request", "body") if key in record]
+    for request in (*requests, record):
         if (log := of_request(_body(request))) is not None:
             yield log
 

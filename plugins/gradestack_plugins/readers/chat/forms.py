@@ -104,7 +104,7 @@ def _form_by_type(entry: Entry, kind: str) -> Callable[[Entry], Iterator[Any]] |
 
 def _openinference_form(entry: Entry) -> Callable[[Entry], Iterator[Any]] | None:
     """Return the function that reads a message of OpenInference, dotted or nested."""
-    if any(isinstance(key, str) and key.startswith("message.") for key in entry):
+    if [key for key in entry if isinstance(key, str) and key.startswith("message.")]:
         return _read_dotted
     message = entry.get("message")
     is_own = isinstance(message, dict) and isinstance(message.get("role"), str)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -48,8 +49,16 @@ def first_lines(head: bytes) -> Iterator[tuple[Any, bytes]]:
             yield ABSENT, line
 
 
+@lru_cache(maxsize=1)
 def form_of(head: bytes) -> Form | None:
-    """Return the layout of a file with this beginning; None where no record of it can be read."""
+    """Return the layout of a file with this beginning; None where no record of it can be read.
+
+    The readers of all dialects ask it, one after the other, of each file.
+    """
+    return _form_of(head)
+
+
+def _form_of(head: bytes) -> Form | None:
     text = head.removeprefix(BOM).strip()
     if _is_document(text):
         return "document"
@@ -109,7 +118,7 @@ def form_of_file(path: Path) -> Form:
             if file.read(1) and not is_list:
                 # decoding a line that is cut off takes all its memory, and fails
                 text, _ = whole_lines(text)
-            form = form_of(text)
+            form = _form_of(text)
     return form or "records"
 
 

@@ -601,11 +601,13 @@ _ENVIRONMENT: Final = "<environment_details>"
 
 def has_tags(entry: Entry) -> bool:
     """Return whether a chat message calls tools by tags in its text, or holds their results."""
-    texts = texts_of(entry.get("content"))
-    if entry.get("role") != "assistant":
-        return bool(texts) and texts[0].startswith("[") and bool(_RESULT_HEAD.match(texts[0]))
-    with_ends = [text for text in texts if "</" in text]
-    return any(map(_TOOL_TAG.search, with_ends))
+    is_reply = entry.get("role") == "assistant"
+    for text in texts_of(entry.get("content")):
+        if not is_reply:
+            return text.startswith("[") and bool(_RESULT_HEAD.match(text))
+        if "</" in text and _TOOL_TAG.search(text):
+            return True
+    return False
 
 
 def texts_of(content: Any) -> list[str]:

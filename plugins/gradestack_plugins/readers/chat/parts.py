@@ -51,17 +51,15 @@ def row_kind(record: Any) -> RowKind | None:
     if not isinstance(record, dict):
         return None
     kind = record.get("span_kind", record.get("type"))
-    trace = trace_id_of(record)
     if isinstance(kind, str):
-        return _ROW_KINDS.get(kind) if trace else None
-    session_id = record.get("session_id")
-    session = record.get("sessionId", session_id)
+        return _ROW_KINDS[kind] if kind in _ROW_KINDS and trace_id_of(record) else None
     data_type = record.get("data_type")
     type_of_score = record.get("dataType", data_type)
-    is_score = kind is None and type_of_score and isinstance(record.get("name"), str)
-    if is_score and (trace or session is not None):
-        return "score"
-    return None
+    if kind is not None or not type_of_score or not isinstance(record.get("name"), str):
+        return None
+    session_id = record.get("session_id")
+    session = record.get("sessionId", session_id)
+    return "score" if session is not None or trace_id_of(record) else None
 
 
 def parts_of_runs(records: Iterable[Any]) -> str | None:
@@ -77,8 +75,7 @@ def parts_of_runs(records: Iterable[Any]) -> str | None:
 
 def _is_span(record: Mapping[str, Any]) -> bool:
     """Return whether a record names its trace and its parent span."""
-    has_trace = any(record.get(name) for name in _TRACES)
-    return has_trace and any(record.get(name) for name in _PARENTS)
+    return any(map(record.get, _TRACES)) and any(map(record.get, _PARENTS))
 
 
 def _is_step_of_swe_agent(record: Mapping[str, Any]) -> bool:

@@ -16,8 +16,10 @@ def whole_answers(entries: Iterable[Any]) -> list[Any]:
     that other messages have, too, is that of something else.
     """
     recorded = list(entries)
-    ids = [entry.get("id") for entry in recorded if _is_reply(entry)]
-    names = [name for name in ids if isinstance(name, str | int) and name != ""]
+    replies = [entry for entry in recorded if _is_reply(entry)]
+    if len(replies) < 2:
+        return recorded
+    names = [name for name in map(_id_of, replies) if name is not None]
     if len(names) == len(set(names)):
         return recorded
     shared = {_id_of(entry) for entry in recorded if not _is_reply(entry)} | {None}

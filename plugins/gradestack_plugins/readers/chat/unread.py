@@ -217,10 +217,11 @@ def unread_part(part: Any) -> str | None:
 
 def unread_keys(message: Mapping[str, Any], read: Iterable[str] = ()) -> Iterator[str]:
     """Yield the keys of an assistant's message that hold calls, except those that were read."""
-    for key, value in message.items():
-        if not value or key in read or not isinstance(key, str) or not _may_hold_calls(key):
+    for key in message:
+        if key in read or not isinstance(key, str) or not _may_hold_calls(key):
             continue
-        if not _is_filled(value):
+        value = message[key]
+        if not value or not _is_filled(value):
             continue
         if names_a_call(key):
             yield key

@@ -41,6 +41,12 @@ _REASONING: Final = tuple(
     thoughts_token_count output_reasoning_tokens
     """.split()  # noqa: SIM905
 )
+_PARTS: Final = frozenset((*_CACHE_READ, *_CACHE_WRITTEN, *_REASONING))
+"""Keys of counts that are parts of the input or of the output."""
+_DETAILS: Final = {
+    name: (f"{name}_details", f"{name.removesuffix('s')}_details") for name in (*_INPUT, *_OUTPUT)
+}
+"""Key of a count -> keys of its details, as ``input_tokens_details`` or ``prompt_details``."""
 _WITHOUT_CACHE: Final = frozenset(
     """
     cache_read_input_tokens cache_creation_input_tokens cacheReadInputTokens cacheWriteInputTokens
@@ -97,10 +103,12 @@ def usage_of(raw: Any) -> Usage | None:
     n_output = count_of(raw.get(out_key))
     if n_input is None and n_output is None:
         return None
-    details = _details(raw, in_key)
-    read = _first_count(_CACHE_READ, details, raw)
-    written = _first_count(_CACHE_WRITTEN, details, raw)
-    reasoning = _first_count(_REASONING, _details(raw, out_key), raw)
+    of_input, of_output = _details(raw, in_key), _details(raw, out_key)
+    read = written = reasoning = None
+    if of_input or of_output or not _PARTS.isdisjoint(raw):
+        read = _first_count(_CACHE_READ, of_input, raw)
+        written = _first_count(_CACHE_WRITTEN, of_input, raw)
+        reasoning = _first_count(_REASONING, of_output, raw)
     total = _sum(n_input, n_output, read, written, reasoning)
     is_split = in_key == "input" and raw.get("total") == total
     leaves_out_cache = in_key in {"input_tokens", "inputTokens"} and _WITHOUT_CACHE & raw.keys()
@@ -142,9 +150,9 @@ def _without_levels(metrics: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _details(raw: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    """Return the details of a count, as ``input_tokens_details`` or ``prompt_details``."""
-    for key in (f"{name}_details", f"{name.removesuffix('s')}_details"):
-        if isinstance(raw.get(key), dict):
+    """Return the details of a count."""
+    for key in _DETAILS.get(name, ()):
+        if key in raw and isinstance(raw[key], dict):
             return raw[key]  # type: ignore[no-any-return]
     return {}
 

@@ -254,7 +254,12 @@ def find_causes(
         grader, _, tool, _ = kinds[number]
         return grader in aside, not tool, by_frequency, number
 
-    main = {numbers: min(causing, key=rank) for numbers, causing in blamed.items() if causing}
+    ranks = list(map(rank, range(len(kinds))))
+    main = {
+        numbers: min(causing, key=ranks.__getitem__)
+        for numbers, causing in blamed.items()
+        if causing
+    }
     samples: Counter[CausePath] = Counter()
     for numbers, count in failed.items():
         for path in paths[main[numbers]] if numbers in main else [(NO_REASON,)]:

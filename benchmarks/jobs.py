@@ -215,6 +215,24 @@ def page(job: Job) -> dict[str, Any]:
     return timed(work)
 
 
+def comparison(job: Job) -> dict[str, Any]:
+    """Compare two finished runs, and write the comparison with its pages."""
+    api = importlib.import_module("gradestack")
+    with tempfile.TemporaryDirectory() as temporary:
+        small, runs = Path(temporary) / "small.jsonl", []
+        for seed in (-1, -2):
+            workload.write(small, WARM_UP, seed=seed)
+            output = Path(temporary) / f"run{seed}"
+            runs.append(api.run(suite(small, job), output=output).path)
+        api.compare(*runs, output=Path(temporary) / "compared", force=True)
+
+    def work() -> int:
+        compared = api.compare(*job["runs"], output=job["output"])
+        return sum(len(side.samples.facts) for side in compared.sides)
+
+    return timed(work)
+
+
 def script(job: Job) -> dict[str, Any]:
     """Grade by hand (``by_hand.py``), with rows where a place for them is given."""
     rows = Path(job["rows"]) if job.get("rows") else None
@@ -238,6 +256,7 @@ JOBS: dict[str, Callable[[Job], dict[str, Any]]] = {
     "gradestack": gradestack,
     "report": report,
     "page": page,
+    "compare": comparison,
     "script": script,
 }
 

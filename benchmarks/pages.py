@@ -4,7 +4,8 @@
 
 Two recordings: trials of 2,000 tasks, and every record a task of its own. Making: CPU time of
 ``report.html`` from the rows of a finished run, above a reporter that does nothing, in a fresh
-process on one core. Opening: a headless Chromium reads the page from ``file://``; where there is
+process on one core. Comparing: CPU time of the comparison of two evaluations of the first kind,
+with its pages. Opening: a headless Chromium reads the page from ``file://``; where there is
 none, there are no figures of that.
 """
 
@@ -18,6 +19,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import workload
 from chromium import Tab, browser, chromium
 from frame import ChildFailed, Options, Reach, Table, cell, child, main, one_core, scratch
 
@@ -49,6 +51,8 @@ BOUNDS = {
     "open": (500, 250),
 }
 """Figure -> must and aim; small is good."""
+COMPARED = (5, 3)
+"""CPU seconds of a comparison of two evaluations of 100,000 runs each: must and aim."""
 _WATCH = """addEventListener('DOMContentLoaded', () => {
   const root = document.documentElement;
   const look = () => { if (root.classList.contains('ready')) { globalThis.readyAt ??= performance.now(); } };
@@ -177,6 +181,18 @@ def made(path: Path, run: Path, rounds: int, records: int) -> Found:
     }
 
 
+def compared(options: Options) -> float:
+    """Return the CPU seconds of a comparison of two evaluations, with its pages."""
+    recordings = [options.recording(), options.recording(wrong=workload.USUALLY_WRONG + 10)]
+    with scratch(options.place) as out:
+        runs = []
+        for number, path in enumerate(recordings):
+            runs.append(str(out / f"run-{number}"))
+            child({"job": "gradestack", "path": path, "output": runs[-1]})
+        job = {"job": "compare", "runs": runs, "output": out / "compared", "cores": one_core()}
+        return float(statistics.median(child(job)["cpu"] for _ in range(options.rounds)))
+
+
 def _reach(what: str, found: Mapping[str, Found], why: str) -> list[Reach]:
     kinds = []
     for key, (must, aim) in BOUNDS.items():
@@ -204,6 +220,9 @@ def measure(options: Options) -> Table:
                     rounds: list[Found] = [opened(tab, run) for _ in range(options.rounds)]
                 found[name] |= {key: _median([each[key] for each in rounds]) for key in rounds[0]}
     why = "no Chromium here" if program is None else "no such row could be opened"
+    seconds = compared(options)
+    what = f"comparison of two evaluations of {options.records:,} runs: CPU s"
+    must, aim = COMPARED
     return Table(
         title="Pages of large runs",
         columns=["samples", *FIGURES.values()],
@@ -218,8 +237,12 @@ def measure(options: Options) -> Table:
             ),
             "The browser is at work already: a first visit is not counted.",
             "Text search waits for the next letter first, which is part of its time.",
+            f"The comparison of two evaluations, with its pages: {seconds:.1f} s of CPU.",
         ],
-        reach=_reach(f"{options.records:,} samples", found, why),
+        reach=[
+            *_reach(f"{options.records:,} samples", found, why),
+            Reach(what=what, must=must, aim=aim, measured=seconds, lower=True),
+        ],
     )
 
 

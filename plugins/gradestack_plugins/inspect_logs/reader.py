@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
-from typing import Any, ClassVar, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 
 import msgspec
 from typing_extensions import override
@@ -40,9 +40,11 @@ from gradestack.jsonio import (
     loads,
     open_regular,
 )
-from gradestack_plugins.inspect_logs.archive import Archive
 from gradestack_plugins.inspect_logs.records import Header, header_of, sample_of
 from gradestack_plugins.readers.chat.samples import PROVIDES
+
+if TYPE_CHECKING:
+    from gradestack_plugins.inspect_logs.archive import Archive
 
 _HEADER, _START = "header.json", "_journal/start.json"
 _MEMBER: Final = re.compile(r"samples/(?P<name>.*_epoch_-?\d+)(?P<shell>/sample)?\.json", re.DOTALL)
@@ -81,6 +83,13 @@ def _members_of(archive: Archive) -> list[_Member]:
             )
             members.append(sample_member)
     return sorted(members)
+
+
+def _open_archive(log_file: Input) -> Archive:
+    """Open a log that is an archive; what unpacks it takes long to import, and few files are."""
+    from gradestack_plugins.inspect_logs.archive import Archive  # noqa: PLC0415
+
+    return Archive(log_file.path, log_file.shown)
 
 
 def _is_archive(head: bytes) -> bool:
@@ -125,7 +134,7 @@ class InspectLogs(RecordReader):
     def _archive(log_file: Input) -> Archive | None:
         with reading(log_file.shown), open_regular(log_file.path) as file:
             if file.read(4) == _ZIP:
-                return Archive(log_file.path, log_file.shown)
+                return _open_archive(log_file)
             return None
 
     def _header(self, log_file: Input) -> Header:
@@ -192,7 +201,7 @@ class InspectLogs(RecordReader):
         if shard.extra == "json":
             yield from self.samples(shard, of_record)
             return
-        with Archive(log_file.path, log_file.shown) as archive:
+        with _open_archive(log_file) as archive:
             elements = _elements(archive, shard)
             yield from self.samples_in(elements, of_record, log_file.shown)
 

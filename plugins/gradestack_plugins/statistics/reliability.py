@@ -17,6 +17,7 @@ from typing_extensions import override
 
 from gradestack import Figure, Grade, Grades, Numbers, Outcome
 from gradestack_plugins.statistics.mean import IntervalAggregator
+from gradestack_plugins.statistics.success import is_success
 
 MOST_K = 100
 """Highest k there is a figure for when ``max_k`` is unset.
@@ -27,11 +28,6 @@ PLANNED = "planned_trials"
 """Count of a grade that says how many trials of its task the recording's own plan names."""
 _AT_LEAST_ONE = optional(ge(1))
 _SUMS = ("records", "passed", "left_out", "planned", "plans")
-
-
-def is_success(score: float, tolerance: float) -> bool:
-    """Return whether a score is within ``tolerance`` of 1, both bounds included."""
-    return 1.0 - tolerance <= score <= 1.0 + tolerance
 
 
 class Task(msgspec.Struct, frozen=True):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import chain, islice
 from math import isfinite
 from typing import Any
@@ -80,20 +80,23 @@ def _conform(value: Any, form: Any) -> Any:
     return conforms_by_name
 
 
-_Row: Any = _type(_ROW)
-_decode = msgspec.json.Decoder(_Row).decode
+@cache
+def _decoder() -> msgspec.json.Decoder[Any]:
+    """Return the decoder of rows, which most runs never need."""
+    return msgspec.json.Decoder(_type(_ROW))
 
 
 def rows_of(report: Report) -> Iterator[Any]:
     """Yield the parts of each row of a run that tables need."""
+    decoder = _decoder()
     for number, _, line in report.lines():
         try:
             check_utf8(line)  # other keys are not decoded
-            yield _decode(line)
+            yield decoder.decode(line)
         except (ValueError, RecursionError):  # msgspec's own errors are ValueErrors
             row = report.row(number, line)
             conform = _conform(row, _ROW)
-            yield msgspec.convert(conform, _Row)
+            yield msgspec.convert(conform, decoder.type)
 
 
 def row_table(report: Report, name: str) -> Table:

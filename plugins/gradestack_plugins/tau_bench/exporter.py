@@ -14,7 +14,7 @@ from gradestack_plugins.tau_bench.program import (
     partial_name,
     statistics_block,
 )
-from gradestack_plugins.tau_bench.reader import TauRecord
+from gradestack_plugins.tau_bench.record import TauRecord
 
 
 class TauBenchExporter(Exporter):

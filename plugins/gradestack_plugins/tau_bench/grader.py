@@ -34,8 +34,8 @@ from gradestack import (
 )
 from gradestack.jsonio import JsonProblem, as_map, as_number, compact, loads
 from gradestack_plugins.readers.chat.unread import calls_unknown, has_unread_calls
-from gradestack_plugins.statistics.reliability import is_success
-from gradestack_plugins.tau_bench.reader import TauRecord
+from gradestack_plugins.statistics.success import is_success
+from gradestack_plugins.tau_bench.record import TauRecord
 from gradestack_plugins.tau_bench.similarity import (
     Budget,
     Losses,

@@ -24,7 +24,7 @@ from gradestack import (
     terminal_line,
 )
 from gradestack.jsonio import JsonProblem, loads
-from gradestack_plugins.statistics.reliability import is_success
+from gradestack_plugins.statistics.success import is_success
 from gradestack_plugins.tau_bench.aggregators import (
     CASES,
     FIRST_CASES,

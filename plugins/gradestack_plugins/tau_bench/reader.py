@@ -39,19 +39,12 @@ from gradestack.jsonio import (
 )
 from gradestack_plugins.readers.chat import made_calls, messages, text_of, tool_calls
 from gradestack_plugins.readers.chat.unread import count_unread
+from gradestack_plugins.tau_bench.record import TauRecord
 
 RESPOND = "respond"
 """Name of the pseudo-action that speaks to the user; not a tool call."""
 ACTION_MARK = "Action:"
 RESULT_MARK = "API output: "
-
-
-class TauRecord(msgspec.Struct, frozen=True):
-    """A record as read from the file, for the grader and the exporter of this family."""
-
-    record: Any
-    problem: str | None = None
-    """Why its calls, made or expected, cannot be read."""
 
 
 class _Call(msgspec.Struct):

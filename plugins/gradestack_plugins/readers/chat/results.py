@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from http import HTTPStatus
+from functools import cache
 from typing import Any, Final
 
 import msgspec
@@ -14,14 +14,13 @@ from gradestack_plugins.readers.chat import OBJECT, word
 
 ERRORS: Final = "errors@1"
 """Name and version of the table of error forms."""
-_PHRASES: Final = {
-    **{str(int(status)): status.phrase for status in HTTPStatus if status >= 400},
-    # phrases of other versions of Python
+_OTHER_PHRASES: Final = {
     "413": "(?:Request Entity|Payload|Content) Too Large",
     "414": "(?:Request-)?URI Too Long",
     "416": "(?:Requested )?Range Not Satisfiable",
     "422": "Unprocessable (?:Entity|Content)",
 }
+"""Phrases of statuses in other versions of Python."""
 _TEXT_FORMS: Final = {
     "text_error": r"error(?::|code|\s+(?!rates?\b|logs?\b)\w)",
     "text_error_tag": r"<error>",
@@ -33,12 +32,26 @@ _TEXT_FORMS: Final = {
     "text_error_occurred": r"an error occurred while",
     "text_failed": r"failed to\s|(?:\S++\s++){0,3}(?![\d.,]+\s)\S++\s++failed:",
     "text_http": r"http(?:/[\d.]+)?\s+[45]\d\d\b",
-    "text_status": "|".join(rf"{code} {phrase}\b" for code, phrase in sorted(_PHRASES.items())),
 }
-"""Name of a rule -> the beginning of a text that is an error."""
-_TEXTS: Final = re.compile(
-    "|".join(f"(?P<{name}>{form})" for name, form in _TEXT_FORMS.items()), re.IGNORECASE
-)
+"""Name of a rule -> the beginning of a text that is an error; one more is of HTTP statuses."""
+
+
+@cache
+def _error_texts() -> re.Pattern[str]:
+    """Return the pattern of all texts that are errors, a group for each rule.
+
+    It is made when a result is read, because making it takes longer than importing a reader.
+    """
+    from http import HTTPStatus  # noqa: PLC0415 - for the phrases alone
+
+    phrases = {str(int(status)): status.phrase for status in HTTPStatus if status >= 400}
+    phrases |= _OTHER_PHRASES
+    statuses = "|".join(rf"{code} {phrase}\b" for code, phrase in sorted(phrases.items()))
+    forms = {**_TEXT_FORMS, "text_status": statuses}
+    groups = "|".join(f"(?P<{name}>{form})" for name, form in forms.items())
+    return re.compile(groups, re.IGNORECASE)
+
+
 _WORDS: Final = ("error", "exception", "traceback", "failed", "http")
 """Words of which a text of an error has one, or begins with its status: a quick check."""
 _BEGINNING: Final = 1000
@@ -113,7 +126,7 @@ def _form_of_text(beginning: str, text: str) -> ErrorForm | None:
     may_be_status = beginning[:1] in "45"  # of HTTP
     if not may_be_status and not any(word in folded for word in _WORDS):
         return None
-    match = _TEXTS.match(beginning)
+    match = _error_texts().match(beginning)
     if match is None:
         return None
     return ErrorForm(str(match.lastgroup), text)

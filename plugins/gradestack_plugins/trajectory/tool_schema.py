@@ -204,6 +204,13 @@ def _item(name: str, counts: dict[str, int]) -> Item:
     return share_item(name, counts, valid, calls - counts["unchecked"])
 
 
+_UNCHECKABLE: Final = {
+    "not_expressible": "the schema uses an unsupported keyword",
+    "schema_too_large": "the schema is too large to be checked",
+}
+"""Code of a schema that MCP-Bench's rates cannot be made with -> why."""
+
+
 def _mcp_bench(
     total: Mapping[str, int],
     calls: Sequence[ToolCall],
@@ -215,8 +222,8 @@ def _mcp_bench(
     Calls that failed are not known where the recording says of no call how it ended.
     """
     for reason in reasons:
-        if reason.code in {"not_expressible", "schema_too_large"}:
-            grade = skipped(reason.code, "the schema uses an unsupported keyword")
+        if reason.code in _UNCHECKABLE:
+            grade = skipped(reason.code, _UNCHECKABLE[reason.code])
             return replace(grade, counts=total, reasons=(*grade.reasons, *reasons))
     n_calls = total["calls"]
     n_known = n_calls - total["unknown_tool"]

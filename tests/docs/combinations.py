@@ -64,7 +64,7 @@ def tables(registry):
         [
             "What each reader provides:\n",
             table,
-            "What each grader cannot do without, and the kinds of expectation it compares with:\n",
+            "This table shows what each grader needs, and with which kinds of expectation it compares a run:\n",
             _table(["grader", "needs", "compares"], needed),
             (
                 "Graders that need something, by reader: `yes`, or what is missing. "

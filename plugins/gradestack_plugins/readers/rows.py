@@ -142,7 +142,7 @@ def _latest_rows(rows: Iterable[Row], *, keeps_records: bool) -> list[Row]:
     messages = _Messages()
     for number, row in enumerate(rows):
         key = (row.trace, row.own or number)
-        if row.own and row.record is not None:
+        if row.own:
             content = hash(_exact_text(row.record))
             if contents.get(key) == content:
                 row.remarks = {**row.remarks, "repeated_row": 1}
@@ -291,8 +291,7 @@ def _run_of_rows(trace: str, rows: list[Row]) -> Run | None:
     if roots:
         _add_root(run, roots[0])
     for row in roots:
-        if row.recorded:
-            run.recorded = {**row.recorded, **run.recorded}
+        run.recorded = {**row.recorded, **run.recorded}
     return run
 
 
@@ -337,9 +336,6 @@ def add_request(
         messages: The messages of the request.
         message_keys: Their keys.
     """
-    if not keys:
-        keys += message_keys
-        return messages
     n_shared = 0
     for key, other in zip(keys, message_keys, strict=False):
         if key != other:
@@ -373,11 +369,10 @@ def message_key(entry: Any) -> MessageKey:
         text = compact(content)
     else:
         text = text_of(content)
-        blocks = [block for block in as_list(content) if isinstance(block, dict)]
-        for block in blocks:
-            if "tool_use_id" in block:
+        for block in as_list(content):
+            if isinstance(block, dict) and "tool_use_id" in block:
                 results.append(block["tool_use_id"])
-            elif block.get("type") == "tool_use":
+            elif word(block, "type") == "tool_use":
                 calls.append(block.get("id"))
     role = message.get("role")
     tool_call_id = message.get("tool_call_id")

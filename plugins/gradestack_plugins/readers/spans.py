@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from gradestack import JSON, replace
-from gradestack.jsonio import as_list, as_map, as_number
+from gradestack.jsonio import as_list, as_map, as_number, as_text
 from gradestack_plugins.readers.bodies import answers_in, asked_in, model_in, usage_in
 from gradestack_plugins.readers.chat import word
 from gradestack_plugins.readers.chat.calls import decoded
@@ -104,8 +104,7 @@ def read_row(
         row.request = _question(span.input)
         row.text = _root_text(span.output)
         row.expected = _root_text(span.expected)
-        if span.scores:
-            row.recorded = scores_by_name(span.scores)
+        row.recorded = scores_by_name(span.scores)
     else:
         row.name = span.name or ""
         row.arguments = decoded(span.input)
@@ -121,7 +120,7 @@ def value_at(row: Mapping[str, Any], paths: Iterable[list[str]]) -> Any:
         for step in steps:
             if isinstance(value, dict):
                 value = value.get(step)
-            elif value is not None:
+            else:
                 listed = as_list(value)
                 value = listed[0] if listed else None
         if value:
@@ -136,10 +135,8 @@ def _id_text(identifier: Id) -> str:
 
 def _sortable(moment: Any) -> str:
     """Return a time as text that sorts like it: text as it is, seconds with leading zeros."""
-    if isinstance(moment, str):
-        return moment
     number = as_number(moment)
-    return "" if number is None else f"{number:020.6f}"
+    return as_text(moment) if number is None else f"{number:020.6f}"
 
 
 def _add_answer(row: Row, span: Span) -> None:

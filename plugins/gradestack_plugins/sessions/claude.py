@@ -248,10 +248,9 @@ def _compare_histories(
 
 def _holds_only_results(message: dict[str, Any] | None) -> bool:
     """Return whether a message holds results of calls alone."""
-    content = None if message is None else message.get("content")
-    if not content or not isinstance(content, list):
-        return False
-    return {word(block, "type") for block in content} == {"tool_result"}
+    blocks = as_list(as_map(message).get("content"))
+    words = {word(block, "type") for block in blocks}
+    return words == {"tool_result"}
 
 
 _Part = tuple[str, str]
@@ -316,7 +315,7 @@ class _Sessions:
     def _entry_of(self, line: _Line, source: Source) -> _Entry:
         """Return the needed parts of a line."""
         message = _message_of(line)
-        if message is not None and self._counted and word(message, "id") in self._counted:
+        if message is not None and word(message, "id") in self._counted:
             message = {**message, "usage": None}
         facets = (line.cwd, line.git_branch, line.version, day_of(line.timestamp))
         if facets not in self._facets:
@@ -409,8 +408,6 @@ def _last_branch(entries: list[_Entry]) -> list[_Entry]:
         if len(branches) > 1:
             last = max(branches, key=ends.__getitem__)
             left_out |= {index for index in branches if index != last and begins_branch[index]}
-    if not left_out:
-        return entries
     for index, branches in following.items():
         if index in left_out:
             left_out |= set(branches)

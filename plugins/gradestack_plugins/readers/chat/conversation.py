@@ -220,10 +220,8 @@ class Conversation:
             kind, text = None, part
             if isinstance(part, dict):
                 kind = part.get("type")
-                key = "text" if kind is None else None
-                if isinstance(kind, str):
-                    key = _TEXTS.get(kind)
-                text = part.get(key)
+                key = _TEXTS.get(kind) if isinstance(kind, str) else None
+                text = part.get("text" if kind is None else key)
             if isinstance(text, str):
                 texts.append(text)
             else:
@@ -259,9 +257,9 @@ class Conversation:
         if call.arguments is None:
             self.remark("undecodable_arguments")
         if call.id is not None:
-            of_id = self._by_id.get(call.id) or deque()
-            if _oldest(of_id) is not None:
+            if self.unanswered(call.id) is not None:
                 self.remark("repeated_call_id")
+            of_id = self._by_id.get(call.id) or deque()
             of_id.append(call)
             self._by_id[call.id] = of_id
         self._by_name.setdefault(call.name, deque()).append(call)
@@ -349,8 +347,7 @@ class Conversation:
         waiting.reverse()
         while waiting:
             self._read_entry(waiting.pop())
-        if self._in_items:
-            self._close()
+        self._close()
         for call in self._pending.values():
             if call.status is None:  # nobody has allowed it
                 force_setattr(call, "status", "not_run")
@@ -396,8 +393,7 @@ class Conversation:
 
     def _read_message(self, entry: Entry, role: str) -> None:
         """Read a message by its role: a reply, a tool's results, a question or an instruction."""
-        if self._in_items:
-            self._close()
+        self._close()
         content = entry.get("content")
         if role == "assistant":
             self._read_reply(entry, content)
@@ -533,9 +529,8 @@ class Conversation:
         model, usage = entry.get("model"), entry.get("usage")
         if not model and "modelInfo" in entry:
             model = as_map(entry["modelInfo"]).get("modelId")
-        if model and isinstance(model, str):
-            self.model = model
-        if not usage and "metrics" in entry and "tokens" in as_map(entry["metrics"]):
+        self.model = text_or_none(model) or self.model
+        if not usage and "tokens" in as_map(entry.get("metrics")):
             usage = entry["metrics"]
         if usage:
             self.usages.append(usage)
@@ -572,14 +567,13 @@ class Conversation:
         results: list[Entry] = []
         if not blocks:
             return others, thoughts, results
-        known = {call.id for call in calls}
+        known = {call.id for call in calls if call.id is not None}
         for block in blocks:
             kind = word(block, "type")
             if kind == "text":
                 others.append(block)
             elif kind in _BLOCK_CALLS:
-                identifier = text_or_none(_id_of_block(block))
-                if identifier is None or identifier not in known:
+                if text_or_none(_id_of_block(block)) not in known:
                     calls.append(self._read_block_call(block, kind, author))
             elif kind == "thinking" and isinstance(block.get("thinking"), str):
                 thoughts.append(block["thinking"])
@@ -643,6 +637,8 @@ class Conversation:
 
     def _close(self) -> None:
         """End an answer of several items: one message."""
+        if not self._in_items:
+            return
         parts: Any = self._item_parts
         if len(parts) == 1 and isinstance(parts[0], str):
             parts = parts[0]
@@ -706,8 +702,7 @@ class Conversation:
 
     def _read_output(self, item: Entry) -> None:
         """Give the result in an item to its call."""
-        if self._in_items:
-            self._close()
+        self._close()
         identifier, kind = item.get("call_id"), item["type"]
         if identifier is None and text_or_none(item.get("id")) in self._by_id:
             identifier = item["id"]
@@ -755,8 +750,7 @@ class Conversation:
             self._pending[call.id] = call
 
     def _read_approval(self, item: Entry) -> None:
-        if self._in_items:
-            self._close()
+        self._close()
         request = item.get("approval_request_id")
         self._pending.pop(str(request), None)
         if item.get("approve") is False:

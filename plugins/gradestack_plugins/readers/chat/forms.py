@@ -75,7 +75,7 @@ def form_of(entry: Any) -> Callable[[Entry], Iterator[Any]] | None:
     has_parts = "parts" in entry
     is_chat = "role" in entry and kind is None and not has_parts
     if is_chat and not isinstance(content, dict):
-        read = reader_of_parts(content) if isinstance(content, list) else None
+        read = reader_of_parts(content)
         if read is None and ("toolInvocations" in entry or has_tags(entry)):
             read = library_reader(entry)
         return read
@@ -118,10 +118,7 @@ def forms_read(entries: Iterable[Any]) -> list[Any]:
     messages: list[Any] = []
     for entry in entries:
         form = form_of(entry)
-        if form is None:
-            messages.append(entry)
-        else:
-            messages += form(entry)
+        messages += (entry,) if form is None else form(entry)
     return messages
 
 

@@ -49,15 +49,6 @@ def first_lines(head: bytes) -> Iterator[tuple[Any, bytes]]:
             yield ABSENT, line
 
 
-@lru_cache(maxsize=1)
-def form_of(head: bytes) -> Form | None:
-    """Return the layout of a file with this beginning; None where no record of it can be read.
-
-    The readers of all dialects ask it, one after the other, of each file.
-    """
-    return _form_of(head)
-
-
 def _form_of(head: bytes) -> Form | None:
     text = head.removeprefix(BOM).strip()
     if _is_document(text):
@@ -77,6 +68,13 @@ def _form_of(head: bytes) -> Form | None:
     if text.startswith(b"{") and len(line) < len(text):
         return "document"
     return None
+
+
+form_of: Final = lru_cache(maxsize=1)(_form_of)
+"""Return the layout of a file with this beginning; None where no record of it can be read.
+
+The readers of all dialects ask it, one after the other, of each file.
+"""
 
 
 def _form_of_list(head: bytes, text: bytes, lines: list[Any]) -> Form | None:

@@ -43,10 +43,6 @@ _REASONING: Final = tuple(
 )
 _PARTS: Final = frozenset((*_CACHE_READ, *_CACHE_WRITTEN, *_REASONING))
 """Keys of counts that are parts of the input or of the output."""
-_DETAILS: Final = {
-    name: (f"{name}_details", f"{name.removesuffix('s')}_details") for name in (*_INPUT, *_OUTPUT)
-}
-"""Key of a count -> keys of its details, as ``input_tokens_details`` or ``prompt_details``."""
 _WITHOUT_CACHE: Final = frozenset(
     """
     cache_read_input_tokens cache_creation_input_tokens cacheReadInputTokens cacheWriteInputTokens
@@ -150,9 +146,9 @@ def _without_levels(metrics: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _details(raw: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    """Return the details of a count."""
-    for key in _DETAILS.get(name, ()):
-        if key in raw and isinstance(raw[key], dict):
+    """Return the details of a count, as ``input_tokens_details`` or ``prompt_details``."""
+    for key in (f"{name}_details", f"{name.removesuffix('s')}_details"):
+        if isinstance(raw.get(key), dict):
             return raw[key]  # type: ignore[no-any-return]
     return {}
 

@@ -62,13 +62,14 @@ def tables(registry):
     table = _table(head, provided)
     return "\n".join(
         [
-            "What each reader provides:\n",
+            "This table shows which fields each reader provides:\n",
             table,
             "This table shows what each grader needs, and with which kinds of expectation it compares a run:\n",
             _table(["grader", "needs", "compares"], needed),
             (
-                "Graders that need something, by reader: `yes`, or what is missing. "
-                "All others take every reader.\n"
+                "This table shows which graders work with which readers: `yes`, or the missing "
+                "fields.\n"
+                "It leaves out graders that need no field, because they work with every reader.\n"
             ),
             _table(["grader", *(f"`{name}`" for name in readers)], pairs),
         ]

@@ -228,7 +228,8 @@ def test_annotations_are_the_failed_gates_and_the_worst_samples(graded, tmp_path
     lines = text.splitlines()
     assert (
         lines[0] == "::error title=gate failed::exact >= 0.9: failed, actual: 0.50; "
-        '8 of 10 graded: 1 error, 1 not applicable; most often ::error::x␛[31m⟨U+D800⟩ </failure>]]> & "quoted" '
+        "8 of 10 graded: 1 error, 1 not applicable; most often "
+        '::error::x␛[31m⟨U+D800⟩ </failure>]]> & "quoted" '
         "⟨U+202E⟩ second ⟨U+FFFE⟩"
     )
     assert len(lines) == 6

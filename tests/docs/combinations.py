@@ -64,8 +64,10 @@ def tables(registry):
         [
             "This table shows which fields each reader provides:\n",
             table,
-            "This table shows what each grader needs, and with which kinds of expectation it "
-            "compares a run:\n",
+            (
+                "This table shows what each grader needs, and with which kinds of expectation it "
+                "compares a run:\n"
+            ),
             _table(["grader", "needs", "compares"], needed),
             (
                 "This table shows which graders work with which readers: `yes`, or the missing "

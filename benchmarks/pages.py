@@ -41,7 +41,7 @@ FIGURES = {
     "open": "open ms",
 }
 BOUNDS = {
-    "build": (40, 20),
+    "build": (30, 20),
     "elements": (5_000, 4_000),
     "loaded": (1_000, 500),
     "ready": (1_000, 500),

@@ -85,7 +85,7 @@ class ExactSums:
         return tuple(sorted(units.items()))
 
     def add_sums(self, sums: Sequence[Sums]) -> Sums:
-        """Return what sums come to together; one alone is that."""
+        """Return the total of sums; one alone is its own."""
         if len(sums) == 1:
             return sums[0]
         units: dict[int, int] = {}

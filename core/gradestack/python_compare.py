@@ -99,14 +99,11 @@ def compare(
     subset = Subset.read(filter, tasks, limit)
     options = RunOptions(registry=registry, overrides=("reports=[]",))
     ready = [_load_or_plan(run, options) for run in runs]
-    finished = [run for run in ready if isinstance(run, Report)]
-    asked = figures
-    if figures is None and len(finished) == len(ready):  # else not every headline is known
-        asked = [path for report in finished for path in headline_figures(report)]
+    needed = _figures_of_headlines(ready) if figures is None else figures
 
     def read_sides(name: str, model: str | None, report: Report) -> list[Side]:
         """Return the sides of a run, or its one model that is named."""
-        metrics = aggregators.metrics(report, name, asked)
+        metrics = aggregators.metrics(report, name, needed)
         only = report.filter(subset)
         return sides_of(only, name, model, match, metrics, by, is_only_run=len(runs) == 1)
 
@@ -169,6 +166,16 @@ def _with_previous(runs: Runs) -> tuple[Path, Path]:
     if len(runs) != 1 or isinstance(runs[0], Report):
         raise ConfigError("previous compares one run, or the newest of a folder: name it alone")
     return find_previous(Path(runs[0]))
+
+
+def _figures_of_headlines(ready: Sequence[Report | Suite]) -> list[str] | None:
+    """Return the figures that may be compared; None where a run is graded only then."""
+    paths: list[str] = []
+    for run in ready:
+        if not isinstance(run, Report):
+            return None
+        paths += headline_figures(run)
+    return paths
 
 
 def _grade_plans(

@@ -126,7 +126,7 @@ class GradeView:
 
 
 class MetricNumbers:
-    """What the grades of a shard add to a metric's sums.
+    """The numbers that the grades of a shard add to a metric's sums.
 
     A contribution that reads nothing beyond the verdict is the same for equal verdicts: the metric
     is asked once for each. As soon as it reads more it is asked for each grade.

@@ -403,7 +403,7 @@ def _causes(grades: Sequence[Any]) -> tuple[Cause, ...]:
 
 @lru_cache(maxsize=4096)  # rows give the same reasons again and again
 def _causes_of(code: str, subject: str | None, pointer: str | None) -> dict[Cause, None]:
-    """Return what a reason is counted under: its code, its tool, the argument, and all three."""
+    """Return the names that a reason is counted under: its code, tool, argument, and all three."""
     if not subject:
         return {("reasons", code): None, ("details", code): None}
     first_part = f"{pointer}/".split("/")[1]

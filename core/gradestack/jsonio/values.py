@@ -349,14 +349,12 @@ def as_number(value: Any) -> float | None:
 
 def as_amount(value: Any) -> float | None:
     """Return a cost, time or count as float: finite and at least 0. None for anything else."""
-    if value is None or isinstance(value, bool) or not isinstance(value, _NUMBERS):
-        return None
-    return float(value) if is_amount(value) else None
+    return float(value) if is_number(value) and is_amount(value) else None
 
 
 def is_number(value: Any) -> bool:
     """Return whether the value is an integer or float, booleans excluded."""
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    return isinstance(value, _NUMBERS) and not isinstance(value, bool)
 
 
 def is_beyond_json(value: Any) -> bool:

@@ -126,7 +126,7 @@ def sample_schema() -> dict[str, Any]:
 
 KEYS: Final = frozenset(_Record.__struct_fields__)
 _USUAL_NAMES: Final = {"trial": "run", "prompt": "input", "question": "input"}
-"""Words of people -> the key of the form that means the same."""
+"""Words that people use -> the key of the form that means the same."""
 _decode_line: Final = msgspec.json.Decoder(_Line).decode
 _get_rare: Final = attrgetter("cluster", "state", "ended", "trace", "children", "agent_id", "usage")
 _LARGEST_TOOL: Final = 32 * 1024

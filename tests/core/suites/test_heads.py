@@ -39,6 +39,12 @@ UNKNOWN |= {
         GOOD.replace(b'"id"', b'"timing": 1, "input": "hi", "model": "m", "id"'),
         "the nearest is jsonl: timing: unknown key",
     ),
+    "a key too many beside messages": (
+        GOOD.replace(
+            b'"id"', b'"timing": 1, "messages": [{"role": "user", "content": "hi"}], "id"'
+        ),
+        "the nearest is jsonl: timing: unknown key",
+    ),
     "binary": (b"ab\0c" * 20, "it is a binary file (NUL bytes)"),
     "nesting": (b"[" * 10_000, "it is "),
     "a long key": (b'{"%s": 1}\n' % (b"k" * 500), f"with the keys {'k' * 60}; the nearest"),

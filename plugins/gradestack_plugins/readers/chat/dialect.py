@@ -213,7 +213,7 @@ def of_record(record: Any) -> Dialect | None:
         return of_entries([record])
     if log is not None and of_others(record):
         if record.keys() >= _OWN_KEYS:
-            return None  # what was done stands where no log of an API has it
+            return None  # read as a request, it would lose what `predicted` holds
         return Dialect(log.name, PERHAPS)
     return log
 

@@ -2,8 +2,9 @@
 
 While a shard is graded nothing is summed. A sample gets a code for its id, model and run, and per
 grader one for its **verdict**: everything figures need of the grade. Equal verdicts are one, so
-that a metric looks at each once. A shard's columns travel as bytes; the run joins them in input
-order.
+that a metric looks at each once. Label and gold, of which there may be very many, stand beside it
+until the shard is done: few metrics read them. A shard's columns travel as bytes; the run joins
+them in input order.
 """
 
 from __future__ import annotations
@@ -28,9 +29,11 @@ from gradestack.model import JSON, Fault, Grade, Key, Outcome, Sample, explained
 Numbers = Mapping[str, float]
 """What a grade, or a task, adds to the sums figures are computed from; an absent name is 0."""
 Contribution = Callable[[Grade], Numbers | None]
+NamedVerdict = tuple[bytes, str | None, str | None]
+"""What figures need of a grade: its packed verdict, label and gold."""
 _CODES: Final = "I"
 """Type of codes: 32 bits."""
-FORM: Final = "7"
+FORM: Final = "8"
 """Form of a shard's columns; a run begun with another is not continued."""
 _pack, _unpack = msgspec.msgpack.Encoder().encode, msgspec.msgpack.Decoder().decode
 _MSGPACK, _JSON = b"m", b"j"
@@ -102,75 +105,115 @@ class GradeView:
     """A grade as a metric's ``contribution`` reads it.
 
     Attributes:
+        reads_names: Whether its label or its gold was read.
         reads_more: Whether anything was read that its verdict does not hold.
     """
 
     __slots__ = (
-        *("outcome", "score", "passed", "label", "gold", "counts", "parts", "numbers"),
-        *("_grade", "_kept", "reads_more"),
+        *("outcome", "score", "passed", "counts", "parts", "numbers"),
+        *("_grade", "_kept", "reads_names", "reads_more"),
     )
     __class__ = property(lambda _: Grade)  # a contribution may ask whether it is given a grade
 
     def __init__(self, grade: Grade, kept: Container[str] = ()) -> None:
         """Show a grade, of whose members the verdict holds those that are ``kept`` besides."""
         self.outcome, self.score, self.passed = grade.outcome, grade.score, grade.passed
-        self.label, self.gold = grade.label, grade.gold
         self.counts, self.parts, self.numbers = grade.counts, grade.parts, grade.numbers
-        self._grade, self._kept, self.reads_more = grade, kept, False
+        self._grade, self._kept = grade, kept
+        self.reads_names = self.reads_more = False
 
     def __getattr__(self, name: str) -> Any:
-        if name not in self._kept:
+        if name in _NAMES:
+            self.reads_names = True
+        elif name not in self._kept:
             self.reads_more = True
             self._grade = explained(self._grade)
         return getattr(self._grade, name)
+
+
+class Verdicts:
+    """The verdicts of a grader's grades in one shard.
+
+    Attributes:
+        plain: Column of packed verdicts, without label and gold.
+        named: Column of the same with label and gold.
+    """
+
+    def __init__(self, parts: Sequence[str]) -> None:
+        """Start without grades; ``parts`` are those that metrics keep besides."""
+        self.parts = parts
+        self.plain, self.named = Column(), Column()
+
+    def add(self, grades: Sequence[Grade], packed: Sequence[bytes]) -> None:
+        """Add a block of grades, whose verdicts are packed."""
+        self.plain.add(packed)
+        self.named.add(list(zip(packed, *_names_of(grades), strict=True)))
+
+    def plain_codes(self, named: int) -> list[int]:
+        """Return the code of the plain verdict of each of so many named ones."""
+        return self.plain.codes_of([verdict for verdict, _, _ in self.named.values[:named]])
+
+    def pack(self) -> tuple[bytes, bytes]:
+        """Return values and codes; JSON has no form for the verdicts beside an odd name."""
+        values = self.named.values
+        verdicts, labels, golds = [[value[place] for value in values] for place in range(3)]
+        return _pack([verdicts, _packed(labels), _packed(golds)]), self.named.codes.tobytes()
+
+
+def _unpack_verdicts(data: bytes) -> list[NamedVerdict]:
+    verdicts, *names = _unpack(data)
+    return list(zip(verdicts, *map(_unpacked, names), strict=True))
 
 
 class MetricNumbers:
     """The numbers that the grades of a shard add to a metric's sums.
 
     A contribution that reads nothing beyond the verdict is the same for equal verdicts: the metric
-    is asked once for each. As soon as it reads more it is asked for each grade.
+    is asked once for each. As soon as it reads label or gold it is asked for each verdict with
+    other ones, and as soon as it reads more, for each grade.
     """
 
-    def __init__(self, contribution: Contribution, parts: Sequence[str]) -> None:
-        """Start without grades, whose verdicts hold these parts besides."""
-        self._contribution, self._parts = contribution, parts
+    def __init__(self, contribution: Contribution, verdicts: Verdicts) -> None:
+        """Start without grades, whose verdicts will be these."""
+        self._contribution, self._verdicts = contribution, verdicts
         self._column = Column()
+        self._reads_names = self._reads_more = False
         self._by_verdict: list[int] = []
-        """The code of the numbers of each verdict."""
-        self._reads_more = False
+        """The code of the numbers of each verdict, plain or named."""
 
-    def add(self, grades: Sequence[Grade], verdicts: Column) -> None:
-        """Add a block of grades, given the verdicts of all grades up to those of the block."""
-        if self._reads_more:
-            self._add_each(grades)
-            return
-        codes, before = verdicts.codes, len(verdicts.codes) - len(grades)
-        for index, grade in enumerate(grades):
-            if len(self._by_verdict) == len(verdicts.values):
+    def add(self, grades: Sequence[Grade]) -> None:
+        """Add a block of grades, whose verdicts were added already."""
+        before = len(self._verdicts.plain.codes) - len(grades)
+        while not self._reads_more:
+            verdicts, code = self._read_verdicts(), len(self._by_verdict)
+            if code == len(verdicts.values):
                 return
-            if codes[before + index] < len(self._by_verdict):
-                continue
-            view = GradeView(grade, self._parts)
+            row = verdicts.codes.index(code, before)
+            view = GradeView(grades[row - before], self._verdicts.parts)
             numbers = _packed(self._contribution(cast("Grade", view)))
+            if view.reads_names and not self._reads_names:
+                self._reads_names = True
+                plain_codes = self._verdicts.plain_codes(self._verdicts.named.codes[row])
+                self._by_verdict = list(map(self._by_verdict.__getitem__, plain_codes))
             self._by_verdict += self._column.codes_of([numbers])
             if view.reads_more:
-                done = index + 1
-                self._column.codes = self._codes_of(codes[: before + done])
+                self._column.codes = self._codes_of_rows(row + 1)
                 self._reads_more = True
-                self._add_each(grades[done:])
-                return
-
-    def _codes_of(self, verdicts: Sequence[int]) -> array[int]:
-        return array(_CODES, map(self._by_verdict.__getitem__, verdicts))
-
-    def _add_each(self, grades: Sequence[Grade]) -> None:
+                grades = grades[row + 1 - before :]
         self._column.add([_packed(self._contribution(explained(grade))) for grade in grades])
 
-    def finish(self, verdicts: Sequence[int]) -> Column:
-        """Return the column of the packed numbers, given the codes of all verdicts."""
+    def _read_verdicts(self) -> Column:
+        """Return the verdicts as far as the metric reads them."""
+        return self._verdicts.named if self._reads_names else self._verdicts.plain
+
+    def _codes_of_rows(self, count: int | None = None) -> array[int]:
+        codes = self._read_verdicts().codes[:count]
+        return array(_CODES, map(self._by_verdict.__getitem__, codes))
+
+    def finish(self) -> Column:
+        """Return the column of the packed numbers."""
         if not self._reads_more:
-            self._column.codes = self._codes_of(verdicts)
+            self._column.codes = self._codes_of_rows()
         return self._column
 
 
@@ -183,9 +226,9 @@ class Columns:
         """Start empty columns for keys, verdicts and the numbers of metrics."""
         self._wanted, self._broken = wanted, broken
         self._keys = {name: Column() for name in (*_KEY_COLUMNS, _FACETS)}
-        self._verdicts = {key: Column() for key in wanted.parts}
+        self._verdicts = {key: Verdicts(parts) for key, parts in wanted.parts.items()}
         self._numbers = {
-            name: MetricNumbers(contribution, wanted.parts[key])
+            name: MetricNumbers(contribution, self._verdicts[key])
             for name, (key, contribution) in wanted.contributions.items()
         }
         self._is_missing = bytearray()
@@ -209,17 +252,17 @@ class Columns:
             self._keys[name].add(list(map(attrgetter(name), keys)))
         self._keys[_FACETS].add(self._pack_facets(keys))
         self._is_missing.extend(is_missing)
-        for key, column in self._verdicts.items():
+        for key, of_grader in self._verdicts.items():
             known = None
             if verdicts:
                 known = verdicts.get(key)
             if known is None:
-                known = pack_verdicts(grades[key], self._wanted.parts[key])
-            column.add(known)
+                known = pack_verdicts(grades[key], of_grader.parts)
+            of_grader.add(grades[key], known)
         for name, numbers in list(self._numbers.items()):
             key, _ = self._wanted.contributions[name]
             try:
-                numbers.add(grades[key], self._verdicts[key])
+                numbers.add(grades[key])
             except _BROKEN as error:  # the other metrics must not be lost
                 if self._broken is None:
                     raise
@@ -238,15 +281,13 @@ class Columns:
 
     def to_bytes(self) -> bytes:
         """Return everything added."""
-        numbers = {}
-        for name, metric_numbers in self._numbers.items():
-            key, _ = self._wanted.contributions[name]
-            numbers[name] = metric_numbers.finish(self._verdicts[key].codes)
-        groups = [
+        numbers = {name: of_metric.finish() for name, of_metric in self._numbers.items()}
+        keys, sums = [
             [_pack_column(name, column) for name, column in columns.items()]
-            for columns in (self._keys, self._verdicts, numbers)
+            for columns in (self._keys, numbers)
         ]
-        return _pack([bytes(self._is_missing), *groups, _packed(self._wanted.parts)])
+        verdicts = [(_packed(key), *of_grader.pack()) for key, of_grader in self._verdicts.items()]
+        return _pack([bytes(self._is_missing), keys, verdicts, sums, _packed(self._wanted.parts)])
 
 
 def _pack_column(name: str, column: Column) -> tuple[bytes, bytes, bytes]:
@@ -291,15 +332,27 @@ _VERDICT: Final[Mapping[str, Any]] = {
     "outcome": Outcome,
     "score": Any,
     "passed": bool | None,
-    "label": str | None,
-    "gold": str | None,
     "counts": dict[str, Any],
     "parts": dict[str, Any],
     "numbers": dict[str, Any] | None,
 }
-"""A grade's verdict: what figures may need of any; what else some keep follows."""
+"""A grade's verdict: what figures may need of any, beside its names; what else some keep follows."""
+_NAMES: Final = ("label", "gold")
+_KINDS_OF_NAMES: Final = (str, type(None))
 _KEPT: Final[Mapping[str, Any]] = {"fault": Fault | None, "metadata": dict[str, Any]}
 """Parts of a grade that metrics keep as a whole."""
+
+
+def _names_of(grades: Iterable[Grade]) -> list[list[str | None]]:
+    """Return the labels and golds of grades."""
+    return [list(map(attrgetter(name), grades)) for name in _NAMES]
+
+
+def have_sound_names(grades: Iterable[Grade]) -> bool:
+    """Check whether labels and golds are text or None."""
+    labels, golds = _names_of(grades)
+    kinds = {*map(type, labels), *map(type, golds)}
+    return all(issubclass(kind, _KINDS_OF_NAMES) for kind in kinds)
 
 
 def verdicts_of(grades: Iterable[Grade], parts: Sequence[str] = ()) -> list[bytes]:
@@ -341,26 +394,29 @@ def _decoder(whole_parts: tuple[str, ...], metadata: int) -> msgspec.msgpack.Dec
     return msgspec.msgpack.Decoder(msgspec.defstruct("Verdict", fields, array_like=True))
 
 
-def _decode_verdicts(verdicts: Iterable[bytes], parts: Sequence[str]) -> Iterator[Grade]:
-    """Yield the grade of each encoded verdict, with the parts of a grade that were kept."""
-    whole_parts, names = _split_parts(parts)
-    decoder = _decoder(tuple(whole_parts), len(names))
-    for data in verdicts:
+def _decode_verdicts(verdicts: Iterable[NamedVerdict], parts: Sequence[str]) -> Iterator[Grade]:
+    """Yield the grade of each verdict, with the parts of a grade that were kept."""
+    whole_parts, kept_metadata = _split_parts(parts)
+    decoder = _decoder(tuple(whole_parts), len(kept_metadata))
+    for packed, label, gold in verdicts:
         verdict: Any
-        if data.startswith(b"["):
-            verdict = msgspec.convert(json.loads(data), decoder.type)
+        if packed.startswith(b"["):
+            verdict = msgspec.convert(json.loads(packed), decoder.type)
         else:
-            verdict = decoder.decode(data)
+            verdict = decoder.decode(packed)
         members = {name: getattr(verdict, name) for name in _VERDICT}
         for name in ("counts", "parts"):
             members[name] = MappingProxyType(members[name])
         for part in whole_parts:
             members[part] = getattr(verdict, f"whole_{part}")
-        metadata = {name: getattr(verdict, f"metadata_{index}") for index, name in enumerate(names)}
-        metadata = {name: value for name, value in metadata.items() if value is not None}
+        metadata = {}
+        for index, name in enumerate(kept_metadata):
+            value = getattr(verdict, f"metadata_{index}")
+            if value is not None:
+                metadata[name] = value
         if metadata:
             members["metadata"] = {**members.get("metadata", {}), **metadata}
-        grade = Grade(**members)
+        grade = Grade(label=label, gold=gold, **members)
         force_setattr(grade, "metadata", _freeze(grade.metadata))
         yield grade
 
@@ -396,7 +452,8 @@ class Table:
     Attributes:
         keys: Columns of the samples: ``id``, ``cluster``, ``model``, ``run`` and ``facets``
             (packed).
-        verdicts: Grader key -> column of what figures need of its grades (packed).
+        verdicts: Grader key -> column of what figures need of its grades: packed verdict, label
+            and gold.
         numbers: Name of a metric -> column of what grades add to its sums (packed).
         parts: Grader key -> what else its verdicts hold.
         is_missing: For each sample 1 where it has no recorded run, else 0.
@@ -443,16 +500,18 @@ class Table:
         if not self.inputs or self.inputs[-1][0] != name:
             self.inputs.append((name, before))
         self._cells, self._verdict_counts = None, {}
-        is_missing, *groups, parts = _unpack(data)
+        is_missing, keys, verdicts, numbers, parts = _unpack(data)
         self.parts = _unpacked(parts)
         self.is_missing += is_missing
-        for columns, columns_by_name in zip(
-            groups, (self.keys, self.verdicts, self.numbers), strict=True
+        for columns, packed_columns, unpack in (
+            (self.keys, keys, _unpacked),
+            (self.verdicts, verdicts, _unpack_verdicts),
+            (self.numbers, numbers, _unpacked),
         ):
-            for packed_name, values, codes in columns:
-                column = columns_by_name.setdefault(_unpacked(packed_name), Column())
+            for packed_name, values, codes in packed_columns:
+                column = columns.setdefault(_unpacked(packed_name), Column())
                 if len(column.codes) == before:  # else it broke in an earlier shard, and is no use
-                    column.extend(_unpacked(values), array(_CODES, codes))
+                    column.extend(unpack(values), array(_CODES, codes))
 
     def facets(self) -> list[dict[str, JSON]]:
         """Return the distinct facets, as far as they were asked for."""

@@ -97,7 +97,11 @@ def test_keys_and_grades_come_back_in_order_however_the_input_was_cut(cuts):
 
 @pytest.mark.parametrize(
     ("member", "kept", "times"),
-    [*((name, (), 1) for name in _VERDICT), ("fault", ("fault",), 1), ("fault", (), 3)],
+    [
+        *((name, (), 1) for name in (*_VERDICT, "label", "gold")),
+        ("fault", ("fault",), 1),
+        ("fault", (), 3),
+    ],
 )
 def test_a_contribution_is_asked_once_a_verdict_unless_it_reads_more(member, kept, times):
     """Members that the verdict holds, those that are kept among them, are no more."""
@@ -113,6 +117,36 @@ def test_a_contribution_is_asked_once_a_verdict_unless_it_reads_more(member, kep
     for key in samples(3):
         columns.add([key], {"g": [Grade(score=1.0)]}, [False])
     assert len(asked) == times
+
+
+READ = ("score", "label", "gold", "rationale")
+
+
+@given(
+    st.lists(st.tuples(*[st.sampled_from([0.0, 0.5, 1.0])] + [st.sampled_from("abc")] * 3)),
+    st.dictionaries(st.sampled_from([0.0, 0.5, 1.0]), st.sampled_from(READ)),
+    st.integers(1, 5),
+)
+def test_what_a_metric_adds_is_what_it_makes_of_each_grade(drawn, member_by_score, size):
+    """It is asked seldom, whenever it begins to read names, or what no verdict holds."""
+    grades = [
+        Grade(score=score, label=label, gold=gold, rationale=rationale)
+        for score, label, gold, rationale in drawn
+    ]
+
+    def contribution(grade):
+        member = member_by_score.get(grade.score)
+        return {"n": 1} if member is None else {f"{getattr(grade, member)}": 1}
+
+    wanted = Wanted(parts={"g": ()}, contributions={"g/m": ("g", contribution)})
+    columns = Columns(wanted)
+    for start in range(0, len(grades), size):
+        block = grades[start : start + size]
+        columns.add(samples(len(block)), {"g": block}, [False] * len(block))
+    filled_table = Table("g")
+    filled_table.extend(columns.to_bytes())
+    values, codes = filled_table.contributions("g/m")
+    assert [values[code] for code in codes] == list(map(contribution, grades))
 
 
 @given(

@@ -33,7 +33,7 @@ from gradestack.model import (
     skipped,
 )
 from gradestack.output import traceback_text
-from gradestack.table import pack_verdicts, verdicts_of
+from gradestack.table import have_sound_names, pack_verdicts, verdicts_of
 
 Column = list[Grade]
 """One grader's grades of a block of samples, in order."""
@@ -237,11 +237,12 @@ class StageGrader:
             verdicts, is_packed = verdicts_of(column, self._parts), True
         except _UNPACKABLE:
             verdicts, is_packed = [b""] * len(column), False
-        if sound.issuperset(verdicts):
+        are_named_well = have_sound_names(column)
+        if are_named_well and sound.issuperset(verdicts):
             return verdicts
         has_changed = not is_packed
         for index, verdict in enumerate(verdicts):
-            if verdict in sound:
+            if are_named_well and verdict in sound:
                 continue
             flaw = self._flaw_of(column[index])
             if flaw is not None:

@@ -471,6 +471,7 @@ class Table:
         self._grades: dict[str, list[Grade]] = {}
         self._cells: TaskModelIndex | None = None
         self._verdict_counts: dict[str, Counter[tuple[int, int]]] = {}
+        self._repeated: list[int] | None = None
 
     @classmethod
     def of(
@@ -499,7 +500,7 @@ class Table:
         before = len(self)
         if not self.inputs or self.inputs[-1][0] != name:
             self.inputs.append((name, before))
-        self._cells, self._verdict_counts = None, {}
+        self._cells, self._verdict_counts, self._repeated = None, {}, None
         is_missing, keys, verdicts, numbers, parts = _unpack(data)
         self.parts = _unpacked(parts)
         self.is_missing += is_missing
@@ -543,11 +544,16 @@ class Table:
             self._verdict_counts[key] = Counter(zip(*columns, strict=True))
         return self._verdict_counts[key]
 
-    def repeated(self, *, named: bool = False) -> list[int]:
+    def repeated(self) -> list[int]:
         """Return the rows that repeat the id, model and run of an earlier row.
 
-        Rows of missing runs are left out. ``named``: only rows of runs that have a name.
+        Rows of missing runs are left out.
         """
+        if self._repeated is None:
+            self._repeated = self._find_repeated()
+        return self._repeated
+
+    def _find_repeated(self) -> list[int]:
         ids, models, runs = (self.keys[name] for name in ("id", "model", "run"))
         if len(ids.values) == len(self):
             return []
@@ -558,15 +564,19 @@ class Table:
         ]
         if len(set(identities)) == len(self):
             return []
-        unnamed = {code for code, run in enumerate(runs.values) if named and run is None}
         earlier, repeated = set[int](), list[int]()
         for row, identity in enumerate(identities):
-            if self.is_missing[row] or runs.codes[row] in unnamed:
+            if self.is_missing[row]:
                 continue
             if identity in earlier:
                 repeated.append(row)
             earlier.add(identity)
         return repeated
+
+    def repeated_by_name(self) -> list[int]:
+        """Return those of them whose runs have a name."""
+        runs = self.keys["run"]
+        return [row for row in self.repeated() if runs.values[runs.codes[row]] is not None]
 
     def forget(self) -> None:
         """Drop what is only needed to add more shards."""

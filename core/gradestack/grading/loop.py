@@ -85,7 +85,7 @@ class Loop:
         plan = self.plan
         if plan.duplicates != "keep" or plan.keeps_copies or self.merged.interrupted:
             return False
-        return bool(self.merged.table.repeated(named=True))
+        return bool(self.merged.table.repeated_by_name())
 
     def _execute(self, engine: Engine, worker: Worker) -> None:
         """Grade the shards not yet recorded and merge their results, until interrupted."""

@@ -26,6 +26,7 @@ from gradestack.errors import ConfigError
 from gradestack.grading.merging import ShardResult
 from gradestack.regular_files import open_regular
 from gradestack.report import header_of
+from gradestack.rows.write import encode
 from gradestack.rundir.header import differences, range_mark
 from gradestack.rundir.place import GrowingFile, Staging, synchronise
 
@@ -233,7 +234,7 @@ class Journal:
 
 
 def _format_line(content: Mapping[str, Any]) -> bytes:
-    text = json.dumps(content, separators=(",", ":")).encode()
+    text = encode(content)
     return _HEAD % zlib.crc32(text[1:]) + text[1:] + b"\n"
 
 

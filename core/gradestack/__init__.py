@@ -46,6 +46,7 @@ _NAMES = {
     "python_api": "RunArguments figures grade grade_files load_files_suite load_suite run "
     "stream stream_suite",
     "records": "RecordFile RecordReader read_document read_records",
+    "patterns": "compile_later",
     "registry": "Registry discover",
     "report": "Report Reporter is_run load_report",
     "rows.read": "GradeRow Row grade_from_json",

@@ -108,6 +108,7 @@ from gradestack.outcome.causes import swapped_labels as swapped_labels
 from gradestack.outcome.pages import publish as publish
 from gradestack.output import csv_line as csv_line
 from gradestack.output import terminal_line as terminal_line
+from gradestack.patterns import compile_later as compile_later
 from gradestack.python_add import add_graders as add_graders
 from gradestack.python_api import RunArguments as RunArguments
 from gradestack.python_api import figures as figures

@@ -5,11 +5,12 @@ Its classes, and what they need, are imported when they are used.
 
 from __future__ import annotations
 
-import re
 import textwrap
 from typing import Any, Literal, NamedTuple, get_args
 
 import pluggy
+
+from gradestack.patterns import compile_later
 
 NAME = "gradestack"
 """Entry-point group, pluggy project name and hook prefix."""
@@ -32,7 +33,7 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 FUNCTIONS: frozenset[Kind] = frozenset({"command", "panel", "stack", "table", "address"})
 """Kinds whose components are functions, or made of functions, and no classes with options."""
 
-_INDENTED_ROW = re.compile(rf"\n    \s*((?:{'|'.join(KINDS)}) [a-z0-9_-]+ \S*:\S+ .*)")
+_INDENTED_ROW = compile_later(rf"\n    \s*((?:{'|'.join(KINDS)}) [a-z0-9_-]+ \S*:\S+ .*)")
 
 hookimpl = pluggy.HookimplMarker(NAME)
 """Decorator for hook implementations in plugins."""

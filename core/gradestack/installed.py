@@ -10,9 +10,10 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from gradestack.hooks import NAME
+from gradestack.patterns import compile_later
 
 _METADATA_FOLDERS = (".dist-info", "egg-info")
-_OUR_REQUIREMENT = re.compile(
+_OUR_REQUIREMENT = compile_later(
     r"gradestack\s*(?:\[[^]]*\])?\s*\(?([^;)]*)\)?.*", re.IGNORECASE
 )  # its last part: environment markers
 

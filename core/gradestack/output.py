@@ -11,6 +11,8 @@ import re
 from types import TracebackType
 from typing import TextIO
 
+from gradestack.patterns import compile_later
+
 _MOST_DECIMALS = 17
 
 
@@ -85,7 +87,7 @@ def csv_line(*values: object, delimiter: str = ",") -> str:
     return file.getvalue().removesuffix("\r\n") + "\n"
 
 
-_COMMAND = re.compile(r"^( *):(?=:)|#(?=#\w*\[)")
+_COMMAND = compile_later(r"^( *):(?=:)|#(?=#\w*\[)")
 _COLOURS = {
     "✓|Gate .*: PASSED": "32",
     "✗|Gate .*: FAILED|error:": "31",

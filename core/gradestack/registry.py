@@ -21,6 +21,7 @@ from gradestack._version import __version__
 from gradestack.errors import LOCAL, ConfigError, PluginError, error_text, suggest
 from gradestack.hooks import FUNCTIONS, KINDS, NAME, Component, Kind
 from gradestack.installed import installed_entry_points
+from gradestack.patterns import compile_later
 
 hookspec = pluggy.HookspecMarker(NAME)
 
@@ -39,7 +40,7 @@ def gradestack_components() -> Iterable[Component]:
     return ()
 
 
-_NAME = re.compile(r"[a-z][a-z0-9_]*(-[a-z0-9_]+)*")
+_NAME = compile_later(r"[a-z][a-z0-9_]*(-[a-z0-9_]+)*")
 BUILT_IN = "gradestack"
 """Distribution whose plugins ``GRADESTACK_PLUGINS=""`` keeps."""
 

@@ -53,6 +53,7 @@ jsonl form, files of whole runs, what judges share, statistics, tables, and what
 
 LAYERS = [
     "_version",
+    "patterns",
     "output",
     "errors",
     "regular_files",
@@ -379,6 +380,26 @@ def test_plugin_modules_are_light():
         }
         == set()
     )
+
+
+COMPILED_AT_ONCE = {
+    *("core/gradestack/jsonio/records.py", "core/gradestack/jsonio/values.py"),
+    *(shown(path) for path in FAMILIES.glob("deepfabric/*.py")),
+}
+"""Files whose patterns are asked for every record."""
+
+
+def test_patterns_are_compiled_when_they_are_first_used():
+    """A module compiles none while it is imported: most runs need few of those they import."""
+    compiled = set()
+    for path in MODULES:
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        for statement in tree.body:
+            if isinstance(statement, ast.Assign | ast.AnnAssign):
+                calls = [node for node in ast.walk(statement) if isinstance(node, ast.Call)]
+                if any(ast.unparse(call.func) == "re.compile" for call in calls):
+                    compiled.add(shown(path))
+    assert compiled <= COMPILED_AT_ONCE
 
 
 def test_each_root_holds_one_package():

@@ -28,14 +28,15 @@ import msgspec
 from gradestack.errors import ConfigError, DataError, GradestackError, TimedOut, reading
 from gradestack.grading.input_files import FileState
 from gradestack.interpreter import work_limit
+from gradestack.patterns import compile_later
 from gradestack.regular_files import ZSTD, files_below, open_regular
 
 if TYPE_CHECKING:
     from gradestack.registry import Registry
 
-_LIKE_ONE: Final = re.compile(r"[\s\x00-\x1f]*[^\W\d_][\w+.-]+:|[^/\\]*::|.*://", re.DOTALL)
+_LIKE_ONE: Final = compile_later(r"[\s\x00-\x1f]*[^\W\d_][\w+.-]+:|[^/\\]*::|.*://", re.DOTALL)
 """What people, or a library, may take for an address; C:\\ is the letter of a disk."""
-_PARTS: Final = re.compile(
+_PARTS: Final = compile_later(
     r"(?:([^/?#]*)@)?([\w.-]+(?::\d{1,5})?|\[[\da-fA-F:.]+\](?::\d{1,5})?)(/[^?#]*|)(?:[?#].*)?",
     re.DOTALL,
 )

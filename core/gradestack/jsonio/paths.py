@@ -7,7 +7,6 @@ is a query of python-jsonpath, which takes some ten times as long.
 from __future__ import annotations
 
 import importlib
-import re
 from collections.abc import Mapping
 from functools import lru_cache
 from threading import get_ident
@@ -16,12 +15,13 @@ from typing import Any, Final, TypeAlias
 from gradestack.errors import TimedOut
 from gradestack.interpreter import IN_FORCE, IN_PROGRESS, in_progress, time_limit, work_limit
 from gradestack.jsonio.values import JsonProblem, loads
+from gradestack.patterns import compile_later
 
-_STEP: Final = re.compile(
+_STEP: Final = compile_later(
     r"""\.(?P<name>[^\W\d][\w-]*)|"""
     r"""\[\s*(?:(?P<index>-?\d{1,9})|'(?P<single>[^'\\]*)'|"(?P<double>[^"\\]*)")\s*\]"""
 )
-_QUERY: Final = re.compile(
+_QUERY: Final = compile_later(
     r"[*:?,\\\s]|\.\.|[^\x00-\x7f]"
 )  # what the rest of a path has that only a query can follow
 _EXAMPLES: Final = (

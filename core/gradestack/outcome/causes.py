@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
@@ -11,6 +10,7 @@ from typing import Any, Protocol
 import msgspec
 
 from gradestack.jsonio.values import JsonProblem, as_list, as_map, as_text, loads
+from gradestack.patterns import compile_later
 from gradestack.report import Report
 
 CauseKind = tuple[str, str, str, str]
@@ -36,7 +36,7 @@ _MESSAGE_NAMES = ("message", "detail", "error", "reason", "description")
 """Names under which a JSON object holds an error's message, the most telling first."""
 _GRADED = ("graded", "", None)
 _FAILED = ("failed", "missing")
-_VARYING = re.compile(
+_VARYING = compile_later(
     r"""'[^']*'|"[^"]*"|`[^`]*`"""  # quoted
     r"|\S*[/\\]\S+"  # paths and addresses
     r"|(?<!\w)(?![45]\d\d\b)[\w.:-]*\d[\w:-]*"  # numbers and ids, no status of HTTP

@@ -25,6 +25,7 @@ from gradestack.model import (
     ToolSpec,
     Usage,
 )
+from gradestack.patterns import compile_later
 from gradestack.report import HEADER, SUMMARY, Report
 from gradestack.rows.read import GradeRow, Row
 from gradestack.rows.write import encode
@@ -59,7 +60,7 @@ _RECORDED: Final = frozenset(
     | {"plan", "recorded", "result", "rules", "state", "trace", "remarks"}
 )
 """Keys of the recorded part of a row whose objects have keys of the data's own."""
-_WORD: Final = re.compile(r"[a-z][a-z0-9_]*")
+_WORD: Final = compile_later(r"[a-z][a-z0-9_]*")
 _STATES: Final = ("graded", "skipped", "failed", "missing", "ok", "error", "denied", "not_run")
 _WORDS: Final = frozenset({*_STATES, "assistant", "user", "tool", "system"})
 """Values of rows that pages rely on; no pattern changes them."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -16,6 +15,7 @@ from gradestack.metrics.counts import Count
 from gradestack.model import Outcome
 from gradestack.outcome.reasons import FirstUngraded, count_states, dataset_advice, example_of
 from gradestack.output import counted
+from gradestack.patterns import compile_later
 from gradestack.rundir.header import MADE
 from gradestack.suites.spec import Suite
 from gradestack.table import Table
@@ -24,7 +24,7 @@ _MOST_KINDS = 8
 """Kinds of remarks, and groups of models, that are named."""
 _MOST_NAMES = 3
 _LONGEST_NAME = 80
-_PREFIXED = re.compile(r"\w+:\S")
+_PREFIXED = compile_later(r"\w+:\S")
 """How a kind of remark begins that names something by its type: ``column:latency``."""
 
 

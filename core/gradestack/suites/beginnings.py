@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import shlex
 import tempfile
 from collections import Counter
@@ -24,6 +23,7 @@ from gradestack.jsonio.files import encoding_problem
 from gradestack.jsonio.records import Element, Head, is_cut_off
 from gradestack.jsonio.values import JsonProblem, compact, loads
 from gradestack.model import Sample
+from gradestack.patterns import compile_later
 from gradestack.records import RecordReader
 from gradestack.regular_files import open_regular
 from gradestack.report import header_of
@@ -35,9 +35,9 @@ _TRIED = 10
 """Samples that a command has to read before it is proposed."""
 _KEYS, _CHARACTERS = 12, 60
 """Keys of a record, and characters of a line, that are shown."""
-_EVENT = re.compile(rb"(?:data|event|id|retry): ")
+_EVENT = compile_later(rb"(?:data|event|id|retry): ")
 """How a line of a stream of server-sent events begins."""
-_NO_TABLE = re.compile(rb"[{\[]|" + _EVENT.pattern)
+_NO_TABLE = compile_later(rb"[{\[]|" + _EVENT.pattern)
 """How a text begins whose lines are no rows of a table."""
 _KINDS = {
     dict: "objects",

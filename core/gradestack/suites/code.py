@@ -24,6 +24,7 @@ from gradestack.copies.files import path_of
 from gradestack.errors import LOCAL_CODE, ConfigError, error_text, suggest
 from gradestack.hooks import NAME, Component, Kind
 from gradestack.model import Sample
+from gradestack.patterns import compile_later
 from gradestack.registry import Plugin, Registry, discover, flaw
 from gradestack.regular_files import checksum
 
@@ -35,7 +36,7 @@ The reader of data frames, and of mappings of any form.
 Samples = Iterable[Sample | Mapping[str, Any]]
 Graders = str | Grader | type[Grader] | Callable[..., Any]
 """What callers in Python may give."""
-_IN_FILE = re.compile(r"(.+\.py)(?::(.*))?")
+_IN_FILE = compile_later(r"(.+\.py)(?::(.*))?")
 
 
 class InFile(msgspec.Struct, frozen=True):

@@ -6,7 +6,6 @@ are graded without a suite have none.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -17,6 +16,7 @@ import msgspec
 from gradestack.errors import ConfigError
 from gradestack.jsonio.files import encoding_problem
 from gradestack.jsonio.values import compact
+from gradestack.patterns import compile_later
 from gradestack.regular_files import read_bounded
 from gradestack.suites.options import Location, show_location
 
@@ -76,7 +76,7 @@ class Document(msgspec.Struct):
         return any(location[:length] in self.overrides for length in lengths)
 
 
-_NAMES = re.compile("(alias|anchor|tag|handle) '[^']*'")
+_NAMES = compile_later("(alias|anchor|tag|handle) '[^']*'")
 """Names of a file's own that an error of YAML quotes."""
 
 

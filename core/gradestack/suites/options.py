@@ -6,7 +6,6 @@ Nothing is coerced: a value has the type of its field or is refused.
 from __future__ import annotations
 
 import datetime as dt
-import re
 import sys
 import types
 from collections.abc import Container, Iterator, Mapping
@@ -32,6 +31,7 @@ from gradestack.copies.files import Folder, local_path_of
 from gradestack.errors import ConfigError, GradestackError, hint_of, suggest
 from gradestack.jsonio.values import json_data
 from gradestack.model import JSON
+from gradestack.patterns import compile_later
 
 T = TypeVar("T")
 Location = tuple[str | int, ...]
@@ -371,9 +371,9 @@ def structure(data: Any, kind: type[T], base: Folder | None = None) -> T:
     raise Problems(problems, arguments)
 
 
-_PATH = re.compile(r" - at (?:`key` in )?`\$([^`]*)`$")
+_PATH = compile_later(r" - at (?:`key` in )?`\$([^`]*)`$")
 """Path of a value at the end of a message of msgspec."""
-_STEP = re.compile(r"\.(\w+)|\[(\d+)\]")
+_STEP = compile_later(r"\.(\w+)|\[(\d+)\]")
 
 
 @contextmanager

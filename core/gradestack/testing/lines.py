@@ -9,6 +9,8 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
+from gradestack.patterns import compile_later
+
 _WORK = {
     "grader": ("combine", "grade"),
     "aggregator": ("figures_of", "compute", "contribution", "figures"),
@@ -17,7 +19,7 @@ _WORK = {
     "reader": ("read", "sample_of", "sniff"),
 }
 """Kind -> members that do its work, the first that a class has of its own is looked at first."""
-_MEMBER = re.compile(r"has '?(\w+)|among its (\w+)|`(\w+)`|(\w+)\(\)")
+_MEMBER = compile_later(r"has '?(\w+)|among its (\w+)|`(\w+)`|(\w+)\(\)")
 """How messages name members of a class."""
 
 

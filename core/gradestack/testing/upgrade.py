@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from gradestack.errors import ConfigError
+from gradestack.patterns import compile_later
 from gradestack.testing.declarations import RENAMED
 
 _OF_INSTANCE = {"self", "super()"}
 _OF_TOTALS = "(self, totals)"
 """Parameters of a method that was given each total by its own name."""
-_FOREIGN_PATH = re.compile(r"(^|/)(\.|site-packages/)")
+_FOREIGN_PATH = compile_later(r"(^|/)(\.|site-packages/)")
 
 
 _NEW_NAMES = {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -21,6 +20,7 @@ from gradestack import (
     Source,
     ToolCall,
     Usage,
+    compile_later,
     replace,
 )
 from gradestack.jsonio import (
@@ -40,8 +40,8 @@ from gradestack_plugins.readers.chat.usage import added, usage_of
 from gradestack_plugins.readers.declared import Items, Text, convert_record
 from gradestack_plugins.readers.jsonl import JsonLines
 
-_VERSION: Final = re.compile(r"(?:ATIF-v)?1\.[0-8]")
-_REFERENCE: Final = re.compile(
+_VERSION: Final = compile_later(r"(?:ATIF-v)?1\.[0-8]")
+_REFERENCE: Final = compile_later(
     rb'"(?:continued_trajectory_ref|trajectory_path)"\s*:\s*"((?:[^"\\]|\\.)*)"'
 )
 _TRIAL: Final = ("trial_name", "task_name", "verifier_result")

@@ -12,7 +12,17 @@ from typing import Any, Literal
 
 import msgspec
 
-from gradestack import JSON, Expectation, ExpectedCall, Input, Rule, ToolSpec, read_records, reading
+from gradestack import (
+    JSON,
+    Expectation,
+    ExpectedCall,
+    Input,
+    Rule,
+    ToolSpec,
+    compile_later,
+    read_records,
+    reading,
+)
 from gradestack.jsonio import (
     Element,
     as_list,
@@ -358,7 +368,7 @@ def _schema(allowed: Any) -> dict[str, Any]:
 
 Form = Literal["question", "answer", "result", "score"]
 
-NAME = re.compile(
+NAME = compile_later(
     r"(?:BFCL_v\d+_|(?P<old>gorilla_openfunctions_v\d+_test_))"
     r"(?P<category>\w+?)(?:_result|_score)?\.json"
 )
@@ -370,12 +380,12 @@ _OLD_NAMES = {
     "relevance": "irrelevance",
 }
 """Category of a file of 2024 -> its name since."""
-_BARE_SCORE = re.compile(r"(\w+)_score\.json")
+_BARE_SCORE = compile_later(r"(\w+)_score\.json")
 """Name of a score file of 2024, below ``score``."""
 TODAY = {"simple": "simple_python", "java": "simple_java", "javascript": "simple_javascript"}
 """Category before the fourth version -> its name since."""
-_OLD_ID = re.compile(rf"({'|'.join([*_OLD_NAMES, *TODAY])})_(\d+)")
-_ID = re.compile(r"(?:[a-z]+_)+\d+(?:[-:_][\w:.-]*)?", re.IGNORECASE)
+_OLD_ID = compile_later(rf"({'|'.join([*_OLD_NAMES, *TODAY])})_(\d+)")
+_ID = compile_later(r"(?:[a-z]+_)+\d+(?:[-:_][\w:.-]*)?", re.IGNORECASE)
 _SCORE = frozenset({"accuracy", "correct_count", "total_count"})
 _COUNTS = frozenset({"input_token_count", "output_token_count", "latency", "inference_log"})
 _RUNS = frozenset({"input", "messages", "question", "predicted", "expected"})
@@ -454,7 +464,7 @@ _SHOWN = 60
 """Characters shown of a record that cannot be joined."""
 _DOCS = "multi_turn_func_doc"
 """Folder beside the questions of several turns that holds the tools of each class."""
-_BY_RULES = re.compile(r"(live_)?(simple|multiple|parallel)_")
+_BY_RULES = compile_later(r"(live_)?(simple|multiple|parallel)_")
 """Ids of questions whose calls BFCL compares with allowed values.
 
 Its checker stops at any other ground truth.

@@ -7,18 +7,19 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from gradestack import compile_later
 from gradestack_plugins.bfcl.side_files import WrittenCall, parse_calls
 from gradestack_plugins.readers.chat.calls import call_of, calls_in_text, with_names
 from gradestack_plugins.readers.chat.unread import unread_tags
 
-_THOUGHT: Final = re.compile(r".*</think>", re.DOTALL)
-_CALL_MARK: Final = re.compile(
+_THOUGHT: Final = compile_later(r".*</think>", re.DOTALL)
+_CALL_MARK: Final = compile_later(
     r"</?(?:tool_?calls?|function_?calls?)>|<\|/?(?:tool_?calls?(?:_start|_end)?|python_tag)\|>"
     r"|\[/?TOOL_CALLS\]|\bfunctools(?=\s*\[)|^\s*(?:Call|Action):(?=\s*[\w.]+\s*\()",
     re.IGNORECASE | re.MULTILINE,
 )
 """Marks in front of calls and behind them."""
-_END_MARK: Final = re.compile(
+_END_MARK: Final = compile_later(
     r"<bot_end>.*|<\|(?:eo[mt]_id|im_end|end(?:_?of_?text)?)\|>|</s>", re.DOTALL
 )
 _DECODER: Final = json.JSONDecoder()

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
+from gradestack import compile_later
 from gradestack.jsonio import as_list, as_map, as_number, compact, dumps, standard_loads
 from gradestack_plugins.end_states.declared import Row, Unusable
 from gradestack_plugins.statistics.assignment import assign_rows
@@ -16,7 +16,7 @@ from gradestack_plugins.statistics.assignment import assign_rows
 _FAR: Final = 1e9
 """Stands for an infinite cost while rows are assigned: more than any sum of finite ones."""
 _MOST_ROWS: Final = 100
-_WORD: Final = re.compile(r"[a-z0-9]+")
+_WORD: Final = compile_later(r"[a-z0-9]+")
 
 Rows = Sequence[Row]
 Columns = Mapping[str, Any]

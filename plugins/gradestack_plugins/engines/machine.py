@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from gradestack import watchdog
+from gradestack import compile_later, watchdog
 from gradestack_plugins.engines.memory import free_memory
 
 _GROUP_CPUS = Path("/sys/fs/cgroup/cpu.max")
@@ -22,7 +22,7 @@ _SHARE = 0.8
 
 The rest is for the process that merges their results.
 """
-_SIZE = re.compile(r"(\d+(?:\.\d+)?) *([KMGT]?)(i?)B?", re.IGNORECASE)
+_SIZE = compile_later(r"(\d+(?:\.\d+)?) *([KMGT]?)(i?)B?", re.IGNORECASE)
 _LEAST = 64 * 2**20
 """Bytes a worker needs for threads, connections and its reader.
 

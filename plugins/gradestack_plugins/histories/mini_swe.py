@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from typing_extensions import override
 
-from gradestack import Input, Usage
+from gradestack import Input, Usage, compile_later
 from gradestack.jsonio import as_list, as_map, as_number
 from gradestack_plugins.histories.trajectories import (
     COMMAND_TOOL,
@@ -21,9 +21,9 @@ from gradestack_plugins.readers.chat.usage import count_of
 from gradestack_plugins.readers.runs import Record, Run, RunReader
 
 _SURE: Final = 0.97
-_COMMAND: Final = re.compile(r"```(?:mswea_bash_command|bash)\s*\n(.*?)\n?```", re.DOTALL)
+_COMMAND: Final = compile_later(r"```(?:mswea_bash_command|bash)\s*\n(.*?)\n?```", re.DOTALL)
 """The command of an answer: its first block."""
-_OBSERVED: Final = re.compile(r"\s*<(?:returncode|exit_code)>")
+_OBSERVED: Final = compile_later(r"\s*<(?:returncode|exit_code)>")
 
 
 class MiniSweAgent(RunReader):

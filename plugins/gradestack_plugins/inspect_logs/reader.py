@@ -25,6 +25,7 @@ from gradestack import (
     Sample,
     Shard,
     Source,
+    compile_later,
     reading,
 )
 from gradestack.jsonio import (
@@ -47,14 +48,16 @@ if TYPE_CHECKING:
     from gradestack_plugins.inspect_logs.archive import Archive
 
 _HEADER, _START = "header.json", "_journal/start.json"
-_MEMBER: Final = re.compile(r"samples/(?P<name>.*_epoch_-?\d+)(?P<shell>/sample)?\.json", re.DOTALL)
-_PART: Final = re.compile(
+_MEMBER: Final = compile_later(
+    r"samples/(?P<name>.*_epoch_-?\d+)(?P<shell>/sample)?\.json", re.DOTALL
+)
+_PART: Final = compile_later(
     r"samples/(?P<name>.*_epoch_-?\d+)/(?P<part>messages|events|attachments)/"
     r"(?P<start>\d{1,18})\.json"
 )
-_POSITION: Final = re.compile(r"\d{1,18}")
+_POSITION: Final = compile_later(r"\d{1,18}")
 _ZIP: Final = b"PK\x03\x04"
-_OPENING: Final = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{\s*"(?:version|status|eval)"\s*:')
+_OPENING: Final = compile_later(rb'(?:\xef\xbb\xbf)?\s*\{\s*"(?:version|status|eval)"\s*:')
 _OF_EVAL: Final = (b'"eval"', b'"task"', b'"model"')
 _EMPTY: Final = (
     "the log holds no samples: it was written without them (log_samples=False), or "

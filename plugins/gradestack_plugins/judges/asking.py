@@ -25,6 +25,7 @@ from gradestack import (
     JSON,
     ConfigError,
     GradestackError,
+    compile_later,
     library,
 )
 from gradestack.jsonio import JsonProblem, as_list, as_map, as_text, dumps, loads
@@ -47,7 +48,7 @@ _SHORTEST_SECRET = 8  # characters; shorter ones are in ordinary words
 _FINISHES = ("stop", "length", "content_filter", "tool_calls")
 _SHOWN_EVERY = 10.0
 _REDIRECTS = range(300, 400)
-_FORM = re.compile("response_format|json_schema|json_object")
+_FORM = compile_later("response_format|json_schema|json_object")
 _REFUSED = {
     401: "the key is refused",
     403: "the key may not do this",

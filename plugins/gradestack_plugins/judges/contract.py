@@ -21,18 +21,18 @@ import msgspec
 from msgspec import Meta
 from typing_extensions import override
 
-from gradestack import JSON, Fault, Grade, Grader, Sample, check_grade
+from gradestack import JSON, Fault, Grade, Grader, Sample, check_grade, compile_later
 from gradestack.jsonio import dumps
 from gradestack_plugins.judges.journal import Journal, Reply
 
 _canonical = msgspec.json.Encoder(order="sorted").encode
-_HIDDEN = re.compile(
+_HIDDEN = compile_later(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f"
     "\ufe00-\ufe0f\ufeff\ufff9-\ufffb"
     "\U000e0000-\U000e0fff]"
 )
 """Characters a person does not see: control, bidi, zero-width, variation selectors, tags."""
-_FENCE = re.compile(r"```\w*[ \t]*\r?\n(.*?)\r?\n?```", re.DOTALL)
+_FENCE = compile_later(r"```\w*[ \t]*\r?\n(.*?)\r?\n?```", re.DOTALL)
 _FINISHES = {"content_filter": "filtered", "length": "truncated", "tool_calls": "tool_calls"}
 
 

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from gradestack import ABSENT, DataError, is_run
+from gradestack import ABSENT, DataError, compile_later, is_run
 from gradestack.jsonio import loads, read_regular
 from gradestack_plugins.letta.records import Task
 from gradestack_plugins.readers.declared import convert_record
 
 RESULTS, SUITE = "results.jsonl", "suite.json"
-_RUN = re.compile(r"run_(\d{1,18})(?:\.jsonl|/.*)?$")
+_RUN = compile_later(r"run_(\d{1,18})(?:\.jsonl|/.*)?$")
 
 
 class ResultFile(msgspec.Struct, frozen=True, kw_only=True):

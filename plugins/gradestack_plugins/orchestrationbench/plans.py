@@ -8,7 +8,6 @@ score are described in docs/orchestrationbench.md.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
@@ -16,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from gradestack import JSON, Fault, Sample, native_of, yaml_data
+from gradestack import JSON, Fault, Sample, compile_later, native_of, yaml_data
 from gradestack.jsonio import as_map, standard_loads
 from gradestack_plugins.orchestrationbench.graphs import (
     Distance,
@@ -35,14 +34,14 @@ from gradestack_plugins.orchestrationbench.records import (
 
 Workflows = dict[Any, Any]
 
-_JSON_FENCE = re.compile(r"```json\s*\{")
-_JSON_FENCE_END = re.compile(r"\}\s*```")
-_YAML_FENCE = re.compile(r"```yaml\s*workflow_")
-_FLAT = re.compile(r"\{[^}]*\}")
-_FLAT_FOLLOWS = re.compile(r'\s*,\s*\{[^}]*"workflow_[^}]*\}')
-_NAMED_WORKFLOW = re.compile(r'"workflow_\d+":\s*\{')
-_BRACE = re.compile(r"[{}]")
-_TOO_DEEP = re.compile(r"(?:[\[{][^\[\]{}]*){400}")
+_JSON_FENCE = compile_later(r"```json\s*\{")
+_JSON_FENCE_END = compile_later(r"\}\s*```")
+_YAML_FENCE = compile_later(r"```yaml\s*workflow_")
+_FLAT = compile_later(r"\{[^}]*\}")
+_FLAT_FOLLOWS = compile_later(r'\s*,\s*\{[^}]*"workflow_[^}]*\}')
+_NAMED_WORKFLOW = compile_later(r'"workflow_\d+":\s*\{')
+_BRACE = compile_later(r"[{}]")
+_TOO_DEEP = compile_later(r"(?:[\[{][^\[\]{}]*){400}")
 """Open brackets on which the YAML parser would run out of stack, but only after quadratic time."""
 
 

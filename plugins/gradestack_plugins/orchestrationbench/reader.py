@@ -32,6 +32,7 @@ from gradestack import (
     Source,
     Status,
     ToolSpec,
+    compile_later,
     replace,
     yaml_data,
 )
@@ -154,7 +155,7 @@ _SUFFIX = "_out.json"
 _SNIFFED_FOLDERS = 5_000
 """Folders looked into before a directory is taken not to hold any scenario output."""
 NO_RUN = "history: expected an object with at least one run"
-_RUN_NUMBER = re.compile(re.escape(RUN_PREFIX) + r"([1-9][0-9]{0,8})")
+_RUN_NUMBER = compile_later(re.escape(RUN_PREFIX) + r"([1-9][0-9]{0,8})")
 
 
 @attrs.frozen(kw_only=True)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, Literal
 
 import msgspec
 
-from gradestack import ToolSpec, Usage
+from gradestack import ToolSpec, Usage, compile_later
 from gradestack.jsonio import JsonProblem, as_list, as_map, as_number, as_text, loads
 from gradestack_plugins.otel.spans import Event, Span, whole_number
 from gradestack_plugins.readers.chat import text_or_none, tool_spec
@@ -16,7 +15,7 @@ from gradestack_plugins.readers.chat.forms import forms_read, nested
 from gradestack_plugins.readers.chat.unread import unread_keys
 from gradestack_plugins.readers.chat.usage import count_of, usage_of
 
-_NUMBER: Final = re.compile(r"[0-9]{1,9}")
+_NUMBER: Final = compile_later(r"[0-9]{1,9}")
 Kind = Literal["answer", "tool"]
 _ADK: Final = "gcp.vertex.agent."
 _REQUEST, _RESPONSE, _RESULT = f"{_ADK}llm_request", f"{_ADK}llm_response", f"{_ADK}tool_response"

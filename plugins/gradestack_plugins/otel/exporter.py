@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Final
 
@@ -18,12 +17,13 @@ from gradestack import (
     Sample,
     Shard,
     __version__,
+    compile_later,
 )
 from gradestack_plugins.otel.trace import EVALUATION
 
 FILE: Final = "otel_evaluation.jsonl"
-_TRACE_ID: Final = re.compile(r"(?!0{32})[0-9a-f]{32}")
-_SPAN_ID: Final = re.compile(r"(?!0{16})[0-9a-f]{16}")
+_TRACE_ID: Final = compile_later(r"(?!0{32})[0-9a-f]{32}")
+_SPAN_ID: Final = compile_later(r"(?!0{16})[0-9a-f]{16}")
 
 
 class OtelEvaluation(Exporter):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Final
@@ -10,7 +9,16 @@ from typing import Any, ClassVar, Final
 from msgspec import Struct
 from typing_extensions import override
 
-from gradestack import JSON, Expectation, ExpectedCall, RecordReader, Sample, Source, replace
+from gradestack import (
+    JSON,
+    Expectation,
+    ExpectedCall,
+    RecordReader,
+    Sample,
+    Source,
+    compile_later,
+    replace,
+)
 from gradestack.jsonio import as_map, as_text
 from gradestack_plugins.otel.dialects import ModelCall, decoded, messages_of
 from gradestack_plugins.otel.spans import FAILED, Event, Span, hex_id, nanoseconds, time_range
@@ -24,7 +32,7 @@ from gradestack_plugins.readers.declared import Object, Text, convert_record
 
 _ANSWERS: Final = ("CHAT_MODEL", "LLM")
 _TOKENS: Final = {"input_tokens": "prompt_tokens", "output_tokens": "completion_tokens"}
-_COPY: Final = re.compile(r"_\d+\Z")
+_COPY: Final = compile_later(r"_\d+\Z")
 """A number that release 2 puts behind the names of spans that would have the same."""
 
 

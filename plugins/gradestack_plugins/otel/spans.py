@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -12,12 +11,13 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from gradestack import compile_later
 from gradestack.jsonio import as_list, as_map, as_text, is_number
 from gradestack_plugins.readers.declared import Text, convert_record
 
-_HEX: Final = re.compile(r"[0-9A-Fa-f]+")
-_WHOLE: Final = re.compile(r"-?[0-9]{1,400}")
-_DIGITS: Final = re.compile(r"-?[0-9]+")
+_HEX: Final = compile_later(r"[0-9A-Fa-f]+")
+_WHOLE: Final = compile_later(r"-?[0-9]{1,400}")
+_DIGITS: Final = compile_later(r"-?[0-9]+")
 _LATEST: Final = 253_402_300_799 * 10**9
 """Nanoseconds until the year 10000."""
 KEYS: Final = ("resourceSpans", "batches", "resourceLogs", "data")

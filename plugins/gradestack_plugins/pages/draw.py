@@ -12,7 +12,7 @@ from urllib.parse import quote_plus
 
 import msgspec
 
-from gradestack import with_unit
+from gradestack import compile_later, with_unit
 from gradestack.jsonio import as_number
 from gradestack_plugins.pages import blocks
 from gradestack_plugins.pages.bins import Bin, bin_values
@@ -22,7 +22,7 @@ from gradestack_plugins.pages.text import UNDEFINED, brief, end, number, percent
 _MOST_ROWS, _MOST_COLUMNS, _MOST_BARS, _MOST_POINTS = 200, 60, 60, 200
 _LONGEST, _NAME, _NOTE = 4000, 120, 300
 _SHADES = 8
-_WORD = re.compile(rf"^(?!{UNDEFINED}|NaN|-?Infinity).*[^\W\d]{{2}}", re.DOTALL)
+_WORD = compile_later(rf"^(?!{UNDEFINED}|NaN|-?Infinity).*[^\W\d]{{2}}", re.DOTALL)
 
 Shape = SimpleNamespace
 """What a template draws: places in percent, texts as they are shown; of a block, its kind."""

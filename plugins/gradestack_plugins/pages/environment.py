@@ -23,7 +23,7 @@ from markupsafe import Markup, escape
 from typing_extensions import override
 
 import gradestack_templates
-from gradestack import ConfigError, GradestackError, error_text, suggest
+from gradestack import ConfigError, GradestackError, compile_later, error_text, suggest
 from gradestack.jsonio import read_text
 from gradestack_plugins.pages.draw import ends_text, place_on
 from gradestack_plugins.pages.index import shade
@@ -308,13 +308,13 @@ FONTS = ("sans", "mono")
 SCHEMES = ("light", "dark")
 
 _NUMBER = r"[-+]?[0-9.]{1,12}(?:%|deg)?"
-_COLOUR = re.compile(
+_COLOUR = compile_later(
     rf"#(?:[0-9a-fA-F]{{3,4}}|[0-9a-fA-F]{{6}}|[0-9a-fA-F]{{8}})|[a-z]{{3,30}}"
     rf"|(?:rgb|rgba|hsl|hsla|hwb|lab|lch|oklab|oklch)\({_NUMBER}(?:[ ,/]{{1,3}}{_NUMBER}){{2,3}}\)"
 )
 _A_COLOUR = "a colour such as '#0b5cad' or 'rgb(11 92 173)'"
 _FONT = r"""\s*(?:[A-Za-z][\w -]{0,60}|"[\w -]{1,60}"|'[\w -]{1,60}')\s*"""
-_FONTS = re.compile(rf"(?=.{{0,400}}$){_FONT}(?:,{_FONT})*", re.ASCII)
+_FONTS = compile_later(rf"(?=.{{0,400}}$){_FONT}(?:,{_FONT})*", re.ASCII)
 
 
 def theme_css(theme: Path | Mapping[str, Any] | None) -> str:

@@ -6,10 +6,11 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from gradestack import compile_later
 from gradestack.jsonio import JsonProblem, compact, loads
 
 _DEEPEST, _INLINE, _MOST_COMPARED = 8, 72, 100
-_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{},:]|[^\s\[\]{},:"]+', re.DOTALL)
+_TOKEN = compile_later(r'"(?:[^"\\]|\\.)*"|[\[\]{},:]|[^\s\[\]{},:"]+', re.DOTALL)
 
 
 def same_json(left: Any, right: Any) -> bool:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 from typing_extensions import override
 
-from gradestack import Report, Reporter
+from gradestack import Report, Reporter, compile_later
 from gradestack.jsonio import as_list, as_map
 from gradestack_plugins.pages.blocks import Cell, Section, Table, Words
 from gradestack_plugins.pages.draw import Shape, draw_all
@@ -55,7 +55,7 @@ _UNLISTED = {
     "run": ("parts", "header.json"),
 }
 """Section -> what its parts are, and the file that has those left out."""
-_RULE = re.compile(r"(^\| -.* \|\n)", re.MULTILINE)
+_RULE = compile_later(r"(^\| -.* \|\n)", re.MULTILINE)
 """The line below the headings of a table."""
 _ELSEWHERE = ("parts", "report.html")
 FILTERS = {"md": prose, "around": around, "code": code, "bar": bar}

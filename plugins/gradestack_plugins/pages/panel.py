@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -17,14 +16,14 @@ import jinja2
 import msgspec
 from markupsafe import Markup
 
-from gradestack import Registry, Report, error_text
+from gradestack import Registry, Report, compile_later, error_text
 from gradestack_plugins.pages.blocks import Panel
 from gradestack_plugins.pages.draw import Shape, draw_block
 from gradestack_plugins.pages.text import token
 
 PAGE = "report.html"
-_LEFT_OUT = re.compile(r"panel '[a-z0-9_-]*' of plugin \S+ is left out")
-_HAS_PLACE = re.compile(r"\(\S+\.py:\d+\)$")
+_LEFT_OUT = compile_later(r"panel '[a-z0-9_-]*' of plugin \S+ is left out")
+_HAS_PLACE = compile_later(r"\(\S+\.py:\d+\)$")
 _FRAMES = {"sample": "_panel_of_sample.html", "page": "_panel_of_page.html"}
 """Place -> what stands around a panel there."""
 FIRST = ("lead", "first")

@@ -10,14 +10,15 @@ from collections.abc import Sequence
 
 import msgspec
 
+from gradestack import compile_later
 from gradestack_plugins.pages.text import brief, clean, number
 
 _BAR = 24
-_SPECIAL = re.compile(r"[\\`*_\[\]#~]")
-_FENCES = re.compile(r"`+")
-_ITEM = re.compile(r"^([-+=]+|\d+(?=[.)]))(?=[.)]?(?:\s|$))")
+_SPECIAL = compile_later(r"[\\`*_\[\]#~]")
+_FENCES = compile_later(r"`+")
+_ITEM = compile_later(r"^([-+=]+|\d+(?=[.)]))(?=[.)]?(?:\s|$))")
 """What at the beginning of a block makes a list, a line across or a heading."""
-_LINKED = re.compile(
+_LINKED = compile_later(
     r"://|\bwww\.|\b(?:mailto|xmpp):|(?<!\w)@|@.*\.|#\d|\$"
     r"|(?<!\w)[!%&~]\w|\bgh(?:sa)?-\w|:[-+]?[a-z]\w*:|:[-+]1:"
     r"|\b(?=\w*\d)(?=\w*[a-f])[0-9a-f]{7,40}\b",

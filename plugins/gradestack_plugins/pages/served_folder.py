@@ -8,12 +8,12 @@ import threading
 from pathlib import Path
 
 import gradestack
-from gradestack import Registry, load_report
+from gradestack import Registry, compile_later, load_report
 from gradestack.jsonio import read_regular
 from gradestack_plugins.pages.runs import COMPARISON_PAGE, Folder, add_changes, runs_page
 from gradestack_plugins.pages.served_run import Page, ServedRun
 
-_COMPARED = re.compile(r"compared/(\d{1,6})-(\d{1,6})/([\w./-]{1,80})", re.ASCII)
+_COMPARED = compile_later(r"compared/(\d{1,6})-(\d{1,6})/([\w./-]{1,80})", re.ASCII)
 _MOST_OPEN = 4
 """Runs whose pages are held at once; the one opened first goes first."""
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import attrs
 
-from gradestack import Registry, Report, guarded
+from gradestack import Registry, Report, compile_later, guarded
 from gradestack.jsonio import read_regular
 from gradestack_plugins.pages.chunks import served_sample
 from gradestack_plugins.pages.environment import environment
@@ -20,7 +20,7 @@ from gradestack_plugins.pages.rows import rows_at
 
 Page = tuple[bytes, str]
 """Content, and the ending of its kind."""
-_SAMPLE = re.compile(r"report_data/chunk-s(\d{1,12})\.js|rows/(\d{1,12})\.json", re.ASCII)
+_SAMPLE = compile_later(r"report_data/chunk-s(\d{1,12})\.js|rows/(\d{1,12})\.json", re.ASCII)
 
 
 class ServedRun:

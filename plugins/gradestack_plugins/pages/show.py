@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, Literal
@@ -23,6 +22,7 @@ from gradestack import (
     Report,
     Row,
     Subset,
+    compile_later,
     load_report,
     suggest,
     terminal_line,
@@ -50,7 +50,7 @@ _LONGEST_TEXT, _WHOLE = 1000, 10**9
 _MOST_ITEMS = 20
 """Items of a grade that are shown; the rest is counted."""
 _VERDICTS = {"passed": "bold blue", "lost": "bold yellow", "error": "bold red"}
-_STYLED = re.compile("\x02([a-z ]*)\x03([^\x04]*)\x04")
+_STYLED = compile_later("\x02([a-z ]*)\x03([^\x04]*)\x04")
 
 
 class Style(msgspec.Struct, frozen=True):

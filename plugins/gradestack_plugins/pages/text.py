@@ -9,12 +9,13 @@ import math
 import re
 from typing import Any
 
+from gradestack import compile_later
 from gradestack.jsonio import compact
 
 UNDEFINED = "n/a"
 """What stands where a figure has no value. Never a zero."""
 
-_HIDDEN = re.compile(
+_HIDDEN = compile_later(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f"
     "\ufeff\ufff9-\ufffb\ufffe\uffff\ud800-\udfff\U000e0000-\U000e007f]"
 )
@@ -140,7 +141,7 @@ def state_word(state: str) -> str:
     return _STATE_WORDS.get(state, state)
 
 
-_TOKEN = re.compile(r"[^\w.-]+", re.ASCII)
+_TOKEN = compile_later(r"[^\w.-]+", re.ASCII)
 
 
 def token(text: str) -> str:
@@ -155,7 +156,7 @@ def counted(count: int, noun: str) -> str:
     return f"{number(count)} {noun.removesuffix('s') if count == 1 else noun}"
 
 
-_DIGITS = re.compile(r"(\d{1,18})")
+_DIGITS = compile_later(r"(\d{1,18})")
 
 
 def natural(text: str) -> tuple[tuple[int, str], ...]:
@@ -174,7 +175,7 @@ def _natural_part(part: str) -> tuple[int, str]:
     return (-1, part)
 
 
-_CODE = re.compile(r"[a-z][a-z0-9_]*")
+_CODE = compile_later(r"[a-z][a-z0-9_]*")
 _CAUSES_IN_WORDS = {
     "component_distance": "plan differs",
     "database_mismatch": "end state differs",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hmac
 import html
-import re
 import secrets
 import signal
 import sys
@@ -20,6 +19,7 @@ from typing_extensions import override
 from gradestack import (
     ConfigError,
     GradestackError,
+    compile_later,
     discover,
     forward_termination,
     is_run,
@@ -32,7 +32,7 @@ from gradestack_plugins.pages.served_run import ServedRun
 ADDRESS = "127.0.0.1"
 _IDLE = 30.0
 """Seconds a browser may keep a connection open without asking for anything."""
-_POLICY = re.compile(rb'<meta http-equiv="Content-Security-Policy" content="([^"]*)">')
+_POLICY = compile_later(rb'<meta http-equiv="Content-Security-Policy" content="([^"]*)">')
 _TYPES = {
     ".html": "text/html",
     ".js": "text/javascript",

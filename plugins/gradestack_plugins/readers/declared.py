@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any, Final, TypeVar
 
 import msgspec
 
+from gradestack import compile_later
 from gradestack.jsonio import compact, loads
 
 Text = str | None
@@ -18,9 +18,9 @@ Object = dict[str, Any] | None
 Declared = TypeVar("Declared", bound=msgspec.Struct)
 _Path = tuple[str | int, ...]
 
-_STEP: Final = re.compile(r"\.([^.\[`]+)|\[(\d+)\]")
-_MISSING: Final = re.compile(r"Object missing required field `(.*)`")
-_TYPE: Final = re.compile(r"`([^`]*)`")
+_STEP: Final = compile_later(r"\.([^.\[`]+)|\[(\d+)\]")
+_MISSING: Final = compile_later(r"Object missing required field `(.*)`")
+_TYPE: Final = compile_later(r"`([^`]*)`")
 _WORDS: Final = {
     "str": "text",
     "int": "a whole number",

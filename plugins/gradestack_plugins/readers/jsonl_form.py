@@ -6,7 +6,6 @@ The first version of the form looked at less than the second: ``VERSIONS`` says 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, lru_cache
 from operator import attrgetter
@@ -29,6 +28,7 @@ from gradestack import (
     ToolCall,
     ToolSpec,
     Usage,
+    compile_later,
     impossible_amounts,
     replace,
     suggest,
@@ -242,7 +242,7 @@ def _field(form: Any, name: str, value: Any) -> Any:
         raise Wrong(error.problem + hint, error.path) from None
 
 
-_SHOWN_KEY: Final = re.compile(r"[A-Za-z_][\w.-]{0,47}")
+_SHOWN_KEY: Final = compile_later(r"[A-Za-z_][\w.-]{0,47}")
 USAGE_NOT_READ: Final = "usage not read: "
 """The beginning of remarks on keys of usage that nobody reads."""
 _KEYS_OF_APIS: Final = frozenset(

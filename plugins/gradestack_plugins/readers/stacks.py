@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any, Final, Literal
 
-from gradestack import JSON, VERDICT_NAMES, DataError, Sample
+from gradestack import JSON, VERDICT_NAMES, DataError, Sample, compile_later
 from gradestack.jsonio import is_number
 from gradestack_plugins.readers.chat.unread import HELP, NOT_READ, unread_text
 
-_FAULTS: Final = re.compile(r"error|fail|exception|timeout|timed_out|violat|toxic|hallucinat")
+_FAULTS: Final = compile_later(r"error|fail|exception|timeout|timed_out|violat|toxic|hallucinat")
 """Words in the names of recorded values that are true where something went wrong."""
 _STACKS: Final = {
     "calls": "tool_calls",

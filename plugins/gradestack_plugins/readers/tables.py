@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from itertools import chain, repeat
 from typing import Any, Final
 
-from gradestack import DataError, Input
+from gradestack import DataError, Input, compile_later
 from gradestack.jsonio import CsvProblem, Element, csv_rows, open_regular
 from gradestack_plugins.readers.chat.cells import as_json
 
@@ -25,7 +25,7 @@ _LARGEST_UNPACKED: Final = 256 * 1024 * 1024
 _MOST_TIMES: Final = 1000
 """Times its size that a Parquet file may unpack to, unless it keeps to ``_LARGEST_UNPACKED``."""
 _DELIMITERS: Final = (",", "\t", ";")
-_EXCEL: Final = re.compile(r"sep=([,;\t|])\s*", re.IGNORECASE)
+_EXCEL: Final = compile_later(r"sep=([,;\t|])\s*", re.IGNORECASE)
 """The line that spreadsheets may write first."""
 
 

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from gradestack import Sample, replace
+from gradestack import Sample, compile_later, replace
 from gradestack.jsonio import is_number
 
-_FAILURES: Final = re.compile(
+_FAILURES: Final = compile_later(
     r"(n_|num_|total_)?(unresolved|unsolved|failed|failures|incorrect|not_passed)(_ids|_count)?"
 )
 """Names of how many runs did not pass, or of the list of these."""
-_SHARES: Final = re.compile(
+_SHARES: Final = compile_later(
     r"accuracy|score|mean_reward|(pass|success|resolution|resolved|solve)_?(rate|share)"
 )
 """Names of the share of runs that passed."""

@@ -6,7 +6,6 @@ Errors never show more of an address than ``shown_address`` does: those of libra
 from __future__ import annotations
 
 import importlib
-import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -14,16 +13,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from gradestack import ConfigError, DataError, GradestackError, shown_address
+from gradestack import ConfigError, DataError, GradestackError, compile_later, shown_address
 
 CONNECT = 20.0
 """Seconds in which a server must have been connected to."""
 SILENCE = 60.0
 """Seconds for which a server may send nothing."""
 _WEB: Final = frozenset({"http", "https"})
-_NO_NAME: Final = re.compile(r'[\x00-\x1f\x7f/\\:*?"<>|]|^\.\.+|^\.$')
+_NO_NAME: Final = compile_later(r'[\x00-\x1f\x7f/\\:*?"<>|]|^\.\.+|^\.$')
 """Characters and names that lead to another folder, or mean something else to some system."""
-_WEB_FILE: Final = re.compile(r"[^?#]*[^?#/]")
+_WEB_FILE: Final = compile_later(r"[^?#]*[^?#/]")
 """The address of a file of a web server that a pattern may match."""
 _LONGEST_NAME: Final = 200
 """Bytes of the name of a copy; file systems take 255."""

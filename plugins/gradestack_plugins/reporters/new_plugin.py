@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import keyword
 import os
-import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from importlib.resources import files
 from importlib.util import find_spec
@@ -13,7 +12,7 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from gradestack import ConfigError, Registry, __version__
+from gradestack import ConfigError, Registry, __version__, compile_later
 
 PARTS = ("reader", "aggregator", "exporter", "stack")  # what a package may have beside its grader
 _PLACES = {
@@ -25,8 +24,8 @@ _PLACES = {
     "ci.yaml": ".github/workflows/{1}",
 }
 """Template -> path of its file."""
-_NAME = re.compile(r"[a-z][a-z0-9]*([-_][a-z0-9]+)*")
-_CONDITION = re.compile(r"  #(with|without) (\w+)$")
+_NAME = compile_later(r"[a-z][a-z0-9]*([-_][a-z0-9]+)*")
+_CONDITION = compile_later(r"  #(with|without) (\w+)$")
 _CHOOSE = "choose another name"
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, Final
@@ -10,7 +9,7 @@ from typing import Any, Final
 import msgspec
 from typing_extensions import override
 
-from gradestack import Input, Inputs, RecordFile, Source, Usage, reading
+from gradestack import Input, Inputs, RecordFile, Source, Usage, compile_later, reading
 from gradestack.jsonio import as_list, as_map, as_number, compact, open_regular
 from gradestack_plugins.readers.chat import word
 from gradestack_plugins.readers.declared import Flag, Object, Text, convert_record
@@ -41,8 +40,8 @@ _ECHOES: Final = (
 _NO_MODEL: Final = "<synthetic>"
 """The model of messages that no model wrote."""
 _HEAD: Final = 64 * 1024
-_UUID: Final = re.compile(rb'"uuid"\s*:\s*"([^"]{1,100})"')
-_ANSWER: Final = re.compile(rb'"id"\s*:\s*"(msg_[^"]{1,100})"')
+_UUID: Final = compile_later(rb'"uuid"\s*:\s*"([^"]{1,100})"')
+_ANSWER: Final = compile_later(rb'"id"\s*:\s*"(msg_[^"]{1,100})"')
 
 
 class _Line(msgspec.Struct, rename="camel"):

@@ -9,7 +9,7 @@ from typing import Any, Final
 import msgspec
 from typing_extensions import override
 
-from gradestack import Input, Usage
+from gradestack import Input, Usage, compile_later
 from gradestack.jsonio import as_list, as_map, compact
 from gradestack_plugins.readers.chat import word
 from gradestack_plugins.readers.chat.dialect import is_item, is_message
@@ -29,7 +29,7 @@ _ENVELOPES: Final = frozenset(
     {"session_meta", "response_item", "event_msg", "turn_context", "compacted", "inter_agent"}
 )
 """Types of the lines of a rollout, each with its content as ``payload``."""
-_EVENTS: Final = re.compile(r"error|(?:thread|turn|item)\.\w+")
+_EVENTS: Final = compile_later(r"error|(?:thread|turn|item)\.\w+")
 """Types of the events that ``codex exec`` prints."""
 _CONTEXT: Final = (
     "<environment_context>",
@@ -44,7 +44,7 @@ _READ_EVENTS: Final = frozenset(
     {"user_message", "token_count", "thread_rolled_back", "task_complete", "turn_aborted"}
 )
 """Events of a rollout that are read; others repeat what its items say, with whole outputs."""
-_EXIT: Final = re.compile(r"^Process exited with code (-?\d+)$", re.MULTILINE)
+_EXIT: Final = compile_later(r"^Process exited with code (-?\d+)$", re.MULTILINE)
 _HEAD: Final = 400
 """Characters at the beginning of a result that may have a line with the exit code."""
 _TOKENS: Final = {

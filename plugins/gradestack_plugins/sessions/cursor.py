@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from typing_extensions import override
 
-from gradestack import Input
+from gradestack import Input, compile_later
 from gradestack.jsonio import as_list, as_map
 from gradestack_plugins.readers.chat import word
 from gradestack_plugins.readers.chat.libraries import call_block, result_message
@@ -17,7 +17,7 @@ from gradestack_plugins.sessions.lines import SURE, add_facets, session_run
 
 _TRANSCRIPT: Final = {"role", "message"}
 _PRINTED: Final = frozenset({"system", "user", "assistant", "thinking", "result"})
-_QUERY: Final = re.compile(r"<user_query>\n?(.*?)\n?</user_query>", re.DOTALL)
+_QUERY: Final = compile_later(r"<user_query>\n?(.*?)\n?</user_query>", re.DOTALL)
 """The words of the user in a prompt, beside what the program adds."""
 Line = dict[str, Any]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -21,6 +20,7 @@ from gradestack import (
     Sample,
     Shard,
     Source,
+    compile_later,
     first_of,
     read_document,
     reading,
@@ -44,7 +44,7 @@ _NAMED = 3
 """Number of names that a message shows."""
 _INFO = (b'"environment_info"', b'"agent_info"')
 _RUN = (b'"task_id"', b'"termination_reason"')
-_OPENING = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{\s*"(\w+)"\s*:')
+_OPENING = compile_later(rb'(?:\xef\xbb\xbf)?\s*\{\s*"(\w+)"\s*:')
 _FIRST_KEYS = frozenset(b"timestamp info tasks simulations simulation_index format_version".split())
 """Keys that a results file begins with."""
 _HEAD = 64 * 1024

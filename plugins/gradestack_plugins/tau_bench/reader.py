@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -25,6 +24,7 @@ from gradestack import (
     Source,
     Status,
     ToolCall,
+    compile_later,
     replace,
 )
 from gradestack.jsonio import (
@@ -98,7 +98,7 @@ def react_action(content: Any) -> ToolCall | None:
 
 _TOOL_ERROR = "Error: "
 """How the benchmark's environments begin the result of a call that went wrong."""
-_EXCEPTION = re.compile(r"(?P<name>[A-Za-z_][\w.]*)(?::|$)")
+_EXCEPTION = compile_later(r"(?P<name>[A-Za-z_][\w.]*)(?::|$)")
 _NAMES = ("task_id", "reward", "info", "traj")
 _FIELDS = (
     "run input turns calls text expected recorded status error agent_usage facets remarks source "

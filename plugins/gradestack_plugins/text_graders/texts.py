@@ -26,6 +26,7 @@ from gradestack import (
     Sample,
     TextGrader,
     ToolCall,
+    compile_later,
     failed,
     skipped,
     suggest,
@@ -150,7 +151,7 @@ class RegexMatch(TextGrader):
         return _wrong("no_match", "the pattern matches nowhere", reference, text)
 
 
-_NOT_PRINTABLE = re.compile("[^ -~\r\n]")
+_NOT_PRINTABLE = compile_later("[^ -~\r\n]")
 
 
 class AsciiPrintableOnly(TextGrader):
@@ -173,7 +174,7 @@ class AsciiPrintableOnly(TextGrader):
         return _wrong("not_printable", why)
 
 
-_FENCED = re.compile(r"```[^\n`]*\n(?P<inside>.*?)```", re.DOTALL)
+_FENCED = compile_later(r"```[^\n`]*\n(?P<inside>.*?)```", re.DOTALL)
 
 
 @attrs.frozen(kw_only=True)
@@ -250,8 +251,8 @@ def first_difference(expected: JSON, actual: JSON) -> tuple[str, JSON, JSON] | N
 
 _DIGITS = r"(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)"
 _NUMBER = rf"[+-]?(?:{_DIGITS}(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
-_WHOLE = re.compile(_NUMBER)
-_INSIDE = re.compile(rf"(?<![0-9A-Za-z_.,])(?:{_NUMBER})(?![0-9A-Za-z_])")
+_WHOLE = compile_later(_NUMBER)
+_INSIDE = compile_later(rf"(?<![0-9A-Za-z_.,])(?:{_NUMBER})(?![0-9A-Za-z_])")
 _LONGEST = 1000
 _LARGEST_EXPONENT = 1000
 _TOLERANCE: Any = [attrs.validators.ge(0), attrs.validators.lt(math.inf)]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 import msgspec
 from typing_extensions import override
 
-from gradestack import JSON, Figure, Grade, Grades, Item, Numbers, ratio
+from gradestack import JSON, Figure, Grade, Grades, Item, Numbers, compile_later, ratio
 from gradestack.jsonio import as_count, as_list, as_map, loads
 from gradestack_plugins.statistics.mean import IntervalAggregator, rate_intervals
 from gradestack_plugins.tool_calls.outcomes import ARGUMENTS, CALLS
@@ -60,7 +59,7 @@ _TOOLS = (
     Figure("tools.{tool}.f1", "F1 of a tool", about=_F1),
 )
 _REASON, _CALL = "reason ", "call "
-_INDEX = re.compile(r"/\d+(?=/|$)")
+_INDEX = compile_later(r"/\d+(?=/|$)")
 """The index of an item in a list, which figures by path leave open."""
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,6 +15,7 @@ from gradestack import (
     Reason,
     Sample,
     Status,
+    compile_later,
     failed,
     replace,
     skipped,
@@ -29,7 +29,7 @@ from gradestack_plugins.tool_calls.published import bfcl
 
 _OPTIMAL = replace(find("bfcl/ast"), rule=bfcl.rule(optimal=True))
 _MOST_PAIRS = 65_536
-_RULED = re.compile(r"(live_)?(simple|multiple|parallel)(?!_java)")
+_RULED = compile_later(r"(live_)?(simple|multiple|parallel)(?!_java)")
 _FORM = (
     "the ground truth is not of the form BFCL's checker reads: a list of {name: {parameter: "
     "[values]}}"

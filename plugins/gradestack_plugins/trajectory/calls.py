@@ -22,6 +22,7 @@ from gradestack import (
     Outcome,
     Sample,
     ToolCall,
+    compile_later,
     ratio,
     ratio_interval,
     skipped,
@@ -90,7 +91,7 @@ def _number(text: str) -> float:
 _encode: Final = msgspec.json.Encoder(order="deterministic").encode
 _sorted: Final = json.JSONEncoder(sort_keys=True, default=dict).encode
 _plain: Final = json.JSONDecoder(parse_float=_number, parse_constant=str).decode
-_FLOAT: Final = re.compile(rb"\d[.e]")
+_FLOAT: Final = compile_later(rb"\d[.e]")
 _NOT_ENCODED: Final = (TypeError, ValueError, OverflowError)
 """Errors of texts with half a character, and of huge integers."""
 

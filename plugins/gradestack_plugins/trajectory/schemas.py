@@ -5,13 +5,12 @@ Validators fetch and open nothing, and their patterns take linear time.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NoReturn
 
 import jsonschema_rs
 
-from gradestack import JSON, Reason
+from gradestack import JSON, Reason, compile_later
 from gradestack.jsonio import JsonProblem, compact, dumps, loads, pointer_to
 from gradestack_plugins.trajectory.schema_cost import (
     SchemaCost,
@@ -22,7 +21,7 @@ from gradestack_plugins.trajectory.schema_cost import (
 
 _MOST_KEPT: Final = 128 * 1024 * 1024  # bytes that validators in memory may take
 _SHOWN: Final = 200
-_DIALECT: Final = re.compile(
+_DIALECT: Final = compile_later(
     "https?://json-schema.org/(draft-0[467]|draft/(2019-09|2020-12))/schema#*"
 )
 _TYPES: Final = {
@@ -45,7 +44,9 @@ _FALSE: Final = tuple(
     for keyword in ("additionalProperties", "unevaluatedProperties", "items", "unevaluatedItems")
 )
 _NOT_FETCHED: Final = "another document is not fetched"
-_LONE: Final = re.compile("[\ud800-\udfff]")  # half of a surrogate pair, which UTF-8 cannot carry
+_LONE: Final = compile_later(
+    "[\ud800-\udfff]"
+)  # half of a surrogate pair, which UTF-8 cannot carry
 
 
 def violations(

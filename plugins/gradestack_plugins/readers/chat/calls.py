@@ -7,12 +7,13 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Final
 
+from gradestack import compile_later
 from gradestack.jsonio import JsonProblem, loads
 from gradestack_plugins.readers.chat import OBJECT
 from gradestack_plugins.readers.chat.texts import calls_in
 from gradestack_plugins.readers.chat.unread import names_a_call
 
-JSON_TEXT: Final = re.compile(r"""\s*(?:\{\s*["}]|\[\s*[\[{"\]\d-])""")
+JSON_TEXT: Final = compile_later(r"""\s*(?:\{\s*["}]|\[\s*[\[{"\]\d-])""")
 """The beginning of a text that is a JSON list or object, and not prose in brackets."""
 _NO_TOOL: Final = frozenset({"", "none", "no_tool", "-"})
 _NAME_KEYS: Final = ("name", "tool", "tool_name", "function")
@@ -33,7 +34,7 @@ _UNDERSTOOD: Final = _DETAILS | frozenset(
     """.split()  # noqa: SIM905
 )
 """Keys of calls that are read, or that say nothing about what was called."""
-_FENCED: Final = re.compile(r"```[\w-]*[ \t]*\n(.*?)```", re.DOTALL)
+_FENCED: Final = compile_later(r"```[\w-]*[ \t]*\n(.*?)```", re.DOTALL)
 """A block of code in a text."""
 _LONGEST_NAME: Final = 256
 """Characters of a tool's name in plain text."""

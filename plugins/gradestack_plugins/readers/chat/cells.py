@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from math import inf, isfinite
 from typing import Any, Final
 
-from gradestack import Usage
+from gradestack import Usage, compile_later
 from gradestack.jsonio import JsonProblem, compact, loads
 from gradestack_plugins.readers.chat.calls import (
     JSON_TEXT,
@@ -21,10 +20,10 @@ from gradestack_plugins.readers.chat.conversation import conversation_of
 from gradestack_plugins.readers.chat.dialect import of_entries
 from gradestack_plugins.readers.chat.names import VERDICTS, talk_of
 
-_WRITTEN_BY_PYTHON: Final = re.compile(r"\s*(?:\[\s*)?\{\s*'")
-_WHOLE: Final = re.compile(r"-?(?:0|[1-9]\d{0,17})")
-_MANY_DIGITS: Final = re.compile(r"\s*[-+]?\d{400,}\s*")
-_EMPTY: Final = re.compile(r"\s*")
+_WRITTEN_BY_PYTHON: Final = compile_later(r"\s*(?:\[\s*)?\{\s*'")
+_WHOLE: Final = compile_later(r"-?(?:0|[1-9]\d{0,17})")
+_MANY_DIGITS: Final = compile_later(r"\s*[-+]?\d{400,}\s*")
+_EMPTY: Final = compile_later(r"\s*")
 _NOTHING: Final = frozenset({"", "none", "null", "nan", "n/a", "na", "<na>", "nil"})
 """Texts in place of an error or a score that nobody recorded, in lower case."""
 

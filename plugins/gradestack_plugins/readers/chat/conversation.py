@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from msgspec.structs import force_setattr
 
-from gradestack import IMPOSSIBLE_AMOUNT, Message, ToolCall, impossible_amounts
+from gradestack import IMPOSSIBLE_AMOUNT, Message, ToolCall, compile_later, impossible_amounts
 from gradestack.jsonio import as_list, as_map, compact
 from gradestack_plugins.readers.chat import dialect, parse_arguments, text_or_none, word
 from gradestack_plugins.readers.chat.calls import call_of, decoded
@@ -33,8 +33,8 @@ Entry = dict[str, Any]
 Arguments = tuple[dict[str, Any] | None, str | None]
 """Arguments of a call as an object, and as the text that was recorded."""
 
-_WORD: Final = re.compile(r"[A-Za-z_][\w.:-]{0,47}")
-_EXPECTED: Final = re.compile("expected|gold|ground_?truth|reference", re.IGNORECASE)
+_WORD: Final = compile_later(r"[A-Za-z_][\w.:-]{0,47}")
+_EXPECTED: Final = compile_later("expected|gold|ground_?truth|reference", re.IGNORECASE)
 """Beginnings of names of keys and columns that hold references."""
 _BLOCK_CALLS: Final = {
     **dict.fromkeys(("tool_use", "tool_call", "invalid_tool_call", "function_call"), "function"),

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import msgspec
 
+from gradestack import compile_later
 from gradestack.jsonio import as_list, as_map, as_text, compact
 from gradestack_plugins.readers.chat import word
 
@@ -593,9 +594,9 @@ TOOL_TAGS: Final = frozenset(
     """.split()  # noqa: SIM905
 )
 """Tools that coding agents call by a tag of their name."""
-_TOOL_TAG: Final = re.compile(rf"<({'|'.join(sorted(TOOL_TAGS))})>(.*?)</\1>", re.DOTALL)
-_PARAMETER: Final = re.compile(r"<(\w{1,64})>\n?(.*?)\n?</\1>", re.DOTALL)
-_RESULT_HEAD: Final = re.compile(r"\[(\w{1,64})(?: for '.*?')?\] Result:\s*", re.DOTALL)
+_TOOL_TAG: Final = compile_later(rf"<({'|'.join(sorted(TOOL_TAGS))})>(.*?)</\1>", re.DOTALL)
+_PARAMETER: Final = compile_later(r"<(\w{1,64})>\n?(.*?)\n?</\1>", re.DOTALL)
+_RESULT_HEAD: Final = compile_later(r"\[(\w{1,64})(?: for '.*?')?\] Result:\s*", re.DOTALL)
 _ENVIRONMENT: Final = "<environment_details>"
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, Literal
 
+from gradestack import compile_later
 from gradestack.jsonio import as_map
 
 RowKind = Literal["model", "tool", "score", "other"]
@@ -23,7 +23,7 @@ _PARENTS: Final = (
     *("parent_run_id", "span_parents"),
 )
 _STEP_OF_SWE_AGENT: Final = frozenset({"action", "observation", "thought", "response"})
-_PIECE_OF_STREAM: Final = re.compile(
+_PIECE_OF_STREAM: Final = compile_later(
     r"response\..+|message_(?:start|delta|stop)|content_block_(?:start|delta|stop)"
 )
 CONVERT: Final = (

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Final
 
-from gradestack import ToolCall
+from gradestack import ToolCall, compile_later
 from gradestack.jsonio import JsonProblem, as_map, loads
 
 SHELLS: Final = frozenset(
@@ -26,7 +26,7 @@ ONE_IS_FINE: Final = frozenset(
 )
 """Commands whose exit code 1 is no error: nothing was found, or there is a difference."""
 _FIELDS: Final = ("exit_code", "exitCode", "exit_status", "returncode", "return_code")
-_LINE: Final = re.compile(
+_LINE: Final = compile_later(
     r"""
     \W*(?:[\w ']{0,40}\s)?(?:exit(?:ed\ with)?|return|returned)[ _]?(?:code|status)?
     \s*[:=]?\s*(-?\d{1,10})\W*
@@ -35,8 +35,8 @@ _LINE: Final = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 """A line of an exit code alone: ``Exit code: 1``."""
-_SEPARATORS: Final = re.compile(r"&&|\|\||[;|\n]")
-_ASSIGNMENT: Final = re.compile(r"[A-Za-z_]\w*=\S*")
+_SEPARATORS: Final = compile_later(r"&&|\|\||[;|\n]")
+_ASSIGNMENT: Final = compile_later(r"[A-Za-z_]\w*=\S*")
 _PREFIXES: Final = frozenset({"sudo", "env", "time", "nice", "nohup", "exec", "git"})
 """Words in front of a command."""
 _LONGEST_LINE: Final = 200
@@ -115,7 +115,7 @@ def last_command(call: ToolCall) -> str:
     return ""
 
 
-_OPTION: Final = re.compile(r"-.*c", re.DOTALL)
+_OPTION: Final = compile_later(r"-.*c", re.DOTALL)
 """An option before a command that is one text, as in ``bash -lc``."""
 _COMMANDS: Final = ("command", "cmd", "script", "input", "code", "commands")
 """Arguments of a shell tool that hold its command."""

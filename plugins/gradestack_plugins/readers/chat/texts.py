@@ -5,22 +5,23 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
+from gradestack import compile_later
 from gradestack_plugins.readers.chat import literal
 
 Entry = dict[str, Any]
-_TAGGED: Final = re.compile(r"```.*?(?:```|\Z)|<tool_call>(.*?)(?:</tool_call>|\Z)", re.DOTALL)
+_TAGGED: Final = compile_later(r"```.*?(?:```|\Z)|<tool_call>(.*?)(?:</tool_call>|\Z)", re.DOTALL)
 """A fenced block, or a call in a text."""
-_RESPONSE: Final = re.compile(r"\s*<tool_response>(.*?)</tool_response>\s*", re.DOTALL)
-_RESPONSES: Final = re.compile(rf"(?:{_RESPONSE.pattern})+", re.DOTALL)
-_SPEAKERS: Final = re.compile(r"^\s*(SYSTEM|USER|ASSISTANT|FUNCTION RESPONSE):", re.MULTILINE)
+_RESPONSE: Final = compile_later(r"\s*<tool_response>(.*?)</tool_response>\s*", re.DOTALL)
+_RESPONSES: Final = compile_later(rf"(?:{_RESPONSE.pattern})+", re.DOTALL)
+_SPEAKERS: Final = compile_later(r"^\s*(SYSTEM|USER|ASSISTANT|FUNCTION RESPONSE):", re.MULTILINE)
 _ROLES: Final = {
     "SYSTEM": "system",
     "USER": "user",
     "ASSISTANT": "assistant",
     "FUNCTION RESPONSE": "tool",
 }
-_FUNCTIONCALL: Final = re.compile(r"<functioncall>")
-_QUOTED: Final = re.compile(
+_FUNCTIONCALL: Final = compile_later(r"<functioncall>")
+_QUOTED: Final = compile_later(
     r"""\{\s*"name"\s*:\s*"([^"]*)"\s*,\s*"arguments"\s*:\s*'(.*)'\s*\}""", re.DOTALL
 )
 """A call whose arguments are JSON in single quotes, which is no JSON itself."""

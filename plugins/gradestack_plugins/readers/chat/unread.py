@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, Final
 
-from gradestack import Grade, Sample, skipped
+from gradestack import Grade, Sample, compile_later, skipped
 from gradestack.jsonio import JsonProblem, as_list, loads
 from gradestack_plugins.readers.chat import OBJECT
 from gradestack_plugins.readers.chat.libraries import TOOL_TAGS, texts_of
@@ -27,13 +27,13 @@ HELP: Final = (
 
 _CALLED: Final = r"(?:server_?tool|mcp_?tool|tool|function|func|fn|mcp|plugin)"
 _CALL: Final = rf"{_CALLED}_?(?:call|use|invocation|request)s?"
-_CALL_WORDS: Final = re.compile(rf"(?:.*_)?{_CALL}(?:_.*)?")
-_DEED_WORDS: Final = re.compile(
+_CALL_WORDS: Final = compile_later(rf"(?:.*_)?{_CALL}(?:_.*)?")
+_DEED_WORDS: Final = compile_later(
     r"(?:.*_)?(?:invocations?|invoked?|actions?|commands?|execute|calls?)"
 )
 """Types that may be calls: with a name or structure in their part beside its text."""
-_CALL_TAG: Final = re.compile(rf"(?:.*_)?(?:{_CALL}|(?:use|call|invoke)_(?:mcp_)?tool)")
-_NAME_WORDS: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_CALL_TAG: Final = compile_later(rf"(?:.*_)?(?:{_CALL}|(?:use|call|invoke)_(?:mcp_)?tool)")
+_NAME_WORDS: Final = compile_later(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _NO_CALL_WORDS: Final = frozenset(
     """
     result results output outputs response responses return returns observation observations
@@ -65,24 +65,24 @@ _NO_CALL_KEYS: Final = frozenset(
 )
 """Keys of a message under which a name beside arguments is no call."""
 _KINDS: Final = ("type", "kind", "part_kind", "part_type")
-_NAMES: Final = re.compile(
+_NAMES: Final = compile_later(
     r"name|call|(?:tool|function|func|fn|method|action|command|operation|plugin|skill)(?:_name)?"
 )
 """Keys, in snake case, under which a text is the name of what is called."""
 _IDENTIFIERS: Final = ("toolCallId", "tool_call_id", "toolUseId", "tool_use_id", "call_id")
-_ARGUMENTS: Final = re.compile(
+_ARGUMENTS: Final = compile_later(
     r"(?:(?:tool|function|func|fn|action|command|call)_)?"
     r"(?:arguments|args|inputs?|input_parameters|parameters|params|kwargs)"
 )
 """Keys, in snake case, of fields like arguments."""
 _OUTCOMES: Final = frozenset({"output", "result", "results", "response", "content"})
 _SCHEMA_KEYS: Final = frozenset({"properties", "$schema", "required", "additionalProperties"})
-_SHOWN_NAME: Final = re.compile(r"[A-Za-z_][\w.:-]{0,47}")
+_SHOWN_NAME: Final = compile_later(r"[A-Za-z_][\w.:-]{0,47}")
 _NOTHING: Final[tuple[Any, ...]] = (None, "", {}, [])
 """Entries of a list that hold nothing."""
 
-_FENCED: Final = re.compile(r"(`{3,}|~{3,}).*?(?:\1|\Z)|`[^`\n]*`", re.DOTALL)
-_TAG: Final = re.compile(r"<([A-Za-z_][\w.:-]{0,63})((?:=|\s)[^<>]{0,500})?>")
+_FENCED: Final = compile_later(r"(`{3,}|~{3,}).*?(?:\1|\Z)|`[^`\n]*`", re.DOTALL)
+_TAG: Final = compile_later(r"<([A-Za-z_][\w.:-]{0,63})((?:=|\s)[^<>]{0,500})?>")
 _NAMED_TAGS: Final = frozenset({"invoke", "function", "tool", "call"})
 """Tags that are calls where they name a tool: ``<invoke name="f">``, ``<function=f>``."""
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
-from gradestack import ExpectedCall, Sample, ToolSpec
+from gradestack import ExpectedCall, Sample, ToolSpec, compile_later
 from gradestack import Rule as ArgumentRule
 from gradestack.jsonio import as_map
 from gradestack_plugins.tool_calls.diff import Expected, Made, arguments_of, is_json, name_of
@@ -251,7 +250,7 @@ def _from_schema(schema: Any) -> Any:
     return answers
 
 
-_IGNORED = re.compile(r"[ ,./\-_*^]")
+_IGNORED = compile_later(r"[ ,./\-_*^]")
 
 
 def argument_problem(value: Any, answers: Sequence[Any], parameter: Parameter) -> Problem:

@@ -7,8 +7,10 @@ units are exact, whatever their order, and are rounded once when they are read.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from fractions import Fraction
+
+import msgspec
 
 from gradestack.table import Numbers
 
@@ -18,6 +20,40 @@ Sums = tuple[tuple[int, int], ...]
 """Pairs of a name's index and its units; index 0 counts what was added. Empty: nothing was."""
 _COUNT = ""
 """Name of how many were added."""
+
+
+class SumsByPlace(msgspec.Struct, frozen=True):
+    """The sums of places, such as tasks: many have the same."""
+
+    kinds: list[Sums]
+    """Sums, each of those that came about in the same way once."""
+    places: list[int]
+    """The index of the sums of each place."""
+
+    @classmethod
+    def of(
+        cls, parts_of_places: Iterable[list[int]], add_up: Callable[[Sequence[int]], Sums]
+    ) -> SumsByPlace:
+        """Add up the parts of each place, equal ones once."""
+        kinds: list[Sums] = []
+        places: list[int] = []
+        known: dict[tuple[int, ...], int] = {}
+        for parts in parts_of_places:
+            given = tuple(parts)
+            kind = known.get(given)
+            if kind is None:
+                kind = known[given] = len(kinds)
+                kinds.append(add_up(given))
+            places.append(kind)
+        return cls(kinds, places)
+
+    def count(self, places: Iterable[int]) -> Counter[Sums]:
+        """Count places by the index of their sums, those without any left out."""
+        counts = Counter[Sums]()
+        for kind, times in Counter(places).items():
+            if self.kinds[kind]:
+                counts[self.kinds[kind]] += times
+        return counts
 
 
 class ExactSums:
@@ -52,7 +88,7 @@ class ExactSums:
             pairs.append((self._indexes[name], above * (self.unit(name) // below)))
         return tuple(sorted(pairs))
 
-    def add_by_cell(self, cells: Iterable[int], codes: Iterable[int], size: int) -> list[Sums]:
+    def add_by_cell(self, cells: Iterable[int], codes: Iterable[int], size: int) -> SumsByPlace:
         """Add up contributions by cell; return the totals of cells 0 to ``size`` - 1.
 
         Many cells are given the same contributions: these are added up once.
@@ -65,16 +101,18 @@ class ExactSums:
         codes_of_cells: list[list[int]] = [[] for _ in range(size)]
         for cell, code in zip(cells, codes, strict=True):
             codes_of_cells[cell].append(code)
-        totals: list[Sums] = []
-        known: dict[tuple[int, ...], Sums] = {}
         for of_cell in codes_of_cells:
             of_cell.sort()
-            given = tuple(of_cell)
-            added = known.get(given)
-            if added is None:
-                added = known[given] = self._add_up(given)
-            totals.append(added)
-        return totals
+        return SumsByPlace.of(codes_of_cells, self._add_up)
+
+    def join(self, places: Iterable[int], sums: SumsByPlace, size: int) -> SumsByPlace:
+        """Return the totals of places 0 to ``size`` - 1 that each have some of these sums."""
+        kinds_of_places: list[list[int]] = [[] for _ in range(size)]
+        for place, kind in zip(places, sums.places, strict=True):
+            kinds_of_places[place].append(kind)
+        return SumsByPlace.of(
+            kinds_of_places, lambda kinds: self.add_sums([sums.kinds[kind] for kind in kinds])
+        )
 
     def _add_up(self, codes: Sequence[int]) -> Sums:
         """Return the sums of some contributions, which may come several times."""

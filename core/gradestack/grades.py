@@ -10,7 +10,7 @@ from functools import cached_property
 from itertools import compress
 from typing import Any, TypeVar
 
-from gradestack.exact_sums import ExactSums, Sums, TaskNumbers
+from gradestack.exact_sums import ExactSums, Sums, SumsByPlace, TaskNumbers
 from gradestack.intervals import Cell
 from gradestack.model import Grade, Key
 from gradestack.table import Numbers, Table
@@ -157,29 +157,22 @@ class Grades:
         return self._exact.names
 
     @cached_property
-    def _by_cell(self) -> list[Sums]:
+    def _by_cell(self) -> SumsByPlace:
         """The sums of each cell of the table."""
-        index = self.table.cells()
-        size = len(index.tasks)
-        return self._add_up(index.codes, size)
+        index, codes = self.table.cells(), self._numbers[1]
+        if not codes:
+            return SumsByPlace([()], [0] * len(index.tasks))
+        return self._exact.add_by_cell(
+            self._select(index.codes), self._select(codes), len(index.tasks)
+        )
 
     @cached_property
-    def _by_task(self) -> list[Sums]:
+    def _by_task(self) -> SumsByPlace:
         """The sums of each task, over all models."""
         index = self.table.cells()
         if len(index.models) == 1:
             return self._by_cell
-        sums: list[list[Sums]] = [[] for _ in index.names]
-        for task, added in zip(index.tasks, self._by_cell, strict=True):
-            sums[task].append(added)
-        return list(map(self._exact.add_sums, sums))
-
-    def _add_up(self, cells: Sequence[int], size: int) -> list[Sums]:
-        """Add up what samples contribute, given the cell of every row of the table."""
-        codes = self._numbers[1]
-        if not codes:
-            return [()] * size
-        return self._exact.add_by_cell(self._select(cells), self._select(codes), size)
+        return self._exact.join(index.tasks, self._by_cell, len(index.names))
 
     @cached_property
     def _tasks(self) -> tuple[Counter[Sums], ByModel[Sums]]:
@@ -187,16 +180,15 @@ class Grades:
 
         Over all models, and of each model that has any.
         """
-        index = self.table.cells()
-        sums: list[list[Sums]] = [[] for _ in index.models]
-        for model, added in zip(index.of_models, self._by_cell, strict=True):
-            if added:
-                sums[model].append(added)
-        named = zip(index.models, sums, strict=True)
-        models = {name: Counter(of_model) for name, of_model in named if of_model}
+        index, by_cell = self.table.cells(), self._by_cell
+        kinds: list[list[int]] = [[] for _ in index.models]
+        for model, kind in zip(index.of_models, by_cell.places, strict=True):
+            kinds[model].append(kind)
+        counts = map(by_cell.count, kinds)
+        models = {name: count for name, count in zip(index.models, counts, strict=True) if count}
         if len(models) == 1:
             return next(iter(models.values())), models
-        return Counter(filter(None, self._by_task)), models
+        return self._by_task.count(self._by_task.places), models
 
     def _count_cells(
         self, make_cells: Callable[[list[Sums]], Iterable[CellT]]
@@ -240,18 +232,20 @@ class Grades:
 
     def numbers_by_task(self) -> dict[str, TaskNumbers]:
         """Return task -> what its samples add; tasks without any are left out."""
-        names = self.table.cells().names
-        numbers = self._exact.name_sums(self._by_task)
-        return {task: added for task, added in zip(names, numbers, strict=True) if added}
+        by_task = self._by_task
+        numbers = self._exact.name_sums(by_task.kinds)
+        named = zip(self.table.cells().names, by_task.places, strict=True)
+        return {task: numbers[kind] for task, kind in named if numbers[kind]}
 
     def tasks_by_model(self) -> TasksByModel:
         """Count tasks by their numbers under each of several models."""
         index = self.table.cells()
         parts = dict[int, list[tuple[str, TaskNumbers]]]()
-        numbers = self._exact.name_sums(self._by_cell)
-        for task, model, added in zip(index.tasks, index.of_models, numbers, strict=True):
-            if added:
-                parts.setdefault(task, []).append((index.models[model], added))
+        by_cell = self._by_cell
+        numbers = self._exact.name_sums(by_cell.kinds)
+        for task, model, kind in zip(index.tasks, index.of_models, by_cell.places, strict=True):
+            if numbers[kind]:
+                parts.setdefault(task, []).append((index.models[model], numbers[kind]))
         return Counter(tuple(sorted(of_models)) for of_models in parts.values())
 
     def task_numbers(

@@ -161,7 +161,7 @@ def test_numbers_add_up_exactly(numbers, data):
     adding = ExactSums(numbers)
     sums = [adding.contributions[at] for at in choices]
     cells = [0] * len(choices)
-    (total,) = adding.add_by_cell(cells, choices, 1)
+    (total,) = adding.add_by_cell(cells, choices, 1).kinds
     counts = Counter(sums)
     totals = adding.exact_totals(counts)
     assert adding.numbers_of("", [total]) == [len(choices)]
@@ -181,7 +181,12 @@ def test_each_cell_has_the_sum_of_all_that_was_added_to_it():
     cells = [0, 0, 1, 0, 2, 1, 2, 3]
     codes = [0, 0, 1, 1, 0, 1, 2, 2]
     adding = ExactSums(numbers)
-    totals = adding.add_by_cell(cells, codes, 5)
+    sums = adding.add_by_cell(cells, codes, 5)
+    totals = [sums.kinds[kind] for kind in sums.places]
     assert adding.numbers_of("a", totals) == [2.5, 1.0, 1.0, 0.0, 0.0]
     units = adding.units_of("", totals)
     assert units == [3, 2, 1, 0, 0]
+    joined = adding.join([0, 1, 0, 1, 1], sums, 2)
+    totals = [joined.kinds[kind] for kind in joined.places]
+    assert adding.numbers_of("a", totals) == [3.5, 1.0]
+    assert joined.count(joined.places) == Counter(totals)

@@ -8,8 +8,10 @@ forms of its own, and refuses lone surrogates: what it cannot write faithfully g
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain, repeat
 from math import isfinite
+from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -72,72 +74,86 @@ _Recorded = _form(
 _Grade = _form(
     "Grade", "metadata rationale score state", "counts fault gold items label parts passed reasons"
 )
+_Place = _form("Place", "file ordinal line")
+_Question = _form("Question", "ground_truth id input", "metadata")
 _Verdict = _form("Verdict", "passed state submission submissions")
 
 _write = msgspec.json.Encoder().encode
 _PLAIN = frozenset({str, int, bool, type(None), msgspec.UnsetType})
 """Classes whose values need no look."""
+_name_of = attrgetter("name")
 
 
-def _check(values: Sequence[Any]) -> None:
+class _Free(msgspec.Struct, gc=False):
+    """What may be anything in the forms of a block; it is looked at once it is written."""
+
+    values: list[Any] = msgspec.field(default_factory=list)
+    objects: list[Any] = msgspec.field(default_factory=list)
+    """Dicts, also of a class of their own, whose values may be anything."""
+
+
+def _check(free: _Free) -> None:
     """Refuse values that JSON lacks, also those that msgspec would write (sets, bytes, dates, ...).
 
     Call it after msgspec has written the values: then no value holds itself.
     """
-    while not _PLAIN.issuperset(map(type, values)):
-        members: list[Any] = []
-        for value in [value for value in values if type(value) not in _PLAIN]:
+    values = [*free.values, *chain.from_iterable(map(dict.values, free.objects))]
+    while odd := [value for value in values if type(value) not in _PLAIN]:
+        values = []
+        for value in odd:
             kind = type(value)
-            if kind is float:
+            if kind is dict:
+                values += value.values()
+            elif kind is float:
                 if not isfinite(value):
                     raise ValueError("NaN")
-            elif kind is dict:
-                members += value.values()
             elif kind is list or kind is tuple:
-                members += value
+                values += value
             elif kind is Rule or kind is Usage:
-                members += astuple(value)
+                values += astuple(value)
             else:
                 raise TypeError(f"Object of type {kind.__name__} is not JSON serializable")
-        values = members
 
 
-def _encode(form: Any, values: Sequence[Any]) -> bytes:
-    """Return a form as bytes, given the values in it that may be anything."""
+def _encode(form: Any, free: _Free) -> bytes:
+    """Return a form as bytes, given what in it may be anything."""
     try:
         data = _write(form)
-        _check(values)
+        _check(free)
     # NaN, lone surrogates, types msgspec does not know: the standard library decides
     except (TypeError, ValueError):
         return dumps(json_data(form)).encode()
     return data
 
 
-def _encode_all(forms: Sequence[Any], values: Sequence[Any]) -> list[bytes]:
-    """Return forms as bytes, given the values in all of them that may be anything.
+def _encode_all(forms: Sequence[Any], free: _Free) -> list[bytes]:
+    """Return forms as bytes, given what in all of them may be anything.
 
     Raises:
         UNWRITABLE: One of them has to be encoded alone.
     """
     encoded = list(map(_write, forms))
-    _check(values)
+    _check(free)
     return encoded
 
 
 def encode(value: Any) -> bytes:
     """Return JSON data as bytes, in the form of a row."""
-    return _encode(value, [value])
+    return _encode(value, _Free([value]))
 
 
-def _call(call: ToolCall, values: list[Any], result: Any) -> Any:
+def _call(call: ToolCall, free: _Free, result: Any) -> Any:
     """Return a call that was made.
 
     Without its id, and without the text of arguments that are decoded.
     """
     arguments = call.arguments
     if call.seconds is not None or result is not None:
-        values += (call.seconds, result)
-    values += arguments.values() if isinstance(arguments, dict) else (arguments,)
+        free.values += (call.seconds, result)
+    if isinstance(arguments, dict):
+        free.objects.append(arguments)
+    else:
+        free.values.append(arguments)
     return _Call(
         call.name,
         arguments,
@@ -158,134 +174,145 @@ def _call(call: ToolCall, values: list[Any], result: Any) -> Any:
     )
 
 
-def _expected_call(call: ExpectedCall, values: list[Any]) -> Any:
-    """Turn an expected call into its JSON form; append its arguments and rules to ``values``."""
-    arguments, rules = call.arguments, call.rules
-    values += arguments.values() if isinstance(arguments, dict) else (arguments,)
-    if rules is not None:
-        values.append(rules)
+def _expected_call(call: ExpectedCall, free: _Free) -> Any:
+    """Turn an expected call into its JSON form; add its arguments and rules to ``free``."""
+    arguments = call.arguments
+    if isinstance(arguments, dict):
+        free.objects.append(arguments)
+    else:
+        free.values.append(arguments)
+    if call.rules is not None:
+        free.values.append(call.rules)
     if arguments and call.name:
         return call
     # also where there is nothing
     return {"name": call.name, "arguments": arguments, **json_data(call)}
 
 
-def _expected(expected: Expectation, values: list[Any]) -> Any:
-    """Turn an expectation into its JSON form; append its free-form values to ``values``."""
+def _expected(expected: Expectation, free: _Free) -> Any:
+    """Turn an expectation into its JSON form; add what may be anything to ``free``."""
     calls = alternatives = None
     if expected.calls is not None:
-        calls = [_expected_call(call, values) for call in expected.calls]
+        calls = [_expected_call(call, free) for call in expected.calls]
     if expected.alternatives:
         alternatives = [
-            [_expected_call(call, values) for call in calls] for calls in expected.alternatives
+            [_expected_call(call, free) for call in calls] for calls in expected.alternatives
         ]
-    values += (expected.plan, expected.state)
+    plan, state = expected.plan, expected.state
+    if plan is not None or state is not None:
+        free.values += (plan, state)
     return _Content(
         calls,
         expected.label,
-        expected.plan,
+        plan,
         expected.text,
-        expected.state,
+        state,
         alternatives,
         expected.forbidden or None,
     )
 
 
-def _chat_call(call: ToolCall, values: list[Any]) -> Any:
-    values += (call.arguments, call.seconds)
+def _chat_call(call: ToolCall, free: _Free) -> Any:
+    free.values += (call.arguments, call.seconds)
     arguments = call.raw_arguments if call.raw_arguments is not None else call.arguments
     function = {"arguments": arguments, "name": call.name}
     return {"function": function, "id": call.id, "type": "function"}
 
 
-def _message(message: Message, values: list[Any]) -> Any:
-    values.append(message.content)
-    calls = [_chat_call(call, values) for call in message.tool_calls] or None
+def _trajectory(sample: Sample, free: _Free) -> Any:
+    """Return a sample's turns as they stand in its row; add what may be anything to ``free``."""
+    if not sample.turns:
+        return ()
+    return [[_message(message, free) for message in turn] for turn in sample.turns]
+
+
+def _message(message: Message, free: _Free) -> Any:
+    free.values.append(message.content)
+    calls = [_chat_call(call, free) for call in message.tool_calls] or None
     return _Message(
         message.content, message.role, message.name, message.reasoning, message.tool_call_id, calls
     )
 
 
-def _trajectory(sample: Sample, values: list[Any]) -> Any:
-    """Return a sample's turns as they stand in its row, and add what may be anything to a list."""
-    if not sample.turns:
-        return ()
-    return [[_message(message, values) for message in turn] for turn in sample.turns]
-
-
-def _calls(sample: Sample, values: list[Any]) -> Any:
+def _calls(sample: Sample, free: _Free) -> Any:
     """Return the calls a sample made; their results only where no message of it holds the calls."""
     if sample.calls is None:
         return None
     turns = sample.turns
     if turns and [message for turn in turns for message in turn if message.tool_calls]:
-        return [_call(call, values, None) for call in sample.calls]
-    return [_call(call, values, call.result) for call in sample.calls]
+        return [_call(call, free, None) for call in sample.calls]
+    return [_call(call, free, call.result) for call in sample.calls]
 
 
-def _tools(sample: Sample, values: list[Any], *, schemas: bool) -> Any:
+def _tools(sample: Sample, free: _Free, *, schemas: bool) -> Any:
     """Return the names of a sample's tools, or all of them with their schemas."""
     tools = sample.tools
     if tools is None:
         return None
     if not schemas:
-        return [tool.name for tool in tools]
-    values += [tool.parameters for tool in tools]
+        return list(map(_name_of, tools))
+    free.values += [tool.parameters for tool in tools]
     # the fields of a tool, whatever else a reader's own class holds
     fields = ToolSpec.__struct_fields__
     return [{name: getattr(tool, name) for name in fields} for tool in tools]
 
 
-def _native(sample: Sample, values: list[Any], kinds: tuple[type[Any], ...]) -> Any:
+def _native(sample: Sample, free: _Free, kinds: tuple[type[Any], ...]) -> Any:
     """Return the native form of a sample, if it is one that graders read."""
     # a dict where a row is graded again
     if not kinds or not isinstance(sample.native, (dict, *kinds)):
         return None
     native = msgspec.to_builtins(sample.native)
-    values.append(native)
+    free.values.append(native)
     return native
 
 
-def _recorded(sample: Sample, values: list[Any], encoder: RowEncoder) -> Any:
-    """Build a sample's part of its row; append its free-form values to ``values``."""
-    expected, source = sample.expected, sample.source
-    location, number = None, None
+def _recorded(sample: Sample, free: _Free, encoder: RowEncoder) -> Any:
+    """Build a sample's part of its row; add what may be anything to ``free``."""
+    expected, source, recorded = sample.expected, sample.source, sample.recorded
+    place = number = metadata = None
     if source is not None:
-        location = {"file": source.file, "ordinal": source.ordinal, "line": source.line}
+        place = _Place(source.file, source.ordinal, source.line)
         number = source.id
-    values += (sample.plan, sample.state, sample.agent_usage, sample.usage)
-    values += (sample.facets or None, sample.recorded or None, sample.remarks or None)
-    sample_fields: dict[str, Any] = {
-        "ground_truth": expected.text if expected.text is not None else expected.label,
-        "id": sample.id if number is None else number,
-        "input": sample.input,
-    }
-    metadata = sample.recorded.get("metadata")
-    if metadata is not None and isinstance(metadata, Mapping):  # which is slow
-        sample_fields["metadata"] = metadata
-    calls = _calls(sample, values)
+    for value in (sample.plan, sample.state, sample.agent_usage, sample.usage):
+        if value is not None:
+            free.values.append(value)
+    for mapping in (sample.facets, recorded, sample.remarks):
+        if mapping:
+            free.values.append(mapping)
+    if recorded:
+        metadata = recorded.get("metadata")
+        if not isinstance(metadata, Mapping):  # which is slow
+            metadata = None
+    question = _Question(
+        expected.text if expected.text is not None else expected.label,
+        sample.id if number is None else number,
+        sample.input,
+        metadata,
+    )
+    calls = _calls(sample, free)
     return _Recorded(  # by position: with so many keywords, CPython builds a dict first
         sample.agent_id,
         sample.agent_usage,
         sample.error,
-        _expected(expected, values),
+        _expected(expected, free),
         sample.facets,
         sample.model,
         _Content(calls, sample.label, sample.plan, sample.text, sample.state),
-        sample.recorded,
+        recorded,
         sample.run,
-        sample_fields,
-        location,
+        question,
+        place,
         sample.status,
-        _tools(sample, values, schemas=encoder.schemas),
-        _trajectory(sample, values),
+        _tools(sample, free, schemas=encoder.schemas),
+        _trajectory(sample, free),
         sample.usage,
         sample.cluster,
         sample.ended,
         sample.trace or None,
         sample.children or None,
         sample.remarks or None,
-        _native(sample, values, encoder.natives),
+        _native(sample, free, encoder.natives),
     )
 
 
@@ -307,7 +334,7 @@ def _bare(sample: Sample, fault: Fault) -> Sample:
     )
 
 
-def _grade(grade: Grade, values: list[Any], rule: Success | None = None) -> Any:
+def _grade(grade: Grade, free: _Free, rule: Success | None = None) -> Any:
     """Return a grade that was checked, score, counts and parts, as it stands in its row.
 
     Without a verdict of its own it has that of the rule.
@@ -320,17 +347,17 @@ def _grade(grade: Grade, values: list[Any], rule: Success | None = None) -> Any:
     if fault is not None:
         metadata = {"error": fault.message, "error_type": fault.type or fault.code, **metadata}
     if metadata:
-        values.append(metadata)
+        free.values.append(metadata)
     for item in grade.items:
-        values += (item.metadata or None, item.score, *item.parts.values())
+        free.values += (item.metadata or None, item.score, *item.parts.values())
         if item.counts:
-            values += item.counts.values()
+            free.values += item.counts.values()
         if item.reasons:
             reasons += item.reasons
     for reason in reasons:
         if type(reason) is not Reason:
             raise TypeError(f"reasons must be of gradestack.Reason(code=...), got {reason!r:.80}")
-        values += (reason.expected, reason.actual)
+        free.values += (reason.expected, reason.actual)
     return _Grade(
         metadata,
         grade.rationale,
@@ -353,7 +380,7 @@ def grade_to_json(grade: Grade) -> GradeRow:
     ``score`` is 0.0 for an ungraded one, as letta-evals writes it; read ``state``. Failures carry
     ``metadata.error`` and ``metadata.error_type``.
     """
-    row: GradeRow = json_data(_grade(grade, []))
+    row: GradeRow = json_data(_grade(grade, _Free()))
     return row
 
 
@@ -400,10 +427,10 @@ class RowEncoder(msgspec.Struct, frozen=True, kw_only=True):
             The parts, and the samples that are to be graded. A sample that cannot be written is a
             failed run, without what was recorded.
         """
-        values: list[Any] = []
+        free = _Free()
         try:
-            forms = [_recorded(sample, values, self) for sample in samples]
-            return _encode_all(forms, values), samples
+            forms = [_recorded(sample, free, self) for sample in samples]
+            return _encode_all(forms, free), samples
         except UNWRITABLE:  # a single one, usually
             return self._encode_one_by_one(samples)
 
@@ -419,9 +446,9 @@ class RowEncoder(msgspec.Struct, frozen=True, kw_only=True):
         return parts, graded
 
     def _encode_sample(self, sample: Sample) -> bytes:
-        values: list[Any] = []
-        form = _recorded(sample, values, self)
-        return _encode(form, values)
+        free = _Free()
+        form = _recorded(sample, free, self)
+        return _encode(form, free)
 
     def encode_rows(
         self,
@@ -444,30 +471,32 @@ class RowEncoder(msgspec.Struct, frozen=True, kw_only=True):
         """
         written: GradeColumns = {}
         grade_bytes: dict[str, list[bytes]] = {}
-        for key, column in columns.items():
-            grade_bytes[key], written[key] = self._encode_column(key, column, samples)
-        pieces: list[bytes | memoryview] = []
-        keys = [encode(key).replace(b"%", b"%%") for key in columns]
-        form = b'{"grade":%%b,"grades":{%b},' % b",".join([b"%b:%%b" % key for key in keys])
-        heads = map(form.__mod__, zip(grade_bytes[self.main], *grade_bytes.values(), strict=True))
-        verdicts = list(self._verdicts(samples, written, texts))
+        for key, grades in columns.items():
+            grade_bytes[key], written[key] = self._encode_column(key, grades, samples)
+        verdicts = self._verdicts(samples, written, texts)
         try:
-            encoded_verdicts = _encode_all(verdicts, ())
+            encoded_verdicts = _encode_all(verdicts, _Free())
         except UNWRITABLE:  # a lone surrogate in a text
-            encoded_verdicts = [_encode(verdict, ()) for verdict in verdicts]
-        for head, verdict, part in zip(heads, encoded_verdicts, encoded, strict=False):
-            pieces += (head, _inner(verdict), b",", _inner(part), b"}\n")
-        return pieces, written
+            encoded_verdicts = [_encode(verdict, _Free()) for verdict in verdicts]
+        # one piece of each of these stands in each row
+        pieces: list[Iterable[bytes | memoryview]] = [repeat(b'{"grade":'), grade_bytes[self.main]]
+        before = b',"grades":{'
+        for key, column in grade_bytes.items():
+            pieces += (repeat(before + encode(key) + b":"), column)
+            before = b","
+        pieces += (repeat(b"},"), map(_inner, encoded_verdicts), repeat(b","))
+        pieces += (map(_inner, encoded), repeat(b"}\n"))
+        return list(chain.from_iterable(zip(*pieces, strict=False))), written
 
     def _encode_column(
         self, key: str, column: list[Grade], samples: Sequence[Sample]
     ) -> tuple[list[bytes], list[Grade]]:
         """Encode a grader's grades; return (encoded grades, grades as written in the rows)."""
-        values: list[Any] = []
+        free = _Free()
         rule = self.rules.get(key)
         try:
-            forms = [_grade(grade, values, rule) for grade in column]
-            return _encode_all(forms, values), column
+            forms = [_grade(grade, free, rule) for grade in column]
+            return _encode_all(forms, free), column
         except UNWRITABLE:  # a single one, usually
             return self._encode_grades_one_by_one(key, column, samples)
 
@@ -487,9 +516,9 @@ class RowEncoder(msgspec.Struct, frozen=True, kw_only=True):
         return parts, written
 
     def _encode_grade(self, key: str, grade: Grade) -> bytes:
-        values: list[Any] = []
-        form = _grade(grade, values, self.rules.get(key))
-        return _encode(form, values)
+        free = _Free()
+        form = _grade(grade, free, self.rules.get(key))
+        return _encode(form, free)
 
     def _unwritable_grade(self, key: str, sample: Sample, error: Exception) -> Grade:
         """Return the failed grade that says why one cannot be written.
@@ -510,19 +539,26 @@ class RowEncoder(msgspec.Struct, frozen=True, kw_only=True):
 
     def _verdicts(
         self, samples: Sequence[Sample], columns: GradeColumns, texts: JudgedTexts
-    ) -> Iterator[Any]:
-        """Yield the verdict of each sample: passed, main outcome, submission and judged texts."""
-        success, main = self.success, columns[self.main]
-        for number, sample in enumerate(samples):
+    ) -> list[Any]:
+        """Return the verdict of each sample: passed, main outcome, submission and judged texts."""
+        success, verdicts = self.success, []
+        for number, (sample, grade) in enumerate(zip(samples, columns[self.main], strict=False)):
             submission = sample.label if sample.text is None else sample.text
-            judged: dict[str, str] = {}
-            for key, column in texts.items():
-                text = column[number]
-                if text is not None:
-                    judged[key] = text
+            judged = _judged_texts(texts, number) if texts else {}
             submission = judged.get(self.main, submission)
             passed = None if success is None else success.passed(columns[success.grader][number])
-            yield _Verdict(passed, main[number].outcome, submission or "", judged or None)
+            verdicts.append(_Verdict(passed, grade.outcome, submission or "", judged or None))
+        return verdicts
+
+
+def _judged_texts(texts: JudgedTexts, number: int) -> dict[str, str]:
+    """Return what graders of texts judged of a sample."""
+    judged: dict[str, str] = {}
+    for key, column in texts.items():
+        text = column[number]
+        if text is not None:
+            judged[key] = text
+    return judged
 
 
 def _fault_of(error: Exception, category: str, code: str, problem: str) -> Fault:

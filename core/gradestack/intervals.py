@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain, repeat
 from operator import mul, sub
-from statistics import NormalDist
 from typing import TypedDict
 
 import msgspec
@@ -394,6 +393,8 @@ def t_quantile(probability: float, df: int) -> float:
 
 def _expanded_quantile(probability: float, df: int) -> float:
     """Approximate a quantile of Student's t by an expansion around the normal quantile."""
+    from statistics import NormalDist  # noqa: PLC0415 - few runs have so many tasks
+
     z = NormalDist().inv_cdf(min(probability, _SUREST))
     terms = []
     for order, (divisor, powers) in enumerate(_EXPANSION, 1):

@@ -5,7 +5,6 @@ Numbers in words and digits.
 
 from __future__ import annotations
 
-import io
 import os
 import re
 from types import TracebackType
@@ -64,6 +63,12 @@ def _side(number: float, threshold: float) -> int:
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
+class _Line:
+    """A file for CSV that keeps nothing, so that writing a line to it returns the line."""
+
+    write = str
+
+
 def csv_line(*values: object, delimiter: str = ",") -> str:
     """Return values as one line of a CSV file, with its line end.
 
@@ -77,14 +82,13 @@ def csv_line(*values: object, delimiter: str = ",") -> str:
     """
     import csv  # noqa: PLC0415 - not needed for --help
 
-    file = io.StringIO(newline="")
     cells = []
     for value in values:
         is_formula = isinstance(value, str) and value.startswith(_FORMULA)
         cells.append(f"'{value}" if is_formula else value)
     # with CR LF: it quotes what stands in its line end only
-    csv.writer(file, delimiter=delimiter).writerow(cells)
-    return file.getvalue().removesuffix("\r\n") + "\n"
+    line: str = csv.writer(_Line, delimiter=delimiter).writerow(cells)
+    return line.removesuffix("\r\n") + "\n"
 
 
 _COMMAND = compile_later(r"^( *):(?=:)|#(?=#\w*\[)")

@@ -1,6 +1,8 @@
 """Tests of how often the interpreter collects garbage during a shard."""
 
 import gc
+import subprocess
+import sys
 
 import pytest
 
@@ -32,3 +34,23 @@ def test_a_caller_who_has_chosen_is_left_alone(chosen):
     gc.set_threshold(chosen, 10, 10)
     with for_a_shard():
         assert gc.get_threshold() == (chosen, 10, 10)
+
+
+def test_the_command_line_collects_seldom_before_click_is_imported():
+    """Its classes and options stay; looking through them takes a twentieth of ``--version``."""
+    code = (
+        "import builtins, gc, sys\n"
+        "import gradestack.cli\n"
+        "assert 'click' not in sys.modules\n"
+        "imported = builtins.__import__\n"
+        "def watch(name, *others, **known):\n"
+        "    if name == 'click':\n"
+        "        print(gc.get_threshold()[0])\n"
+        "        raise KeyboardInterrupt\n"
+        "    return imported(name, *others, **known)\n"
+        "builtins.__import__ = watch\n"
+        "gradestack.cli.main()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout == "100000\n"
+    assert (done.returncode, done.stderr) == (130, "interrupted\n")

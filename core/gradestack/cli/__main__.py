@@ -9,7 +9,7 @@ import contextlib
 import sys
 from pathlib import Path
 
-from gradestack.cli.commands import main
+from gradestack.cli import main
 
 with contextlib.suppress(OSError):  # the directory is gone
     if not sys.flags.safe_path and Path(sys.path[0]).samefile(Path()):

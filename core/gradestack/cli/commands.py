@@ -18,7 +18,6 @@ from gradestack.errors import (
     PluginError,
     written_text,
 )
-from gradestack.interpreter import ALLOCATIONS
 from gradestack.output import coloured, terminal_line, traceback_text
 
 if TYPE_CHECKING:
@@ -609,7 +608,6 @@ def main(arguments: list[str] | None = None) -> None:
             from gradestack.cli.signals import install_excepthooks  # noqa: PLC0415 - here alone
 
             install_excepthooks()
-            gc.set_threshold(ALLOCATIONS, *gc.get_threshold()[1:])
         code = _run_command(sys.argv[1:] if arguments is None else arguments)
     except KeyboardInterrupt:  # one more, while the first was dealt with
         code = EXIT_INTERRUPTED

@@ -9,7 +9,6 @@ opened.
 from __future__ import annotations
 
 import atexit
-import glob
 import importlib
 import os
 import re
@@ -238,6 +237,8 @@ def _matching_paths(path: Path, text: str) -> list[Path]:
     """Return the paths that a pattern matches, as shells do: ``*`` leaves hidden files alone."""
     if not MAGIC & set(text):
         return []
+    import glob  # noqa: PLC0415 - where a pattern is given
+
     # ** behind ** matches the same paths again, once more for each folder
     runs = groupby(path.parts)
     parts = [name for part, same in runs for name in ([part] if part == "**" else same)]

@@ -8,7 +8,6 @@ from typing import Any
 
 from gradestack import Report
 from gradestack.jsonio import as_map, as_number, as_text
-from gradestack_plugins.judges.calibrated import CELLS, Calibrated
 from gradestack_plugins.pages import blocks
 from gradestack_plugins.pages.text import brief, counted
 
@@ -37,6 +36,8 @@ def _judge(about: Report, key: str, metrics: Mapping[str, Any]) -> Iterator[bloc
     if "error" in metrics:
         yield blocks.Words(f"Not computed: {as_text(metrics['error'])}.")
         return
+    from gradestack_plugins.judges.calibrated import CELLS, Calibrated  # noqa: PLC0415 - few judge
+
     yield blocks.Words(_summary(metrics))
     figures = {
         figure.name: blocks.figure_of(

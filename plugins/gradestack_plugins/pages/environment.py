@@ -7,7 +7,6 @@ import contextlib
 import hashlib
 import re
 import sys
-import traceback
 from collections.abc import Iterable, Iterator, Mapping
 from importlib.util import cache_from_source
 from itertools import chain
@@ -187,6 +186,8 @@ def naming(templates: Path | None) -> Iterator[None]:
 
 def _template_line(error: BaseException) -> tuple[Path, int] | None:
     """Return file and line of the innermost template among what was called that is not ours."""
+    import traceback  # noqa: PLC0415 - only where something is wrong
+
     walk_tb = traceback.walk_tb(error.__traceback__)
     frames = [(frame.f_code.co_filename, _line(frame, line)) for frame, line in walk_tb]
     if isinstance(error, jinja2.TemplateSyntaxError):

@@ -7,7 +7,7 @@ turn each into a ``Grade``, aggregators see only ``Key`` and ``Grade``.
 from __future__ import annotations
 
 import enum
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Coroutine, Mapping
 from math import isfinite
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
@@ -645,17 +645,20 @@ _LISTS: Final = (tuple, list)  # `tuple | list` is made anew each time
 def _odd_list(grade: Grade) -> str | None:
     """Find what is wrong with the items or reasons of a grade."""
     items: Any = () if callable(grade.items) else grade.items
-    for name, kind, listed in (("items", Item, items), ("reasons", Reason, grade.reasons)):
-        if not isinstance(listed, _LISTS) or not _are_all(listed, kind):
-            return f"{name} must be a tuple of gradestack.{kind.__name__}, got {listed!r:.80}"
+    if not _are_all(items, Item):
+        return f"items must be a tuple of gradestack.Item, got {items!r:.80}"
+    if not _are_all(grade.reasons, Reason):
+        return f"reasons must be a tuple of gradestack.Reason, got {grade.reasons!r:.80}"
     for item in items:
         if type(item.outcome) is not Outcome:
             return f"the outcome of an item must be one of Outcome, got {item.outcome!r:.80}"
     return None
 
 
-def _are_all(members: Sequence[Any], kind: type[Any]) -> bool:
-    """Return whether all members of a list are of a class."""
+def _are_all(members: Any, kind: type[Any]) -> bool:
+    """Return whether something is a tuple or a list whose members are all of a class."""
+    if not isinstance(members, _LISTS):
+        return False
     for member in members:
         if type(member) is not kind and not isinstance(member, kind):
             return False

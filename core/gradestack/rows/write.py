@@ -98,21 +98,24 @@ def _check(free: _Free) -> None:
     Call it after msgspec has written the values: then no value holds itself.
     """
     values = [*free.values, *chain.from_iterable(map(dict.values, free.objects))]
-    while odd := [value for value in values if type(value) not in _PLAIN]:
-        values = []
-        for value in odd:
+    while values:
+        members: list[Any] = []
+        for value in values:
             kind = type(value)
+            if kind in _PLAIN:
+                continue
             if kind is dict:
-                values += value.values()
+                members += value.values()
             elif kind is float:
                 if not isfinite(value):
                     raise ValueError("NaN")
             elif kind is list or kind is tuple:
-                values += value
+                members += value
             elif kind is Rule or kind is Usage:
-                values += astuple(value)
+                members += astuple(value)
             else:
                 raise TypeError(f"Object of type {kind.__name__} is not JSON serializable")
+        values = members
 
 
 def _encode(form: Any, free: _Free) -> bytes:
@@ -221,8 +224,6 @@ def _chat_call(call: ToolCall, free: _Free) -> Any:
 
 def _trajectory(sample: Sample, free: _Free) -> Any:
     """Return a sample's turns as they stand in its row; add what may be anything to ``free``."""
-    if not sample.turns:
-        return ()
     return [[_message(message, free) for message in turn] for turn in sample.turns]
 
 
@@ -260,7 +261,7 @@ def _tools(sample: Sample, free: _Free, *, schemas: bool) -> Any:
 def _native(sample: Sample, free: _Free, kinds: tuple[type[Any], ...]) -> Any:
     """Return the native form of a sample, if it is one that graders read."""
     # a dict where a row is graded again
-    if not kinds or not isinstance(sample.native, (dict, *kinds)):
+    if not isinstance(sample.native, (dict, *kinds)):
         return None
     native = msgspec.to_builtins(sample.native)
     free.values.append(native)
@@ -274,13 +275,16 @@ def _recorded(sample: Sample, free: _Free, encoder: RowEncoder) -> Any:
     if source is not None:
         place = _Place(source.file, source.ordinal, source.line)
         number = source.id
-    for value in (sample.plan, sample.state, sample.agent_usage, sample.usage):
-        if value is not None:
-            free.values.append(value)
-    for mapping in (sample.facets, recorded, sample.remarks):
-        if mapping:
-            free.values.append(mapping)
+    if sample.plan is not None or sample.state is not None:
+        free.values += (sample.plan, sample.state)
+    if sample.agent_usage is not None or sample.usage is not None:
+        free.values += (sample.agent_usage, sample.usage)
+    if sample.facets:
+        free.values.append(sample.facets)
+    if sample.remarks:
+        free.values.append(sample.remarks)
     if recorded:
+        free.values.append(recorded)
         metadata = recorded.get("metadata")
         if not isinstance(metadata, Mapping):  # which is slow
             metadata = None
@@ -305,14 +309,14 @@ def _recorded(sample: Sample, free: _Free, encoder: RowEncoder) -> Any:
         place,
         sample.status,
         _tools(sample, free, schemas=encoder.schemas),
-        _trajectory(sample, free),
+        _trajectory(sample, free) if sample.turns else (),
         sample.usage,
         sample.cluster,
         sample.ended,
         sample.trace or None,
         sample.children or None,
         sample.remarks or None,
-        _native(sample, free, encoder.natives),
+        _native(sample, free, encoder.natives) if encoder.natives else None,
     )
 
 
@@ -337,9 +341,8 @@ def _bare(sample: Sample, fault: Fault) -> Sample:
 def _grade(grade: Grade, free: _Free, rule: Success | None = None) -> Any:
     """Return a grade that was checked, score, counts and parts, as it stands in its row.
 
-    Without a verdict of its own it has that of the rule.
+    It is explained. Without a verdict of its own it has that of the rule.
     """
-    grade = explained(grade)
     passed = grade.passed
     if passed is None and rule is not None:
         passed = rule.passed(grade)
@@ -380,7 +383,7 @@ def grade_to_json(grade: Grade) -> GradeRow:
     ``score`` is 0.0 for an ungraded one, as letta-evals writes it; read ``state``. Failures carry
     ``metadata.error`` and ``metadata.error_type``.
     """
-    row: GradeRow = json_data(_grade(grade, _Free()))
+    row: GradeRow = json_data(_grade(explained(grade), _Free()))
     return row
 
 
@@ -466,8 +469,8 @@ class RowEncoder(msgspec.Struct, frozen=True, kw_only=True):
             texts: Key of a grader of texts -> the texts it judged.
 
         Returns:
-            The lines, in pieces, and the grades as they stand in them: a failed one in place of
-            each that cannot be written.
+            The lines, in pieces where they are long, and the grades as they stand in them: a
+            failed one in place of each that cannot be written.
         """
         written: GradeColumns = {}
         grade_bytes: dict[str, list[bytes]] = {}
@@ -484,9 +487,11 @@ class RowEncoder(msgspec.Struct, frozen=True, kw_only=True):
         for key, column in grade_bytes.items():
             pieces += (repeat(before + encode(key) + b":"), column)
             before = b","
-        pieces += (repeat(b"},"), map(_inner, encoded_verdicts), repeat(b","))
-        pieces += (map(_inner, encoded), repeat(b"}\n"))
-        return list(chain.from_iterable(zip(*pieces, strict=False))), written
+        inner_verdicts, inner_parts = _inner(encoded_verdicts), _inner(encoded)
+        pieces += (repeat(b"},"), inner_verdicts, repeat(b","), inner_parts, repeat(b"}\n"))
+        lines = chain.from_iterable(zip(*pieces, strict=False))
+        has_long = memoryview in map(type, chain(inner_verdicts, inner_parts))
+        return list(lines) if has_long else [b"".join(lines)], written
 
     def _encode_column(
         self, key: str, column: list[Grade], samples: Sequence[Sample]
@@ -568,6 +573,6 @@ def _fault_of(error: Exception, category: str, code: str, problem: str) -> Fault
     return Fault(category=category, code=code, message=f"{problem}: {error}")
 
 
-def _inner(data: bytes) -> bytes | memoryview:
-    """Return a JSON object without its braces; of a long one without a copy."""
-    return data[1:-1] if len(data) < _LONG else memoryview(data)[1:-1]
+def _inner(objects: Sequence[bytes]) -> list[bytes | memoryview]:
+    """Return JSON objects without their braces; of long ones without a copy."""
+    return [data[1:-1] if len(data) < _LONG else memoryview(data)[1:-1] for data in objects]

@@ -92,11 +92,8 @@ class EndOfRows:
             self._ordinal = ordinal
 
     def writelines(self, pieces: Sequence[bytes | memoryview]) -> None:
-        """Write rows; of long ones no copy is made."""
-        if memoryview in map(type, pieces):
-            self._file.write_ahead(pieces)
-        else:
-            self._file.write_ahead([b"".join(pieces)])
+        """Write rows."""
+        self._file.write_ahead(pieces)
 
     def close(self) -> None:
         """Leave the file open for the next shard."""

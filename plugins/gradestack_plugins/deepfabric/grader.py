@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from functools import cached_property, lru_cache
 from typing import Final, Literal
 
 import attrs
@@ -78,6 +77,8 @@ def weighted(values: Sequence[float], weights: Weights) -> float:
 Verdict = tuple[bool, bool, bool]  # (tool selection, parameters, execution) right or wrong
 WRONG: Final = (False, False, False)
 RIGHT: Final = (True, True, True)
+VERDICTS: Final = (RIGHT, (True, False, False), (False, True, False), WRONG)
+"""All that a single call can get."""
 TIPS: Final = {
     "data": "the record breaks a rule of the format: mend it",
     "target": "see whether the model answered at all, and in the output format its calls are read "
@@ -87,13 +88,15 @@ TIPS: Final = {
 NOT_PLAIN: Final = (
     "the reference is more than a list of names and arguments, which this metric does not support"
 )
+_OK: Final = Status.OK  # members of an Enum take long to get at
+Marks = tuple[float, dict[str, float | None], dict[str, int]]
+"""Score, parts and counts of a verdict."""
 
 
-@lru_cache(maxsize=64)
-def _parts(
+def marks_of(
     verdict: Verdict, weights: Weights, quality: float = 0.0, *, processed: bool = True
-) -> tuple[float, dict[str, float | None], dict[str, int]]:
-    """Return score, parts and counts of a verdict under these weights."""
+) -> Marks:
+    """Return what a verdict counts under these weights."""
     values = (*map(float, verdict), quality)
     metrics = METRICS[:3]
     counts = dict(zip(metrics, map(int, verdict), strict=True))
@@ -121,7 +124,7 @@ def calls_of_turns(sample: Sample, most: int) -> list[ToolCall]:
     return calls
 
 
-@attrs.frozen(kw_only=True, slots=False)  # with slots, cached properties make every attribute slow
+@attrs.frozen(kw_only=True)
 class DeepFabric(Grader):
     """Grades the first call of a sample against the first expected call, or the calls of all its
     turns.
@@ -177,14 +180,20 @@ class DeepFabric(Grader):
     metrics = ("deepfabric", "mean")
     verdict_labels = ("successful", "not successful")
 
-    def __attrs_post_init__(self) -> None:
-        self.weights  # noqa: B018  refuse bad weights before any data is read
+    weights: Weights = attrs.field(init=False, eq=False, repr=False)
+    """The weights in effect, in the order of the sum."""
+    _check: Check = attrs.field(init=False, eq=False, repr=False)
+    """The check of arguments that the options ask for."""
+    _marks: dict[Verdict, Marks] = attrs.field(init=False, eq=False, repr=False)
+    """What each verdict on a single call counts."""
 
-    @cached_property
-    def weights(self) -> Weights:
-        """The weights in effect, in the order of the sum."""
-        weights = DEFAULT_WEIGHTS if self.metric_weights is None else self.metric_weights
-        return resolve_weights(weights, normalize=self.normalize)
+    def __attrs_post_init__(self) -> None:
+        stated = DEFAULT_WEIGHTS if self.metric_weights is None else self.metric_weights
+        weights = resolve_weights(stated, normalize=self.normalize)
+        check = Check(self.unknown_arguments == "wrong", self.check_enums, self.nested)
+        marks = {verdict: marks_of(verdict, weights) for verdict in VERDICTS}
+        for name, value in (("weights", weights), ("_check", check), ("_marks", marks)):
+            object.__setattr__(self, name, value)
 
     @override
     def grade(self, sample: Sample) -> Grade:
@@ -196,7 +205,7 @@ class DeepFabric(Grader):
             return skipped("no_reference", "no expected call")
         if sample.tools is None:
             return skipped("no_tools", "no tool definitions recorded")
-        if sample.status is not Status.OK:
+        if sample.status is not _OK:
             fault = error or Fault(category="target", code="failed_run")
             return self._error(fault, expected)
         return self._grade_processed(sample, expected, sample.tools)
@@ -205,26 +214,33 @@ class DeepFabric(Grader):
         self, sample: Sample, expected: tuple[ExpectedCall, ...], tools: tuple[ToolSpec, ...]
     ) -> Grade:
         """Grade a sample that the original would process; skip it if it cannot be compared."""
-        if has_unread_calls(sample):
-            return calls_unknown(sample)
-        if sample.calls is None:
-            return skipped("calls_not_recorded", "no calls recorded")
-        compared = slice(None) if self.multi_turn else slice(1)
-        is_open = any(call.names or call.optional for call in expected[compared])
-        if is_open or sample.expected.alternatives or sample.expected.forbidden:
+        calls = sample.calls
+        if calls is None:
+            return _without_calls(sample)
+        is_first_alone = not self.multi_turn
+        reference = sample.expected
+        is_open = bool(reference.alternatives or reference.forbidden)
+        for due in expected:
+            if due.names or due.optional:
+                is_open = True
+            if is_first_alone:
+                break
+        if is_open:
             return skipped("reference_not_plain", NOT_PLAIN)
-        for call in sample.calls[compared]:
+        for call in calls:
             if call.arguments is None:
                 return self._error(_unreadable(call), expected)
+            if is_first_alone:
+                break
         wanted = expected[0] if expected else None
-        made = sample.calls[0] if sample.calls else None
-        if self.multi_turn:
-            calls = calls_of_turns(sample, self.max_turns)
-            quality, mistakes, verdict = self._judge_turns(expected, calls, tools)
-            reasons = mistakes[:MOST_REASONS]
-            return self._graded(verdict, wanted, made, reasons, quality)
+        made = calls[0] if calls else None
+        if not is_first_alone:
+            made_in_turns = calls_of_turns(sample, self.max_turns)
+            quality, mistakes, verdict = self._judge_turns(expected, made_in_turns, tools)
+            marks = marks_of(verdict, self.weights, quality)
+            return _graded(verdict, wanted, made, mistakes[:MOST_REASONS], marks)
         mistakes, verdict = self._judge_call(wanted, made, tools)
-        return self._graded(verdict, wanted, made, mistakes)
+        return _graded(verdict, wanted, made, mistakes, self._marks[verdict])
 
     def _judge_call(
         self, wanted: ExpectedCall | None, made: ToolCall | None, tools: tuple[ToolSpec, ...]
@@ -257,14 +273,12 @@ class DeepFabric(Grader):
         return reasons, (is_selected, is_accurate, is_selected and is_accurate)
 
     def _argument_reasons(self, made: ToolCall, tools: tuple[ToolSpec, ...]) -> list[Reason]:
+        name = made.name
         for tool in tools:
-            if tool.name == made.name:
-                is_closed = self.unknown_arguments == "wrong"
-                check = Check(made.name, is_closed, self.check_enums, self.nested)
-                arguments = made.arguments or {}
-                return check.list_reasons(tool.parameters, arguments)
+            if tool.name == name:
+                return self._check.list_reasons(name, tool.parameters, made.arguments or {})
         message = "the called tool is not in the snapshot"
-        return [Reason(code="unknown_tool", subject=made.name, actual=made.name, message=message)]
+        return [Reason(code="unknown_tool", subject=name, actual=name, message=message)]
 
     def _judge_turns(
         self,
@@ -293,31 +307,9 @@ class DeepFabric(Grader):
         verdict = (is_selected, is_accurate, is_selected and is_accurate)
         return quality, reasons + mistakes, verdict
 
-    def _graded(
-        self,
-        verdict: Verdict,
-        wanted: ExpectedCall | None,
-        made: ToolCall | None,
-        reasons: Sequence[Reason],
-        quality: float = 0.0,
-    ) -> Grade:
-        """Build the grade of a verdict, with the names of the expected call and the one made."""
-        score, parts, counts = _parts(verdict, self.weights, quality)
-        label = None if made is None else made.name
-        gold = None if wanted is None else wanted.name
-        return Grade(
-            score=score,
-            passed=verdict == RIGHT,
-            counts=counts,
-            parts=parts,
-            label=label,
-            gold=gold,
-            reasons=tuple(reasons),
-        )
-
     def _error(self, fault: Fault, expected: Sequence[ExpectedCall] | None) -> Grade:
         """Build the grade of a processing error, which counts as wrong in every figure."""
-        _, parts, counts = _parts(WRONG, self.weights, processed=False)
+        _, parts, counts = marks_of(WRONG, self.weights, processed=False)
         tip = TIPS.get(fault.category)
         gold = expected[0].name if expected else None
         reason = Reason(code="processing_error", message=fault.message)
@@ -334,6 +326,33 @@ class DeepFabric(Grader):
             reasons=(reason,),
             rationale=rationale,
         )
+
+
+def _graded(
+    verdict: Verdict,
+    wanted: ExpectedCall | None,
+    made: ToolCall | None,
+    reasons: Sequence[Reason],
+    marks: Marks,
+) -> Grade:
+    """Build the grade of a verdict, with the names of the expected call and the one made."""
+    score, parts, counts = marks
+    return Grade(
+        score=score,
+        passed=verdict == RIGHT,
+        counts=counts,
+        parts=parts,
+        label=None if made is None else made.name,
+        gold=None if wanted is None else wanted.name,
+        reasons=tuple(reasons),
+    )
+
+
+def _without_calls(sample: Sample) -> Grade:
+    """Return the grade of a sample that does not say which calls were made."""
+    if has_unread_calls(sample):
+        return calls_unknown(sample)
+    return skipped("calls_not_recorded", "no calls recorded")
 
 
 def _missing(name: str) -> Reason:

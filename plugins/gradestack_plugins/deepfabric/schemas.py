@@ -37,7 +37,8 @@ MOST_REASONS: Final = 50
 """Faults that are listed of the arguments of a call; the verdict needs one."""
 _DEEPEST: Final = 64
 """Nested values below this depth are not checked."""
-_Path = tuple[str | int, ...]
+_Place = tuple[str | int, ...]
+"""The name of a tool, and the steps from its arguments to a value."""
 
 
 def convert(tools: Sequence[Mapping[str, JSON]]) -> tuple[ToolSpec, ...]:
@@ -61,13 +62,6 @@ def accepted_classes(declared: JSON) -> Classes | None:
     return tuple(chain(*classes))
 
 
-def is_accepted(accepted: Classes, value: JSON) -> bool:
-    """Return whether a value is of an accepted class; a bool is no number, 1.0 is no integer."""
-    if type(value) in accepted:
-        return True
-    return not isinstance(value, bool) and isinstance(value, accepted)
-
-
 def type_words(schema: JSON) -> str:
     """Return the declared type of a value, for messages."""
     declared = as_map(schema).get("type")
@@ -77,9 +71,8 @@ def type_words(schema: JSON) -> str:
 
 
 class Check(msgspec.Struct, frozen=True, gc=False):
-    """A check of the arguments of a call: required names and types, and what is asked for."""
+    """A check of the arguments of calls: required names and types, and what is asked for."""
 
-    tool: str
     unknown: bool = False
     """Whether arguments the schema does not know are wrong."""
     enums: bool = False
@@ -87,75 +80,94 @@ class Check(msgspec.Struct, frozen=True, gc=False):
     nested: bool = False
     """Whether nested objects, list items and alternatives are checked, too."""
 
-    def list_reasons(self, schema: JSON, arguments: Mapping[str, JSON]) -> list[Reason]:
+    def list_reasons(self, tool: str, schema: JSON, arguments: Mapping[str, JSON]) -> list[Reason]:
         """Return why arguments do not satisfy a tool's schema; nothing when they do."""
-        members = self._check_members(as_map(schema), arguments, ())
-        return members[:MOST_REASONS]
-
-    def _reason(self, code: str, path: _Path, **values: JSON) -> Reason:
-        pointer = pointer_to(*path)
-        return Reason(code=code, pointer=pointer, subject=self.tool, **values)
+        known = schema if type(schema) is dict else as_map(schema)
+        reasons = self._check_members(known, arguments, (tool,))
+        return reasons[:MOST_REASONS] if reasons else reasons
 
     def _check_members(
-        self, schema: Mapping[str, Any], members: Mapping[str, JSON], path: _Path
+        self, schema: Mapping[str, Any], members: Mapping[str, JSON], place: _Place
     ) -> list[Reason]:
         """Return the required members that are missing, then what is wrong with the others."""
         declared = schema.get("properties")
-        properties = as_map(declared)
+        properties = declared if type(declared) is dict else as_map(declared)
+        required = schema.get("required")
+        missing: dict[str, None] = {}
+        for name in required if type(required) is list else as_list(required):
+            if isinstance(name, str) and name not in members:
+                missing[name] = None
         reasons: list[Reason] = []
-        required = as_list(schema.get("required"))
-        missing = [name for name in required if isinstance(name, str) and name not in members]
-        for name in dict.fromkeys(missing):
+        for name in missing:
             expected = ""
             if name in properties:
                 expected = type_words(properties[name])
-            reason = self._reason("missing_argument", (*path, name), expected=expected)
-            reasons.append(reason)
-        is_closed = self.unknown and (isinstance(declared, Mapping) or not path)
+            reasons.append(_reason("missing_argument", (*place, name), expected=expected))
+        is_closed = self.unknown and (isinstance(declared, Mapping) or len(place) == 1)
         for name, value in members.items():
             if name in properties:
-                reasons += self._check_value(properties[name], value, (*path, name))
+                reasons += self._check_value(properties[name], value, place, name)
             elif is_closed:
-                reasons.append(self._reason("unknown_argument", (*path, name), actual=value))
+                reasons.append(_reason("unknown_argument", (*place, name), actual=value))
         return reasons
 
-    def _check_value(self, declared: JSON, value: JSON, path: _Path) -> Sequence[Reason]:
-        """Return the faults of a value by a schema, that of its type alone if there is one."""
-        schema = as_map(declared)
-        accepted = accepted_classes(schema.get("type"))
-        if accepted is not None and not is_accepted(accepted, value):
-            expected = type_words(schema)
-            return [self._reason("wrong_type", path, expected=expected, actual=value)]
-        if not (self.enums or self.nested) or len(path) > _DEEPEST:
+    def _check_value(
+        self, declared: JSON, value: JSON, parent: _Place, step: str | int
+    ) -> Sequence[Reason]:
+        """Return the faults of a value by a schema, that of its type alone if there is one.
+
+        A bool is no number, and 1.0 is no integer.
+        """
+        schema = declared if type(declared) is dict else as_map(declared)
+        word = schema.get("type")
+        accepted = _KNOWN_CLASSES.get(word) if type(word) is str else accepted_classes(word)
+        if accepted is not None and type(value) not in accepted:
+            is_of_subclass = not isinstance(value, bool) and isinstance(value, accepted)
+            if not is_of_subclass:
+                place, expected = (*parent, step), type_words(schema)
+                return [_reason("wrong_type", place, expected=expected, actual=value)]
+        if not (self.enums or self.nested) or len(parent) > _DEEPEST:
             return ()
         reasons: list[Reason] = []
         if self.enums:
-            reasons += self._check_enum(schema, value, path)
+            reasons += _check_enum(schema, value, (*parent, step))
         if self.nested:
-            reasons += self._check_content(schema, value, path)
+            reasons += self._check_content(schema, value, parent, step)
         return reasons
 
-    def _check_enum(self, schema: Mapping[str, Any], value: JSON, path: _Path) -> Sequence[Reason]:
-        allowed = [schema["const"]] if "const" in schema else schema.get("enum")
-        if not isinstance(allowed, list) or any(_is_same(value, entry) for entry in allowed):
-            return ()
-        return [self._reason("not_in_enum", path, expected=allowed, actual=value)]
-
-    def _check_content(self, schema: Mapping[str, Any], value: JSON, path: _Path) -> list[Reason]:
+    def _check_content(
+        self, schema: Mapping[str, Any], value: JSON, parent: _Place, step: str | int
+    ) -> list[Reason]:
         """Return the alternatives of which none fits, then what is wrong inside of a value."""
+        place = (*parent, step)
         reasons: list[Reason] = []
         for keyword in ("anyOf", "oneOf"):
             branches = as_list(schema.get(keyword))
-            if branches and all(self._check_value(branch, value, path) for branch in branches):
-                reason = self._reason("no_branch_fits", path, expected=keyword, actual=value)
+            if branches and all(
+                self._check_value(branch, value, parent, step) for branch in branches
+            ):
+                reason = _reason("no_branch_fits", place, expected=keyword, actual=value)
                 reasons.append(reason)
         if isinstance(value, Mapping):
-            reasons += self._check_members(schema, value, path)
+            reasons += self._check_members(schema, value, place)
         elif isinstance(value, list) and isinstance(schema.get("items"), Mapping):
             for index, item in enumerate(value):
                 declared = schema["items"]
-                reasons += self._check_value(declared, item, (*path, index))
+                reasons += self._check_value(declared, item, place, index)
         return reasons
+
+
+def _check_enum(schema: Mapping[str, Any], value: JSON, place: _Place) -> Sequence[Reason]:
+    """Return the fault of a value that is none of those a schema lists."""
+    allowed = [schema["const"]] if "const" in schema else schema.get("enum")
+    if not isinstance(allowed, list) or any(_is_same(value, entry) for entry in allowed):
+        return ()
+    return [_reason("not_in_enum", place, expected=allowed, actual=value)]
+
+
+def _reason(code: str, place: _Place, **values: JSON) -> Reason:
+    tool, *steps = place
+    return Reason(code=code, pointer=pointer_to(*steps), subject=str(tool), **values)
 
 
 def _is_same(value: JSON, other: JSON) -> bool:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from typing import Any, Final, Literal
 
 import attrs
@@ -49,6 +48,7 @@ _NOT_PLAIN = (
     "the reference is more than a list of names and arguments, which partial credit does "
     "not support"
 )
+_OK: Final = Status.OK  # members of an Enum take long to get at
 
 
 @attrs.frozen(kw_only=True)
@@ -108,9 +108,10 @@ class TauPartial(Grader):
     @override
     def grade(self, sample: Sample) -> Grade:
         recorded = sample.recorded
-        reward = reward_of(recorded["reward"]) if "reward" in recorded else None
-        parts = {} if reward is None else {"reward": reward}
-        if sample.status is not Status.OK:
+        parts: dict[str, float] = {}
+        if "reward" in recorded:
+            parts = _reward_part(recorded["reward"])
+        if sample.status is not _OK:
             return _grade_of_nothing((), [_run_error(sample)], parts)
         expected = sample.expected.calls
         made = sample.calls
@@ -125,10 +126,8 @@ class TauPartial(Grader):
             message = "the record has no info.task.actions"
             reason = Reason(code="no_expected_actions", message=message)
             return _grade_of_nothing((), [reason], parts)
-        if has_unread_calls(sample):
-            return calls_unknown(sample)
         if made is None:
-            return skipped("no_calls_recorded", "no calls recorded")
+            return _without_calls(sample)
         if not _is_plain(sample.expected):
             return skipped("reference_not_plain", _NOT_PLAIN)
         if expected:
@@ -151,31 +150,31 @@ class TauPartial(Grader):
     ) -> Grade:
         """Grade the calls made by the credit of each expected call's best match."""
         budget = Budget()
+        matches: list[Match] = []
+        similarities: list[float] = []
+        total = 0.0
         try:
-            matches = [_best_match(call, made, budget) for call in expected]
+            for call in expected:
+                match = _best_match(call, made, budget)
+                matches.append(match)
+                if match is not _NOT_CALLED:
+                    total += self._credit(match)
+                    similarities.append(match.similarity)
         except (TooMuchWork, RecursionError) as error:
             fault = Fault(category="grading", code="too_much_work", message=str(error))
             return replace(failed(fault), parts=parts)
-        total = 0.0
-        similarities = []
-        for match in matches:
-            if match is not _NOT_CALLED:
-                total += self._credit(match)
-                similarities.append(match.similarity)
         n_called = len(similarities)
         counts = {
             "expected_calls": len(expected),
             "called": n_called,
             "made_calls": len(made),
         }
-        numbers = {"similarities": n_called, "similarity": math.fsum(similarities)}
-        score = total / len(expected)
         return Grade(
-            score=score,
+            score=total / len(expected),
             counts=counts,
             parts=parts,
-            numbers=numbers,
-            items=partial(self._explain, expected, matches),
+            numbers={"similarities": n_called, "similarity": math.fsum(similarities)},
+            items=lambda: self._explain(expected, matches),
         )
 
     def _credit(self, match: Match) -> float:
@@ -189,7 +188,9 @@ class TauPartial(Grader):
         budget, losses = Budget(), Losses()
         items: list[Item] = []
         for call, match in zip(expected, matches, strict=True):
-            is_called = match.position is not None
+            label, parts = None, {}
+            if match is not _NOT_CALLED:
+                label, parts = call.name, {"argument_similarity": match.similarity}
             reasons: tuple[Reason, ...] = ()
             if match.similarity < 1.0:
                 reasons = losses.add(_losses(call, match, budget))
@@ -197,13 +198,14 @@ class TauPartial(Grader):
                 id=str(len(items)),
                 score=self._credit(match),
                 gold=call.name,
-                label=call.name if is_called else None,
-                parts={"argument_similarity": match.similarity} if is_called else {},
+                label=label,
+                parts=parts,
                 reasons=reasons,
                 metadata={"call": match.position},
             )
             items.append(item)
-        return Explanation(items=tuple(items), **losses.of_grade())
+        kept, rationale = losses.of_grade()
+        return Explanation(items=tuple(items), reasons=kept, rationale=rationale)
 
 
 class Match(msgspec.Struct, frozen=True, gc=False):
@@ -257,7 +259,11 @@ def _is_plain(expected: Expectation) -> bool:
     """Return whether a reference is a list of names and arguments."""
     if expected.alternatives or expected.forbidden:
         return False
-    return all(call.plain for call in expected.calls or ())
+    for call in expected.calls or ():
+        is_known = call.arguments is not None or call.raw_arguments is not None
+        if not is_known or call.rules or call.names or call.optional:
+            return False
+    return True
 
 
 def _losses(expected: ExpectedCall, match: Match, budget: Budget) -> Iterator[Reason]:
@@ -272,6 +278,13 @@ def _losses(expected: ExpectedCall, match: Match, budget: Budget) -> Iterator[Re
     except (TooMuchWork, RecursionError):
         message = "too large to be listed in detail"
         yield Reason(code="arguments_differ", subject=subject, message=message)
+
+
+def _without_calls(sample: Sample) -> Grade:
+    """Return the grade of a sample that does not say which calls were made."""
+    if has_unread_calls(sample):
+        return calls_unknown(sample)
+    return skipped("no_calls_recorded", "no calls recorded")
 
 
 def _run_error(sample: Sample) -> Reason:
@@ -289,7 +302,8 @@ def _grade_of_nothing(
     losses.add(reasons)
     counts = {"expected_calls": 0, "called": 0, "made_calls": len(made)}
     score = 0.0 if reasons else 1.0
-    return Grade(score=score, counts=counts, parts=parts, **losses.of_grade())
+    kept, rationale = losses.of_grade()
+    return Grade(score=score, counts=counts, parts=parts, reasons=kept, rationale=rationale)
 
 
 @attrs.frozen(kw_only=True)
@@ -357,6 +371,12 @@ def _reward_reasons(sample: Sample) -> Iterator[Reason]:
         if occurred is False:
             message = f"the user was never told {compact(text)}"
             yield Reason(code="missing_output", expected=text, message=message)
+
+
+def _reward_part(recorded: Any) -> dict[str, float]:
+    """Return the part that is a recorded reward, if it is one."""
+    reward = reward_of(recorded)
+    return {} if reward is None else {"reward": reward}
 
 
 def reward_of(value: Any) -> float | None:

@@ -67,6 +67,8 @@ def has_nan(value: Any) -> bool:
     values = [value]
     for each in values:  # which grows
         kind = type(each)
+        if kind is str:
+            continue
         if kind is dict:
             values += each.values()
         elif kind is list:
@@ -209,7 +211,7 @@ def _item_differences(
 class Losses(msgspec.Struct):
     """The first reasons of a sample, and how many more there were."""
 
-    first: list[Reason] = msgspec.field(default_factory=list)
+    first: list[Reason] = []
     more: int = 0
 
     def add(self, reasons: Iterable[Reason]) -> tuple[Reason, ...]:
@@ -222,13 +224,10 @@ class Losses(msgspec.Struct):
                 self.more += 1
         return tuple(self.first[start:])
 
-    def of_grade(self) -> dict[str, Any]:
-        """Return ``reasons`` and ``rationale`` of the grade.
-
-        The first three reasons in one line.
-        """
+    def of_grade(self) -> tuple[tuple[Reason, ...], str]:
+        """Return the reasons of the grade, and its rationale: the first three in one line."""
         if not self.first:
-            return {"reasons": (), "rationale": ""}
+            return (), ""
         reasons = tuple(self.first)
         texts = [describe(reason) for reason in reasons[:_SHOWN_REASONS]]
         if self.more:
@@ -236,7 +235,7 @@ class Losses(msgspec.Struct):
             reasons += (Reason(code="more_reasons", message=message),)
         if hidden := len(self.first) - len(texts) + self.more:
             texts.append(f"{hidden} more")
-        return {"reasons": reasons, "rationale": "; ".join(texts)}
+        return reasons, "; ".join(texts)
 
 
 def describe(reason: Reason) -> str:

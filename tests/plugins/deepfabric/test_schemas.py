@@ -1,6 +1,7 @@
 """Schemas, parsers and replies."""
 
 import json
+from types import MappingProxyType
 
 import pytest
 
@@ -30,7 +31,7 @@ ACCEPTED = {
 
 def accepts(schema, arguments):
     """Return whether a schema has nothing against arguments."""
-    return not Check("f").list_reasons(schema, arguments)
+    return not Check().list_reasons("f", schema, arguments)
 
 
 @pytest.mark.parametrize("word", ACCEPTED)
@@ -67,13 +68,32 @@ def test_lists_of_types():
     assert accepts({"properties": {"a": {"type": "null"}}}, {"a": None})
 
 
+def test_schemas_of_other_classes():
+    """Schemas of other code: mappings that are no dict, tuples, and texts of a class of its own."""
+    schema = MappingProxyType(
+        {
+            "properties": MappingProxyType({"a": MappingProxyType({"type": Word("string")})}),
+            "required": ("a", Word("b")),
+        }
+    )
+    assert accepts(schema, {"a": "x", "b": 1})
+    assert not accepts(schema, {"a": 1, "b": 1})
+    assert not accepts(schema, {"a": "x"})
+
+
+class Word(str):
+    """A text of a class of its own."""
+
+    __slots__ = ()
+
+
 def test_required_names():
     """Required names must be there, also one without a property."""
     schema = {
         "properties": {"a": {"type": "string"}, "gone": None},
         "required": ["a", "ghost", "gone", "a", 3],
     }
-    missing = Check("f").list_reasons(schema, {})
+    missing = Check().list_reasons("f", schema, {})
     pointers = [reason.pointer for reason in missing]
     assert pointers == ["/a", "/ghost", "/gone"]
     assert accepts(schema, {"a": "x", "ghost": 1, "gone": 2})

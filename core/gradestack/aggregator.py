@@ -83,9 +83,7 @@ class Figure(msgspec.Struct, frozen=True):
 
     def covers(self, path: str) -> bool:
         """Return whether it declares the figure at a path."""
-        return path == self.name or (
-            "{" in self.name and _pattern(self.name).fullmatch(path) is not None
-        )
+        return declared_at((self,), path) is not None
 
     def divisor_of(self, path: str) -> str:
         """Return the name of the number that the figure at a path is divided by."""
@@ -117,7 +115,11 @@ class Ratio(Figure, frozen=True, kw_only=True):
 
 def declared_at(figures: Iterable[Figure], path: str) -> Figure | None:
     """Return the figure that is declared at a path; None where none is."""
-    return next((figure for figure in figures if figure.covers(path)), None)
+    for figure in figures:
+        name = figure.name
+        if name == path or ("{" in name and _pattern(name).fullmatch(path)):
+            return figure
+    return None
 
 
 def declared_figure(
@@ -127,11 +129,10 @@ def declared_figure(
 
     None where it declares none such.
     """
-    names = (
-        path,
-        *(f"{prefix}.{path}" if path else prefix for prefix in (aggregator, component) if prefix),
-    )
-    return next((figure for name in names for figure in figures if figure.covers(name)), None)
+    prefixes = [prefix for prefix in (aggregator, component) if prefix]
+    names = [path, *(f"{prefix}.{path}" if path else prefix for prefix in prefixes)]
+    declared = (declared_at(figures, name) for name in names)
+    return next(filter(None, declared), None)
 
 
 def direction_of(figure: Figure, component: str, grader: Direction) -> Direction:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from math import lcm
 from typing import Any, Literal, NamedTuple
 
-import attrs
 import msgspec
 
 from gradestack_plugins.statistics.assignment import assign_rows
@@ -215,8 +215,7 @@ class Empty(msgspec.Struct, frozen=True, kw_only=True):
     """Nothing expected, something made."""
 
 
-@attrs.frozen(kw_only=True)
-class Options:
+class Options(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """Options of the matching, and of the price of extra and missing calls.
 
     The grader's options of these names; the defaults are those of our own rule.
@@ -226,7 +225,7 @@ class Options:
     extra: Extra = "penalise"
     missing: Missing = "penalise"
     arguments: Mode = "rules"
-    per_tool: Mapping[str, ToolTerms] = attrs.field(factory=dict)
+    per_tool: Mapping[str, ToolTerms] = {}
     equality: Equality = "json"
     repeats: Repeats = "multiset"
     assignment: Assignment = "optimal"
@@ -234,23 +233,23 @@ class Options:
     unit: Unit = "sample"
     requestor: Requestor = "stated"
     count: Count = "attempted"
-    empty: Empty = attrs.field(factory=Empty)
+    empty: Empty = Empty()
     score: FigureName = "f1"
     max_pairs: int
-    _terms: Terms = attrs.field(init=False)
-    _by_tool: Mapping[str, Terms] = attrs.field(init=False)
 
-    def __attrs_post_init__(self) -> None:
-        """Work out the terms of each tool."""
+    @cached_property
+    def _by_tool(self) -> dict[str, Terms]:
         mode, equality = self.arguments, self.equality
         per_tool = self.per_tool.items()
-        by_tool = {
+        return {
             name: Terms(mode=tool.arguments or mode, equality=equality, tool=tool)
             for name, tool in per_tool
         }
-        terms = by_tool.get("*") or Terms(mode=mode, equality=equality)
-        object.__setattr__(self, "_by_tool", by_tool)
-        object.__setattr__(self, "_terms", terms)
+
+    @cached_property
+    def _terms(self) -> Terms:
+        """The terms of tools that have none of their own."""
+        return self._by_tool.get("*") or Terms(mode=self.arguments, equality=self.equality)
 
     def terms(self, name: str) -> Terms:
         """Return the terms on which calls of a tool are compared."""

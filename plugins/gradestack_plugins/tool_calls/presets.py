@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import attrs
+import msgspec
 
 from gradestack import Fault, Grade, Outcome, Sample, ToolCall, failed, replace, skipped, suggest
 from gradestack_plugins.tool_calls.diff import Expected, Made
@@ -35,7 +35,7 @@ _JUDGES = {
     "mlflow/tool_call_correctness/fuzzy": "3.17.0",
 }
 """Rules of the same programs that ask a model, each with its version."""
-_OPTIONS = {field.name: field.default for field in attrs.fields(Options)}
+_OPTIONS = msgspec.structs.asdict(Options(max_pairs=1))
 _OWN: Settings = {name: value for name, value in _OPTIONS.items() if isinstance(value, str)}
 _DOCUMENTED = Preset(name=DOCUMENTED, version="1", settings=_OWN, takes_rules=True)
 PRESETS: Mapping[str, Preset] = {

@@ -260,8 +260,9 @@ def _is_plain(expected: Expectation) -> bool:
     if expected.alternatives or expected.forbidden:
         return False
     for call in expected.calls or ():
-        is_known = call.arguments is not None or call.raw_arguments is not None
-        if not is_known or call.rules or call.names or call.optional:
+        if call.rules or call.names or call.optional:
+            return False
+        if call.arguments is None and call.raw_arguments is None:
             return False
     return True
 

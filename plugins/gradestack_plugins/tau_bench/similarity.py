@@ -150,17 +150,17 @@ def differences(
     if isinstance(expected, dict) and isinstance(actual, dict):
         budget.spend(len(expected), depth)
         for key, value in expected.items():
-            inner = pointer + pointer_to(key)
-            if key in actual:
-                yield from differences(value, actual[key], subject, budget, inner, depth + 1)
-            else:
+            if key not in actual:
                 yield Reason(
                     code="missing_argument",
-                    pointer=inner,
+                    pointer=pointer + pointer_to(key),
                     expected=value,
                     actual=ABSENT,
                     subject=subject,
                 )
+            elif value != actual[key]:
+                inner = pointer + pointer_to(key)
+                yield from differences(value, actual[key], subject, budget, inner, depth + 1)
     elif isinstance(expected, list) and isinstance(actual, list):
         comparisons = len(expected) * max(1, len(actual))
         budget.spend(comparisons, depth)

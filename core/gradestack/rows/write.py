@@ -192,15 +192,20 @@ def _expected_call(call: ExpectedCall, free: _Free) -> Any:
     return {"name": call.name, "arguments": arguments, **json_data(call)}
 
 
+def _expected_calls(calls: Sequence[ExpectedCall], free: _Free) -> list[Any]:
+    forms = []  # comprehensions cost more than loops where there are few
+    for call in calls:
+        forms.append(_expected_call(call, free))
+    return forms
+
+
 def _expected(expected: Expectation, free: _Free) -> Any:
     """Turn an expectation into its JSON form; add what may be anything to ``free``."""
     calls = alternatives = None
     if expected.calls is not None:
-        calls = [_expected_call(call, free) for call in expected.calls]
+        calls = _expected_calls(expected.calls, free)
     if expected.alternatives:
-        alternatives = [
-            [_expected_call(call, free) for call in calls] for calls in expected.alternatives
-        ]
+        alternatives = [_expected_calls(calls, free) for calls in expected.alternatives]
     plan, state = expected.plan, expected.state
     if plan is not None or state is not None:
         free.values += (plan, state)
@@ -237,21 +242,15 @@ def _message(message: Message, free: _Free) -> Any:
 
 def _calls(sample: Sample, free: _Free) -> Any:
     """Return the calls a sample made; their results only where no message of it holds the calls."""
-    if sample.calls is None:
-        return None
-    turns = sample.turns
-    if turns and [message for turn in turns for message in turn if message.tool_calls]:
-        return [_call(call, free, None) for call in sample.calls]
-    return [_call(call, free, call.result) for call in sample.calls]
+    turns, forms = sample.turns, []
+    is_told = turns and [message for turn in turns for message in turn if message.tool_calls]
+    for call in sample.calls or ():
+        forms.append(_call(call, free, None if is_told else call.result))
+    return forms
 
 
-def _tools(sample: Sample, free: _Free, *, schemas: bool) -> Any:
-    """Return the names of a sample's tools, or all of them with their schemas."""
-    tools = sample.tools
-    if tools is None:
-        return None
-    if not schemas:
-        return list(map(_name_of, tools))
+def _tools_with_schemas(tools: Sequence[ToolSpec], free: _Free) -> Any:
+    """Return tools as they stand in the rows of graders that read schemas."""
     free.values += [tool.parameters for tool in tools]
     # the fields of a tool, whatever else a reader's own class holds
     fields = ToolSpec.__struct_fields__
@@ -294,7 +293,10 @@ def _recorded(sample: Sample, free: _Free, encoder: RowEncoder) -> Any:
         sample.input,
         metadata,
     )
-    calls = _calls(sample, free)
+    calls = None if sample.calls is None else _calls(sample, free)
+    tools: Any = sample.tools
+    if tools is not None:
+        tools = _tools_with_schemas(tools, free) if encoder.schemas else list(map(_name_of, tools))
     return _Recorded(  # by position: with so many keywords, CPython builds a dict first
         sample.agent_id,
         sample.agent_usage,
@@ -308,7 +310,7 @@ def _recorded(sample: Sample, free: _Free, encoder: RowEncoder) -> Any:
         question,
         place,
         sample.status,
-        _tools(sample, free, schemas=encoder.schemas),
+        tools,
         _trajectory(sample, free) if sample.turns else (),
         sample.usage,
         sample.cluster,
@@ -343,24 +345,24 @@ def _grade(grade: Grade, free: _Free, rule: Success | None = None) -> Any:
 
     It is explained. Without a verdict of its own it has that of the rule.
     """
-    passed = grade.passed
+    values, passed = free.values, grade.passed
     if passed is None and rule is not None:
         passed = rule.passed(grade)
     metadata, fault, reasons = grade.metadata, grade.fault, grade.reasons
     if fault is not None:
         metadata = {"error": fault.message, "error_type": fault.type or fault.code, **metadata}
     if metadata:
-        free.values.append(metadata)
+        values.append(metadata)
     for item in grade.items:
-        free.values += (item.metadata or None, item.score, *item.parts.values())
+        values += (item.metadata or None, item.score, *item.parts.values())
         if item.counts:
-            free.values += item.counts.values()
+            values += item.counts.values()
         if item.reasons:
             reasons += item.reasons
     for reason in reasons:
         if type(reason) is not Reason:
             raise TypeError(f"reasons must be of gradestack.Reason(code=...), got {reason!r:.80}")
-        free.values += (reason.expected, reason.actual)
+        values += (reason.expected, reason.actual)
     return _Grade(
         metadata,
         grade.rationale,
@@ -547,11 +549,19 @@ class RowEncoder(msgspec.Struct, frozen=True, kw_only=True):
     ) -> list[Any]:
         """Return the verdict of each sample: passed, main outcome, submission and judged texts."""
         success, verdicts = self.success, []
-        for number, (sample, grade) in enumerate(zip(samples, columns[self.main], strict=False)):
+        all_passed: Iterable[bool | None] = repeat(None)
+        if success is not None:
+            all_passed = map(success.passed, columns[success.grader])
+        all_judged: Iterable[dict[str, str]] = repeat({})
+        if texts:
+            all_judged = [_judged_texts(texts, number) for number in range(len(samples))]
+        main = columns[self.main]
+        for sample, grade, passed, judged in zip(
+            samples, main, all_passed, all_judged, strict=False
+        ):
             submission = sample.label if sample.text is None else sample.text
-            judged = _judged_texts(texts, number) if texts else {}
-            submission = judged.get(self.main, submission)
-            passed = None if success is None else success.passed(columns[success.grader][number])
+            if judged:
+                submission = judged.get(self.main, submission)
             verdicts.append(_Verdict(passed, grade.outcome, submission or "", judged or None))
         return verdicts
 

@@ -9,6 +9,7 @@ from gradestack import (
     Expectation,
     Fault,
     Grade,
+    Item,
     Message,
     PluginError,
     Reason,
@@ -226,7 +227,13 @@ def test_a_sample_that_cannot_be_written_is_a_failed_run(fields, odd, code, mess
 
 
 @pytest.mark.parametrize(
-    "fields", [{"reasons": ("too long",)}, {"items": ("x",)}, {"reasons": ({"code": "x"},)}]
+    "fields",
+    [
+        {"reasons": ("too long",)},
+        {"items": ("x",)},
+        {"items": (Item(id="x", parts=None),)},
+        {"reasons": ({"code": "x"},)},
+    ],
 )
 def test_parts_of_a_grade_that_are_none_cost_that_grade_only(fields):
     data, _, grades = line_and_kept(

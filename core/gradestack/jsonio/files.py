@@ -131,7 +131,7 @@ def line_ranges(path: Path, size: int = SHARD_BYTES) -> Iterator[tuple[int, int,
             while left and (more := file.read(min(left, _PIECE))):
                 piece = more
                 left -= len(piece)
-                lines += piece.count(b"\n")
+                lines += _count_ends(piece)
             if piece and not piece.endswith(b"\n"):
                 lines += _skip(file)
             end = file.tell()
@@ -139,6 +139,11 @@ def line_ranges(path: Path, size: int = SHARD_BYTES) -> Iterator[tuple[int, int,
                 return
             yield start, end, line
             start, line = end, line + lines
+
+
+def _count_ends(data: bytes) -> int:
+    """Count the ends of lines: ``count()`` looks at byte after byte, ``replace()`` does not."""
+    return len(data) - len(data.replace(b"\n", b""))
 
 
 def _skip(file: IO[bytes]) -> bool:

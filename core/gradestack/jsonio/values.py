@@ -131,7 +131,8 @@ def loads(text: str | bytes) -> Any:
     """
     try:
         value = _decode(text)
-        check_depth(text)
+        if len(text) > _ALWAYS:  # most texts are arguments of calls, and short
+            check_depth(text)
     except (ValueError, RecursionError):  # msgspec's own errors are ValueErrors
         pass
     else:

@@ -110,35 +110,39 @@ class JsonLines(RecordReader):
         self, shard: Shard, file: BufferedReader
     ) -> Iterator[list[Sample | BadRecord]]:
         """Yield blocks with the samples and bad records of a shard's lines, in order."""
+        shown = shard.input.shown
         for first, lines in line_blocks(file, shard.start, shard.end, shard.first_line):
             block: list[Sample | BadRecord] = []
             lines.reverse()
             for number in range(first, first + len(lines)):
                 data = lines.pop()  # which may be long, and is not needed behind its sample
-                if data and not data.isspace():
-                    ordinal = number - 1
-                    source = Source(file=shard.input.shown, ordinal=ordinal, line=number)
-                    block.append(self._line(data, source))
+                if not data or data.isspace():
+                    continue
+                source = Source(file=shown, ordinal=number - 1, line=number)
+                record: Sample | BadRecord
+                try:
+                    if not data.isascii():
+                        # texts that are kept, or stand twice, are not looked at otherwise
+                        check_utf8(data)
+                    record = sample_of_line(data, source)
+                except (ValueError, RecursionError):
+                    record = self._sample_of_text(data, source)
+                if self.ids is not None and isinstance(record, Sample):
+                    (record,) = self.identified((record,), loads(data))
+                block.append(record)
                 del data
             if block:
                 yield block
 
-    def _line(self, data: bytes, source: Source) -> Sample | BadRecord:
-        """Return the sample of one line, or its bad record."""
+    def _sample_of_text(self, data: bytes, source: Source) -> Sample | BadRecord:
+        """Return the sample of a line that is of no usual form, or its bad record."""
         try:
-            check_utf8(data)  # texts that are kept, or stand twice, are not looked at otherwise
-            record: Sample | BadRecord = sample_of_line(data, source)
-        except (ValueError, RecursionError):
-            try:
-                # without the end of the line, as messages count the characters
-                decoded = loads(data.removesuffix(b"\n"))
-            except JsonProblem as problem:
-                reason = line_problem(data, problem)
-                return BadRecord(source=source, reason=reason)
-            record = self.sample(decoded, source)
-        if self.ids is not None and isinstance(record, Sample):
-            (record,) = self.identified((record,), loads(data))
-        return record
+            # without the end of the line, as messages count the characters
+            decoded = loads(data.removesuffix(b"\n"))
+        except JsonProblem as problem:
+            reason = line_problem(data, problem)
+            return BadRecord(source=source, reason=reason)
+        return self.sample(decoded, source)
 
     def record(self, record: Any, *, file: str, ordinal: int) -> Sample | BadRecord:
         """Return the sample of one decoded record."""

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache, lru_cache
-from operator import attrgetter
+from functools import cache
 from pathlib import Path
 from types import UnionType
 from typing import Any, Final, Literal, Union, get_args, get_origin
@@ -49,26 +48,29 @@ object nor text cannot be decoded in the first, and are refused in the second.
 
 
 class _Record(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, gc=False):
-    """A record. Fields that a sample takes as they are have their type here."""
+    """A record. Fields that a sample takes as they are have their type here.
+
+    They stand in the order in which most lines have them, where a decoder finds them soonest.
+    """
 
     id: str | int
     version: Any = VERSIONS[0]
-    cluster: str | None = None
+    input: str | tuple[str, ...] | None = None
+    facets: Mapping[str, JSON] | None = None
     model: str | None = None
     run: int | str | None = None
-    input: str | tuple[str, ...] | None = None
+    tools: Any = None
+    expected: Any = None
+    predicted: Any = UNSET
+    cluster: str | None = None
     ended: str | None = None
     trace: Mapping[str, str] | None = None
     children: tuple[str, ...] | None = None
     agent_id: str | None = None
     recorded: Mapping[str, JSON] | None = None
     state: JSON = None
-    facets: Mapping[str, JSON] | None = None
     turns: Any = None
     messages: Any = None
-    expected: Any = None
-    predicted: Any = UNSET
-    tools: Any = None
     error: Any = None
     usage: Any = None
 
@@ -83,9 +85,9 @@ class _UsualFunction(msgspec.Struct, forbid_unknown_fields=True, gc=False):
 class _UsualCall(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     """A call, flat or in OpenAI's form, of which nothing else is said."""
 
-    function: _UsualFunction | None = None
     id: str | None = None
     type: Any = None
+    function: _UsualFunction | None = None
     name: str | msgspec.UnsetType = UNSET
     arguments: dict[str, Any] | str | msgspec.UnsetType = UNSET
 
@@ -93,7 +95,7 @@ class _UsualCall(msgspec.Struct, forbid_unknown_fields=True, gc=False):
 class _UsualSide(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     """The answer of a run or the expected answer, without conditions."""
 
-    calls: tuple[_UsualCall, ...] | None = None
+    calls: list[_UsualCall] | None = None
     label: str | None = None
     text: str | None = None
     plan: Any = None
@@ -104,8 +106,8 @@ class _Line(_Record, kw_only=True, forbid_unknown_fields=True, gc=False):
 
     version: Literal[1, 2] = VERSIONS[0]
     tools: list[Raw] | None = None
-    expected: _UsualSide | tuple[_UsualCall, ...] | str | None = None
-    predicted: _UsualSide | tuple[_UsualCall, ...] | str | msgspec.UnsetType | None = UNSET
+    expected: _UsualSide | list[_UsualCall] | str | None = None
+    predicted: _UsualSide | list[_UsualCall] | str | msgspec.UnsetType | None = UNSET
 
 
 class _Answer(msgspec.Struct, gc=False):
@@ -128,9 +130,12 @@ KEYS: Final = frozenset(_Record.__struct_fields__)
 _USUAL_NAMES: Final = {"trial": "run", "prompt": "input", "question": "input"}
 """Words that people use -> the key of the form that means the same."""
 _decode_line: Final = msgspec.json.Decoder(_Line).decode
-_get_rare: Final = attrgetter("cluster", "state", "ended", "trace", "children", "agent_id", "usage")
+_NOTHING_RARE: Final = (None,) * 7
+"""What most records have in the fields that ``_with_rare`` reads."""
 _LARGEST_TOOL: Final = 32 * 1024
 """Bytes of a tool that is remembered."""
+_MOST_TOOLS: Final = 4096
+"""Tools that are remembered at a time."""
 _SIDE: Final = ("calls", "label", "text", "plan")
 _EXPECTED_ONLY: Final = ("alternatives", "forbidden", "state")
 """Keys of ``expected`` alone."""
@@ -321,19 +326,22 @@ def _sample(record: _Record, source: Source) -> Sample:
 
     ``usage`` is what could be read of the recorded usage, ``agent_usage`` is that as it stands.
     """
-    talk = _talk(record)  # a conversation that is none is told before anything else
+    talk = None
+    if record.messages is not None or record.turns is not None:
+        talk = _talk(record)  # a conversation that is none is told before anything else
     predicted = _predicted(record.predicted, record.version)
     text = predicted.text
     if isinstance(text, tuple):
         text = "\n".join(text)
-    error = _error(record.error)
-    if isinstance(record.id, int):
-        source = replace(source, id=record.id)
-    tools = _tools(record.tools)
+    error = None if record.error is None else _error(record.error)
+    tools = None if record.tools is None else _tools(record.tools)
     reference = _reference(record.expected, record.version)
-    status = Status.OK if error is None else Status.FAILED
+    identifier = record.id
+    if isinstance(identifier, int):
+        source = replace(source, id=identifier)
+        identifier = str(identifier)
     sample = Sample(  # of more keywords CPython would build a dict first
-        id=str(record.id),
+        id=identifier,
         model=record.model,
         run=record.run,
         input=record.input,
@@ -344,13 +352,21 @@ def _sample(record: _Record, source: Source) -> Sample:
         tools=tools,
         expected=reference,
         recorded=record.recorded or {},
-        status=status,
-        error=error,
         facets=record.facets or {},
         source=source,
     )
-    rare = _get_rare(record)
-    if rare.count(None) < len(rare):
+    if error is not None:
+        sample = replace(sample, status=Status.FAILED, error=error)
+    rare = (
+        record.cluster,
+        record.trace,
+        record.children,
+        record.agent_id,
+        record.state,
+        record.ended,
+        record.usage,
+    )
+    if rare != _NOTHING_RARE:
         sample = _with_rare(sample, record)
     return sample if talk is None else _with_talk(sample, talk, record)
 
@@ -423,10 +439,8 @@ def _known_usage(recorded: Any) -> tuple[Usage | None, dict[str, int]]:
 
 
 def _talk(record: _Record) -> Any:
-    """Return the conversation of a record; None where it has none."""
+    """Return the conversation of a record that has one."""
     turns, messages = record.turns, record.messages
-    if turns is None and messages is None:
-        return None
     if turns is not None and not isinstance(turns, list):
         raise wrong("a list of lists of messages", turns, "turns")
     for turn in [messages] if turns is None else turns:
@@ -445,20 +459,20 @@ def _are_objects(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(entry, chat.OBJECT) for entry in value)
 
 
-def _tools(value: Any) -> tuple[Any, ...] | None:
+def _tools(value: Any) -> tuple[Any, ...]:
     """Return tools, decoded or each as the text that it is in a line."""
-    if value is None:
-        return None
     if not isinstance(value, list):
         raise _wrong_tools(value)
-    if value and type(value[0]) is Raw:
-        texts = list(map(bytes, value))
-        is_remembered = max(map(len, texts)) <= _LARGEST_TOOL
-        specs = list(map(_remembered_tool if is_remembered else _tool_of_text, texts))
-    else:
-        specs = list(map(chat.tool_spec, value))
-    if not all(specs):
-        raise _wrong_tools(value)
+    specs = []
+    for tool in value:
+        if type(tool) is Raw:
+            text = bytes(tool)
+            spec = _tools_of_lines.get(text) or _tool_of_text(text)
+        else:
+            spec = chat.tool_spec(tool)
+        if spec is None:
+            raise _wrong_tools(value)
+        specs.append(spec)
     return tuple(specs)
 
 
@@ -466,17 +480,23 @@ def _wrong_tools(value: Any) -> Wrong:
     return wrong("a list of tools with a name", value, "tools")
 
 
+_tools_of_lines: Final[dict[bytes, ToolSpec]] = {}
+"""Texts of tools in lines -> what they are: records repeat the same few, in any order."""
+
+
 def _tool_of_text(text: bytes) -> ToolSpec | None:
-    return chat.tool_spec(loads(text))
-
-
-_remembered_tool: Final = lru_cache(maxsize=4096)(_tool_of_text)
-"""Records repeat the same few, in any order."""
+    """Return the tool of a text, and remember it if it is not long; None where it has no name."""
+    spec = chat.tool_spec(loads(text))
+    if spec is not None and len(text) <= _LARGEST_TOOL:
+        if len(_tools_of_lines) == _MOST_TOOLS:
+            _tools_of_lines.clear()
+        _tools_of_lines[text] = spec
+    return spec
 
 
 def _error(value: Any) -> Fault | None:
     """Return the recorded error; an empty text, list or object, or false, is none."""
-    if value is None or value is False or value in ("", {}, []):
+    if value is False or value in ("", {}, []):
         return None
     if value is True:
         value = "the record says error: true, and no more"
@@ -506,53 +526,75 @@ class _Side(msgspec.Struct, frozen=True):
 
 def _predicted(value: Any, version: int) -> _Answer:
     """Return the calls and texts of a run."""
+    if type(value) is _UsualSide:
+        calls = None if value.calls is None else _made_usually(value.calls)
+        return _Answer(calls, value.label, value.text, value.plan)
     if value is UNSET:
         return _Answer()
-    if type(value) is _UsualSide:
-        calls = None if value.calls is None else tuple(map(_made_usually, value.calls))
-        return _Answer(calls, value.label, value.text, value.plan)
-    if type(value) is tuple:
-        return _Answer(tuple(map(_made_usually, value)))
+    if _are_usual(value):
+        return _Answer(_made_usually(value))
     return _Answer(**_parts(value, version, _PREDICTED))
 
 
 def _reference(value: Any, version: int) -> Expectation:
     """Return the expectation of a run."""
     if type(value) is _UsualSide:
-        calls = None if value.calls is None else tuple(map(_expected_usually, value.calls))
+        calls = None if value.calls is None else _expected_usually(value.calls)
         return Expectation(calls=calls, label=value.label, text=value.text, plan=value.plan)
-    if type(value) is tuple:
-        return Expectation(calls=tuple(map(_expected_usually, value)))
+    if _are_usual(value):
+        return Expectation(calls=_expected_usually(value))
     return Expectation(**_parts(value, version, _EXPECTED))
 
 
-def _made_usually(call: _UsualCall) -> ToolCall:
-    """Return a call that was made, as ``_made_call`` does."""
-    name, arguments, text = _parts_of_call(call)
-    return ToolCall(name=name, arguments=arguments, raw_arguments=text, id=call.id)
+def _are_usual(value: Any) -> bool:
+    """Return whether a side is a list of calls of the usual form."""
+    return type(value) is list and (value == [] or type(value[0]) is _UsualCall)
 
 
-def _expected_usually(call: _UsualCall) -> ExpectedCall:
-    """Return an expected call, as ``_expected_call`` does."""
-    name, arguments, text = _parts_of_call(call)
-    if arguments is None:
-        return ExpectedCall(name=name, arguments=None, raw_arguments=text)
-    return ExpectedCall(name=name, arguments=arguments)
-
-
-def _parts_of_call(call: _UsualCall) -> tuple[str, dict[str, Any] | None, str | None]:
-    """Return the name of a call, its arguments, and their text where they are one.
+def _made_usually(calls: list[_UsualCall]) -> tuple[ToolCall, ...]:
+    """Return calls that were made, as ``_made_call`` does.
 
     Raises:
-        ValueError: It lacks one of them, so that it is of no usual form.
+        ValueError: One has no name, so that it is of no usual form.
     """
-    called: Any = call.function or call
-    name, arguments, text = called.name, called.arguments, None
-    if name is UNSET or arguments is UNSET:
-        raise ValueError("a call without a name or arguments")
-    if type(arguments) is str:
-        arguments, text = chat.parse_arguments(arguments)
-    return name, arguments, text
+    made = []
+    for call in calls:
+        called: Any = call.function or call
+        name, arguments, text = called.name, called.arguments, None
+        if type(arguments) is str:
+            arguments, text = chat.parse_arguments(arguments)
+        elif arguments is UNSET:
+            arguments = {}
+        if name is UNSET:
+            raise ValueError("a call without a name")
+        made.append(ToolCall(name=name, arguments=arguments, raw_arguments=text, id=call.id))
+    return tuple(made)
+
+
+def _expected_usually(calls: list[_UsualCall]) -> tuple[ExpectedCall, ...]:
+    """Return expected calls, as ``_expected_call`` does.
+
+    Raises:
+        ValueError: One has no name, or another beside that of its function, so that it is of no
+            usual form.
+    """
+    expected = []
+    for call in calls:
+        called: Any = call.function
+        if called is None:
+            called = call
+        elif call.name is not UNSET or call.arguments is not UNSET:
+            raise ValueError("a name or arguments beside a function")
+        name, arguments, text = called.name, called.arguments, None
+        if type(arguments) is str:
+            arguments, text = chat.parse_arguments(arguments)
+        elif arguments is UNSET:
+            arguments = {}
+        if name is UNSET:
+            raise ValueError("a call without a name")
+        raw_arguments = text if arguments is None else None
+        expected.append(ExpectedCall(name=name, arguments=arguments, raw_arguments=raw_arguments))
+    return tuple(expected)
 
 
 def _parts(value: Any, version: int, side: _Side) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """JSON Lines: fields, lists of parameters."""
 
 import copy
+import io
 import json
 import pickle
 from pathlib import Path
@@ -165,6 +166,8 @@ CALLS = st.one_of(
             "type": st.just("function"),
             "function": FUNCTIONS | st.none(),
             "name": st.just("f"),
+            "arguments": ARGUMENTS,
+            "raw_arguments": st.none(),
             "args": ARGUMENTS,
             "result": st.integers(),
             "optional": st.booleans(),
@@ -189,14 +192,29 @@ SIDES = st.one_of(
 )
 
 
-@given(SIDES, SIDES, st.sampled_from([1, 2]))
-def test_a_line_is_the_sample_of_its_decoded_record(predicted, expected, version):
+FIELDS = st.fixed_dictionaries(
+    {"id": st.just("a") | st.integers(), "version": st.sampled_from([1, 2])},
+    optional={
+        "predicted": SIDES,
+        "expected": SIDES,
+        "error": st.sampled_from([None, False, "", "late", {"type": "Timeout"}]),
+        "state": st.sampled_from([None, 0, {}]),
+        "facets": st.sampled_from([None, {}, {"domain": "home"}]),
+        "tools": st.none() | st.lists(st.sampled_from([{"name": "f"}, {"name": ""}, {}, 5])),
+        "messages": st.none() | st.just([{"role": "user", "content": "x"}]),
+    },
+)
+
+
+@given(FIELDS)
+def test_a_line_is_the_sample_of_its_decoded_record(record):
     """Whether a side of it is of the usual form, which is decoded at once, or of any other."""
-    record = {"id": "a", "version": version, "predicted": predicted, "expected": expected}
-    source = Source(file="f", ordinal=0, line=1)
     reader = JsonLines()
-    text = json.dumps(record)
-    from_line = reader._line(text.encode(), source)
+    data = json.dumps(record).encode()
+    file = io.BufferedReader(io.BytesIO(data))
+    shard = Shard(ordinal=0, input=Input(path=Path("f"), name="f", shown="f"))
+    [[from_line]] = reader._blocks_of_lines(shard, file)
+    source = Source(file="f", ordinal=0, line=1)
     sample = reader.sample(record, source)
     assert repr(from_line) == repr(sample)
 

@@ -37,14 +37,14 @@ def parse_arguments(raw: Any) -> tuple[dict[str, Any] | None, str | None]:
     The object is None where there is none (then the text is the value as text); the text is None
     for an object. A missing or null value reads as no arguments.
     """
-    if raw is None:
-        return {}, None
     if isinstance(raw, str):
         try:
             value = loads(raw)
         except JsonProblem:
             return None, raw
-        return (value if isinstance(value, dict) else None), raw
+        return (value if type(value) is dict else None), raw
+    if raw is None:
+        return {}, None
     if isinstance(raw, OBJECT):
         return dict(raw), None
     return None, compact(raw)

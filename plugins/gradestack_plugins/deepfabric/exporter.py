@@ -11,7 +11,16 @@ import msgspec
 from msgspec.structs import asdict
 from typing_extensions import override
 
-from gradestack import BadRecord, Exporter, ExportSummary, Grade, Outcome, Sample, Shard
+from gradestack import (
+    BadRecord,
+    Exporter,
+    ExportSummary,
+    Grade,
+    Outcome,
+    Sample,
+    Shard,
+    compile_later,
+)
 from gradestack.jsonio import check_depth
 from gradestack_plugins.deepfabric.aggregators import FIGURES
 from gradestack_plugins.deepfabric.grader import METRICS, DeepFabric
@@ -74,7 +83,9 @@ def predict(sample: Sample, grade: Grade | None) -> Prediction:
 
 
 _encode: Final = json.JSONEncoder(ensure_ascii=False).encode
-_ODD_NUMBER: Final = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|NaN|-?Infinity|-?\d(?:\.\d+)?e-0\d')
+_ODD_NUMBER: Final = compile_later(
+    r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|NaN|-?Infinity|-?\d(?:\.\d+)?e-0\d'
+)
 
 
 def render(value: Any, level: int = 0) -> str:

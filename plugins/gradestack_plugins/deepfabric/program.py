@@ -21,6 +21,7 @@ from gradestack import (
     ProgramRun,
     Sample,
     ToolCall,
+    compile_later,
 )
 from gradestack.jsonio import as_map, standard_loads
 from gradestack_plugins.deepfabric.aggregators import FIGURES
@@ -200,12 +201,12 @@ def parse_json(text: str) -> Any:
         return ABSENT
 
 
-HEAD: Final = re.compile(r'\{\s*"name"\s*:\s*"([^"]+)"\s*,\s*"parameters"\s*:\s*(?=\{)')
-WRAPPER: Final = re.compile(r'\{\s*"type"\s*:\s*"function"\s*,\s*"function"\s*:\s*(?=\{)')
-MARK: Final = re.compile(r"\[TOOL_CALLS\]\s*(?=\[)")
-LIST: Final = re.compile(r"\[\s*\{.*?\}\s*\]", re.DOTALL)
-BRACES: Final = re.compile(r"[{}]")
-LIST_END: Final = re.compile(r"\}\s*\]")
+HEAD: Final = compile_later(r'\{\s*"name"\s*:\s*"([^"]+)"\s*,\s*"parameters"\s*:\s*(?=\{)')
+WRAPPER: Final = compile_later(r'\{\s*"type"\s*:\s*"function"\s*,\s*"function"\s*:\s*(?=\{)')
+MARK: Final = compile_later(r"\[TOOL_CALLS\]\s*(?=\[)")
+LIST: Final = compile_later(r"\[\s*\{.*?\}\s*\]", re.DOTALL)
+BRACES: Final = compile_later(r"[{}]")
+LIST_END: Final = compile_later(r"\}\s*\]")
 
 
 def parse_calls(text: str) -> list[Call]:

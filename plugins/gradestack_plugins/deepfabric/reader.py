@@ -5,7 +5,6 @@ Datasets with recorded replies, in the same lines or joined from a second file.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -24,6 +23,7 @@ from gradestack import (
     Sample,
     Shard,
     Source,
+    compile_later,
 )
 from gradestack.jsonio import JsonProblem, Range, as_map, first_records, open_regular
 from gradestack_plugins.deepfabric.records import RECORD_KEYS
@@ -44,7 +44,7 @@ SPOKEN_KEYS: Final = frozenset({"content", "text", "tool_call", "tool_calls"})
 REPLY_KEYS: Final = JOIN_KEYS | SPOKEN_KEYS | {"kind", "message", "error"}
 KNOWN_KEYS: Final = JOINED_KEYS | REPLY_KEYS | RECORD_KEYS
 PROVIDED: Final = "model run input turns calls text tools expected facets status error native"
-FIRST_KEY: Final = re.compile(rb'\{\s*"([a-z_]+)"')
+FIRST_KEY: Final = compile_later(rb'\{\s*"([a-z_]+)"')
 
 
 def looks_like(record: Any) -> float | None:

@@ -10,11 +10,11 @@ from typing import Annotated, Any, Final, Literal, NoReturn
 
 import msgspec
 
-from gradestack import JSON, ToolCall
+from gradestack import JSON, ToolCall, compile_later
 from gradestack.jsonio import JsonProblem, compact, loads, standard_loads
 
 CALL_ID: Final = "^[a-zA-Z0-9]{9}"
-CALL_SHAPE: Final = re.compile(r"\b[a-z_][a-z0-9_]*\s*\([^)]*\)")
+CALL_SHAPE: Final = compile_later(r"\b[a-z_][a-z0-9_]*\s*\([^)]*\)")
 METADATA_WORDS: Final = {
     "conversation_type": ("basic", "chain_of_thought", "cot"),
     "reasoning_style": (None, "agent", "freetext", "hybrid", "structured"),

@@ -110,15 +110,6 @@ class _Line(_Record, kw_only=True, forbid_unknown_fields=True, gc=False):
     predicted: _UsualSide | list[_UsualCall] | str | msgspec.UnsetType | None = UNSET
 
 
-class _Answer(msgspec.Struct, gc=False):
-    """The answer of a run."""
-
-    calls: tuple[ToolCall, ...] | None = None
-    label: str | None = None
-    text: str | tuple[str, ...] | None = None
-    plan: Any = None
-
-
 def sample_schema() -> dict[str, Any]:
     """Return the JSON Schema of a record."""
     path = Path(__file__).with_name("sample_schema.json")
@@ -329,8 +320,7 @@ def _sample(record: _Record, source: Source) -> Sample:
     talk = None
     if record.messages is not None or record.turns is not None:
         talk = _talk(record)  # a conversation that is none is told before anything else
-    predicted = _predicted(record.predicted, record.version)
-    text = predicted.text
+    calls, label, text, plan = _predicted(record.predicted, record.version)
     if isinstance(text, tuple):
         text = "\n".join(text)
     error = None if record.error is None else _error(record.error)
@@ -345,10 +335,10 @@ def _sample(record: _Record, source: Source) -> Sample:
         model=record.model,
         run=record.run,
         input=record.input,
-        calls=predicted.calls,
-        label=predicted.label,
+        calls=calls,
+        label=label,
         text=text,
-        plan=predicted.plan,
+        plan=plan,
         tools=tools,
         expected=reference,
         recorded=record.recorded or {},
@@ -524,16 +514,17 @@ class _Side(msgspec.Struct, frozen=True):
     call: Call
 
 
-def _predicted(value: Any, version: int) -> _Answer:
-    """Return the calls and texts of a run."""
+def _predicted(value: Any, version: int) -> tuple[Any, ...]:
+    """Return the calls and texts of a run, in the order of ``_SIDE``."""
     if type(value) is _UsualSide:
         calls = None if value.calls is None else _made_usually(value.calls)
-        return _Answer(calls, value.label, value.text, value.plan)
+        return calls, value.label, value.text, value.plan
     if value is UNSET:
-        return _Answer()
+        return None, None, None, None
     if _are_usual(value):
-        return _Answer(_made_usually(value))
-    return _Answer(**_parts(value, version, _PREDICTED))
+        return _made_usually(value), None, None, None
+    parts = _parts(value, version, _PREDICTED)
+    return tuple(map(parts.get, _SIDE))
 
 
 def _reference(value: Any, version: int) -> Expectation:

@@ -141,8 +141,8 @@ class RowIndex:
         self.searched = SearchTally(count)
         self.verdicts = verdicts or Verdicts((), outcome)
         self.has_only_rows, self.short = True, False
-        self._uncounted: defaultdict[str, tuple[array[float], ...]] = defaultdict(
-            lambda: (array("d"), array("d"), array("d"))
+        self._uncounted: defaultdict[str, tuple[list[float], ...]] = defaultdict(
+            lambda: ([], [], [])
         )
         """Scores not counted yet: of samples that are no success, are one, and of others."""
         self._places = array("q")
@@ -258,13 +258,15 @@ class RowIndex:
 
     def _lose(self, rows: Iterable[Mapping[str, Grade]], passes: Iterable[bool | None]) -> None:
         """Take up scores, and why points were lost."""
-        scores, reason_tally = self._uncounted, self.reasons
+        scores, blamed = self._uncounted, self.reasons.blamed
+        kinds_of_rows: list[tuple[CauseKind, ...]] = []
         for grades, passed in zip(rows, passes, strict=True):
             slot = 2 if passed is None else int(passed)
             kinds: list[CauseKind] = []
             for key, grade in grades.items():
-                if grade.score is not None and grade.state in GRADED:
-                    scores[key][slot].append(grade.score)
+                score = grade.score
+                if score is not None and grade.state in GRADED:
+                    scores[key][slot].append(score)
                 reasons = grade.reasons
                 of_items: tuple[Reason, ...] = ()
                 for item in grade.items:
@@ -276,9 +278,10 @@ class RowIndex:
                     swapped = grade.swapped()
                     more = cause_kinds(key, reasons, grade.fault, swapped, grade.state)
                     if grade.outcome() != "skipped":
-                        reason_tally.blamed.update(more)
+                        blamed.update(more)
                     kinds += more
-            reason_tally.add(tuple(kinds))
+            kinds_of_rows.append(tuple(kinds))
+        self.reasons.add(kinds_of_rows)
 
     def _fold(self) -> None:
         """Count the scores held back."""

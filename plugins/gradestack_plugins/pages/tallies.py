@@ -8,6 +8,7 @@ from array import array
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import compress, count
+from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -147,19 +148,20 @@ class ReasonTally:
         self.blamed: set[CauseKind] = set()
         self._known: dict[tuple[CauseKind, ...], tuple[int, ...]] = {}
 
-    def add(self, kinds: tuple[CauseKind, ...]) -> None:
-        """Add the reasons of a sample.
+    def add(self, kinds_of_rows: Iterable[tuple[CauseKind, ...]]) -> None:
+        """Add the reasons of samples.
 
         Many samples have the same: looked up once.
         """
-        numbers = self._known.get(kinds)
         numbers_of = self.kinds
-        if numbers is None:
-            if len(self._known) >= _MOST_HELD:
-                self._known.clear()
-            places = [numbers_of.setdefault(kind, len(numbers_of)) for kind in kinds]
-            numbers = self._known[kinds] = tuple(dict.fromkeys(places))
-        self.by_run.append(numbers)
+        for kinds in kinds_of_rows:
+            numbers = self._known.get(kinds)
+            if numbers is None:
+                if len(self._known) >= _MOST_HELD:
+                    self._known.clear()
+                places = [numbers_of.setdefault(kind, len(numbers_of)) for kind in kinds]
+                numbers = self._known[kinds] = tuple(dict.fromkeys(places))
+            self.by_run.append(numbers)
 
     @property
     def skipped(self) -> set[CauseKind]:
@@ -206,6 +208,7 @@ LEVEL, RAW = 2, -zlib.MAX_WBITS
 No sum over all.
 """
 _LINES = 1000
+_NAME, _ARGUMENTS = attrgetter("name"), attrgetter("arguments")
 _SHORTEST, _SEARCHED, _MOST_SEARCHED, _LONGEST_FACETS = 20, 200, 2_500_000, 1000
 """Characters of an input, an answer and arguments that are searched.
 
@@ -322,19 +325,17 @@ class SearchTally:
         numbers = self._numbers
         for row, row_facets in zip(rows, facets, strict=True):
             calls = () if row.predicted is None else row.predicted.calls or ()
-            self.rows.append(numbers[tuple([call.name for call in calls])])
+            self.rows.append(numbers[tuple(map(_NAME, calls))])
             wanted = None if row.expected is None else row.expected.calls
-            expected_set = -1 if wanted is None else numbers[tuple([call.name for call in wanted])]
-            self.expected.append(expected_set)
-            values = [row.sample.input, row.submission]
-            values += [call.arguments for call in calls]
-            text = b" ".join([bytes(value)[:end] for value in values])
+            self.expected.append(-1 if wanted is None else numbers[tuple(map(_NAME, wanted))])
+            values = [row.sample.input, row.submission, *map(_ARGUMENTS, calls)]
+            parts = [bytes(value)[:end] for value in values]
+            parts.append(row_facets[:_LONGEST_FACETS].replace(b'":', b'"\3'))
+            text = b" ".join(parts)
             if not text.isascii():
-                text = " ".join(
-                    [bytes(value)[: 4 * end].decode(errors="ignore")[:end] for value in values]
-                ).encode()
-            shown_facets = row_facets[:_LONGEST_FACETS].replace(b'":', b'"\3')
-            text = b"%b %b" % (text, shown_facets)
+                long_parts = [bytes(value)[: 4 * end] for value in values]
+                texts = [part.decode(errors="ignore")[:end] for part in long_parts]
+                text = b"%b %b" % (" ".join(texts).encode(), parts[-1])
             own_grade = row.grade
             if own_grade.gold and own_grade.label:
                 label = f"\1{own_grade.gold}\2{own_grade.label}\1"
@@ -353,13 +354,16 @@ class SearchTally:
     def _pack(self) -> None:
         """Pack lines in lower case, without the signs of JSON that a reader does not see."""
         text = b"\n".join(self._lines).replace(b"\\n", b" ").replace(b'\\"', b'"')
-        if text.isascii():
-            text = text.lower()
-        else:
-            text = text.decode(errors="ignore").lower().encode()
-        compressed = self._packer.compress(text)
+        lines = text.split(b"\n")
+        lowered = [line.lower() if line.isascii() else _lower(line) for line in lines]
+        compressed = self._packer.compress(b"\n".join(lowered))
         self.packed.append(compressed)
         self._lines.clear()
+
+
+def _lower(line: bytes) -> bytes:
+    """Return UTF-8 in lower case, without what is none: a long text may end within a letter."""
+    return line.decode(errors="ignore").lower().encode()
 
 
 class FacetTally:

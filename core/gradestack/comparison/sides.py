@@ -17,7 +17,7 @@ from gradestack.grading.plan import Metric, Success, needs_of_figures
 from gradestack.jsonio.values import as_map, as_text, dumps
 from gradestack.model import Grade, Key, Outcome, Status
 from gradestack.report import Report
-from gradestack.rows.read import GradedRow, Took, table_of
+from gradestack.rows.read import GradedRow, Took, decode_graded, decode_verdicts, table_of
 from gradestack.table import Table
 
 Match = Literal["id", "input", "ordinal"]
@@ -337,11 +337,13 @@ def _read_samples(
     facets_used = () if by is None else (by,)
     needs = needs_of_figures(_graders(report), metrics, facets_used)
     is_numbered = match == "id"
+    has_kept_parts = bool(needs.contributions) or any(needs.parts.values())
+    decode = decode_graded if has_kept_parts else decode_verdicts
 
     def read_rows() -> Iterator[tuple[Key, GradedRow]]:
         """Yield key and row of each decoded row, and note its facts and facets in the samples."""
         nonlocal is_numbered
-        for first_byte, row in report.decoded(name):
+        for first_byte, row in report.decoded(name, decode):
             facets = row.facets or {}
             keys = samples.facets.keys()
             if not facets.keys() <= keys:
@@ -370,9 +372,11 @@ def _facts_of(first_byte: int, row: GradedRow, graders: Iterable[str]) -> Sample
     is_recorded = bool(expected) or row.status is Status.OK  # a run that broke may hold none
     expected_digest = _digest(expected) if is_recorded else 0
     question = _digest_of_words(row.sample.input)
-    grades = [row.grades[key] for key in graders if key in row.grades]
-    causes = _causes(grades)
-    return SampleFacts(first_byte, expected_digest, question, row.passed, causes, row.usage)
+    causes: dict[Cause, None] = {}
+    for key in graders:
+        if key in row.grades:
+            _add_causes(causes, row.grades[key])
+    return SampleFacts(first_byte, expected_digest, question, row.passed, tuple(causes), row.usage)
 
 
 def _digest_of_words(question: Any) -> int:
@@ -384,21 +388,18 @@ def _digest_of_words(question: Any) -> int:
     return hash(" ".join(words))
 
 
-def _causes(grades: Sequence[Any]) -> tuple[Cause, ...]:
-    """Return the reasons that a row's grades and their items name, each once."""
-    causes: dict[Cause, None] = {}
-    for grade in grades:
-        if grade.fault is not None:
-            causes["reasons", grade.fault.code] = None
-            causes["details", grade.fault.code] = None
-        reasons = grade.reasons
-        for item in grade.items:
-            if item.reasons:
-                reasons += item.reasons
-        for reason in reasons:
-            if reason.code != MORE_REASONS:
-                causes |= _causes_of(reason.code, reason.subject, reason.pointer)
-    return tuple(causes)
+def _add_causes(causes: dict[Cause, None], grade: Any) -> None:
+    """Add what a row's grade and its items name as reasons, each once."""
+    if grade.fault is not None:
+        causes["reasons", grade.fault.code] = None
+        causes["details", grade.fault.code] = None
+    reasons = grade.reasons
+    for item in grade.items:
+        if item.reasons:
+            reasons += item.reasons
+    for reason in reasons:
+        if reason.code != MORE_REASONS:
+            causes |= _causes_of(reason.code, reason.subject, reason.pointer)
 
 
 @lru_cache(maxsize=4096)  # rows give the same reasons again and again
@@ -432,8 +433,8 @@ def _task_of(row: GradedRow, match: Match, name: str) -> str:
     """Return the text by which a row's task is matched: its id, or its input or ordinal as JSON."""
     if match == "id":
         return str(row.cluster or row.sample.id)
-    source = row.source or {}
-    matched = row.sample.input if match == "input" else source.get("ordinal")
+    ordinal = None if row.source is None else row.source.ordinal
+    matched = row.sample.input if match == "input" else ordinal
     if matched is None:
         lacks = f"sample {row.sample.id} has no recorded {match} to match by"
         others = " or ".join(way for way in get_args(Match) if way != match)

@@ -49,15 +49,7 @@ from gradestack.model import JSON
 from gradestack.output import counted
 from gradestack.registry import discover
 from gradestack.rows.packed import open_rows, rows_file
-from gradestack.rows.read import (
-    Decode,
-    GradedRow,
-    NamedRow,
-    Row,
-    check_count,
-    decode_graded,
-    decoder_of,
-)
+from gradestack.rows.read import Decode, GradedRow, NamedRow, Row, check_count, decoder_of
 from gradestack.rows.read import table_of as table_of_rows
 from gradestack.table import Wanted
 
@@ -84,7 +76,7 @@ def is_run(path: Path) -> bool:
 
 _LARGEST_IN_MEMORY = 64 << 20
 """Bytes of rows of a subset that are kept in memory."""
-_decode_named = decoder_of(NamedRow)
+_decode_graded, _decode_named = decoder_of(GradedRow), decoder_of(NamedRow)
 _SHOWN = 60
 """Characters of a value that a message shows."""
 
@@ -382,13 +374,13 @@ class Report:
         rows = self.decoded(str(self.path or self.name))
         return Grades(table_of_rows(((row.key(), row) for _, row in rows), wanted), key)
 
-    def decoded(self, name: str, decode: Decode = decode_graded) -> Iterator[tuple[int, GradedRow]]:
+    def decoded(self, name: str) -> Iterator[tuple[int, GradedRow]]:
         """Yield the first byte of every row, and what figures need of it.
 
-        ``name`` is what errors call the run; ``decode`` may leave out what is not needed.
+        ``name`` is what errors call the run.
         """
         for number, position, line in self.lines(name=name):
-            yield position, self._decoded(decode, number, line)
+            yield position, self._decoded(_decode_graded, number, line)
 
     def _decoded(self, decode: Decode, number: int, line: bytes) -> Any:
         try:

@@ -17,7 +17,7 @@ from gradestack.grading.plan import Metric, Success, needs_of_figures
 from gradestack.jsonio.values import as_map, as_text, dumps
 from gradestack.model import Grade, Key, Outcome, Status
 from gradestack.report import Report
-from gradestack.rows.read import GradedRow, Took, decode_graded, decode_verdicts, table_of
+from gradestack.rows.read import GradedRow, Took, table_of
 from gradestack.table import Table
 
 Match = Literal["id", "input", "ordinal"]
@@ -337,13 +337,11 @@ def _read_samples(
     facets_used = () if by is None else (by,)
     needs = needs_of_figures(_graders(report), metrics, facets_used)
     is_numbered = match == "id"
-    has_kept_parts = bool(needs.contributions) or any(needs.parts.values())
-    decode = decode_graded if has_kept_parts else decode_verdicts
 
     def read_rows() -> Iterator[tuple[Key, GradedRow]]:
         """Yield key and row of each decoded row, and note its facts and facets in the samples."""
         nonlocal is_numbered
-        for first_byte, row in report.decoded(name, decode):
+        for first_byte, row in report.decoded(name):
             facets = row.facets or {}
             keys = samples.facets.keys()
             if not facets.keys() <= keys:

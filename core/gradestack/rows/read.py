@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any, NotRequired, TypedDict
 
 import msgspec
-from msgspec import Struct, defstruct, field
+from msgspec import Struct, field
 from msgspec.structs import force_setattr
 
 from gradestack.errors import DataError
 from gradestack.grading.filters import Fields
 from gradestack.jsonio.values import as_map, check_utf8
-from gradestack.model import NOTHING, Grade, Key, Outcome, Status
+from gradestack.model import Grade, Key, Outcome, Status
 from gradestack.table import Columns, Table, Wanted
 
 
@@ -87,50 +87,16 @@ def check_count(path: Path, rows: int, summary: Mapping[str, Any]) -> None:
         raise DataError(f"{path}: {problem}; grade the files again")
 
 
-class _InRow:
-    """What grades in the form of a row have in common: 0.0 is the score of what is not graded."""
+class _Grade(Grade, frozen=True, kw_only=True, gc=False):
+    """A grade in the form of a row, where 0.0 is the score of what is not graded."""
 
-    __slots__ = ()
+    outcome: Outcome = field(name="state")
 
-    def __post_init__(self: Any) -> None:
+    def __post_init__(self) -> None:
         if self.outcome is not Outcome.GRADED:
             force_setattr(self, "score", None)
         elif self.score is None or not math.isfinite(self.score):
             raise ValueError("it is graded, and its score is no finite number")
-
-
-class _Grade(_InRow, Grade, frozen=True, kw_only=True, gc=False):
-    outcome: Outcome = field(name="state")
-
-
-class _ReasonNames(Struct, gc=False):
-    code: str
-    pointer: str = ""
-    subject: str = ""
-
-
-class _ItemReasons(Struct, gc=False):
-    reasons: tuple[_ReasonNames, ...] = ()
-
-
-class _FaultCode(Struct, gc=False):
-    code: str
-
-
-class _Verdict(_InRow, Struct, kw_only=True, gc=False):
-    """The part of a grade that scores are compared by, and the reasons that it gives."""
-
-    outcome: Outcome = field(name="state")
-    score: float | None = None
-    passed: bool | None = None
-    counts: Mapping[str, int] = NOTHING
-    parts: Mapping[str, float | None] = NOTHING
-    label: str | None = None
-    gold: str | None = None
-    items: tuple[_ItemReasons, ...] = ()
-    fault: _FaultCode | None = None
-    reasons: tuple[_ReasonNames, ...] = ()
-    numbers: Mapping[str, float] | None = None
 
 
 class _Sample(Struct, gc=False):
@@ -231,13 +197,6 @@ def decoder_of(kind: Any) -> Decode:
             return msgspec.convert(loads(number, line), kind)
 
     return decode_line
-
-
-decode_graded = decoder_of(GradedRow)
-decode_verdicts = decoder_of(
-    defstruct("VerdictRow", [("grades", dict[str, _Verdict])], bases=(GradedRow,), gc=False)
-)
-"""As above, but for parts of grades that no score is compared by."""
 
 
 _BLOCK = 32

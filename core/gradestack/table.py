@@ -336,7 +336,7 @@ _VERDICT: Final[Mapping[str, Any]] = {
     "parts": dict[str, Any],
     "numbers": dict[str, Any] | None,
 }
-"""A grade's verdict: what figures may need of any, beside its names; what else some keep follows."""
+"""A grade's verdict: what figures may need of any but its names; what else some keep follows."""
 _NAMES: Final = ("label", "gold")
 _KINDS_OF_NAMES: Final = (str, type(None))
 _KEPT: Final[Mapping[str, Any]] = {"fault": Fault | None, "metadata": dict[str, Any]}

@@ -7,7 +7,8 @@ from functools import cache
 import pytest
 
 import gradestack
-from gradestack import Figure
+from gradestack import aggregator
+from gradestack.metrics import computed, over_tasks
 from gradestack_plugins.pages.figures import lines_of
 from gradestack_plugins.pages.html import HtmlReporter
 from gradestack_plugins.pages.jsonview import equality_key, same_json
@@ -161,13 +162,14 @@ def test_a_run_of_few_models_is_shown_as_a_whole(graded):
 @pytest.mark.slow
 def test_work_on_figures_grows_as_the_models_do(graded, monkeypatch):
     calls = Counter()
-    covers = Figure.covers
+    declared_at = aggregator.declared_at
 
-    def counting(self, path):
+    def counting(figures, path):
         calls[count] += 1
-        return covers(self, path)
+        return declared_at(figures, path)
 
-    monkeypatch.setattr(Figure, "covers", counting)
+    for module in (aggregator, computed, over_tasks):
+        monkeypatch.setattr(module, "declared_at", counting)
     for count in (61, 244):
         graded(count)
     expected = 5 * calls[61]

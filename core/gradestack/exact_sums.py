@@ -48,7 +48,7 @@ class SumsByPlace(msgspec.Struct, frozen=True):
         return cls(kinds, places)
 
     def count(self, places: Iterable[int]) -> Counter[Sums]:
-        """Count places by the index of their sums, those without any left out."""
+        """Count the sums of places, given the index of each; places without any are left out."""
         counts = Counter[Sums]()
         for kind, times in Counter(places).items():
             if self.kinds[kind]:

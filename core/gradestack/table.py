@@ -154,7 +154,11 @@ class Verdicts:
         return self.plain.codes_of([verdict for verdict, _, _ in self.named.values[:named]])
 
     def pack(self) -> tuple[bytes, bytes]:
-        """Return values and codes; JSON has no form for the verdicts beside an odd name."""
+        """Return the packed values, and the codes.
+
+        Names are packed apart: with an odd one, such as a lone surrogate, they become JSON, which
+        has no form for packed verdicts.
+        """
         values = self.named.values
         verdicts, labels, golds = [[value[place] for value in values] for place in range(3)]
         return _pack([verdicts, _packed(labels), _packed(golds)]), self.named.codes.tobytes()
@@ -185,7 +189,7 @@ class MetricNumbers:
         """Add a block of grades, whose verdicts were added already."""
         before = len(self._verdicts.plain.codes) - len(grades)
         while not self._reads_more:
-            verdicts, code = self._read_verdicts(), len(self._by_verdict)
+            verdicts, code = self._verdicts_in_use(), len(self._by_verdict)
             if code == len(verdicts.values):
                 return
             row = verdicts.codes.index(code, before)
@@ -202,12 +206,12 @@ class MetricNumbers:
                 grades = grades[row + 1 - before :]
         self._column.add([_packed(self._contribution(explained(grade))) for grade in grades])
 
-    def _read_verdicts(self) -> Column:
+    def _verdicts_in_use(self) -> Column:
         """Return the verdicts as far as the metric reads them."""
         return self._verdicts.named if self._reads_names else self._verdicts.plain
 
     def _codes_of_rows(self, count: int | None = None) -> array[int]:
-        codes = self._read_verdicts().codes[:count]
+        codes = self._verdicts_in_use().codes[:count]
         return array(_CODES, map(self._by_verdict.__getitem__, codes))
 
     def finish(self) -> Column:
@@ -574,7 +578,7 @@ class Table:
         return repeated
 
     def repeated_by_name(self) -> list[int]:
-        """Return those of them whose runs have a name."""
+        """Return the repeated rows whose runs have a name."""
         runs = self.keys["run"]
         return [row for row in self.repeated() if runs.values[runs.codes[row]] is not None]
 

@@ -83,8 +83,7 @@ class Check(msgspec.Struct, frozen=True, gc=False):
     def list_reasons(self, tool: str, schema: JSON, arguments: Mapping[str, JSON]) -> list[Reason]:
         """Return why arguments do not satisfy a tool's schema; nothing when they do."""
         known = schema if type(schema) is dict else as_map(schema)
-        reasons = self._check_members(known, arguments, (tool,))
-        return reasons[:MOST_REASONS] if reasons else reasons
+        return self._check_members(known, arguments, (tool,))[:MOST_REASONS]
 
     def _check_members(
         self, schema: Mapping[str, Any], members: Mapping[str, JSON], place: _Place

@@ -121,9 +121,7 @@ class JsonLines(RecordReader):
                 source = Source(file=shown, ordinal=number - 1, line=number)
                 record: Sample | BadRecord
                 try:
-                    if not data.isascii():
-                        # texts that are kept, or stand twice, are not looked at otherwise
-                        check_utf8(data)
+                    check_utf8(data)  # texts that are kept, or stand twice, are not looked at else
                     record = sample_of_line(data, source)
                 except (ValueError, RecursionError):
                     record = self._sample_of_text(data, source)

@@ -550,14 +550,7 @@ def _made_usually(calls: list[_UsualCall]) -> tuple[ToolCall, ...]:
     """
     made = []
     for call in calls:
-        called: Any = call.function or call
-        name, arguments, text = called.name, called.arguments, None
-        if type(arguments) is str:
-            arguments, text = chat.parse_arguments(arguments)
-        elif arguments is UNSET:
-            arguments = {}
-        if name is UNSET:
-            raise ValueError("a call without a name")
+        name, arguments, text = _parts_of_call(call.function or call)
         made.append(ToolCall(name=name, arguments=arguments, raw_arguments=text, id=call.id))
     return tuple(made)
 
@@ -571,21 +564,29 @@ def _expected_usually(calls: list[_UsualCall]) -> tuple[ExpectedCall, ...]:
     """
     expected = []
     for call in calls:
-        called: Any = call.function
-        if called is None:
-            called = call
-        elif call.name is not UNSET or call.arguments is not UNSET:
+        is_named_beside = call.name is not UNSET or call.arguments is not UNSET
+        if call.function is not None and is_named_beside:
             raise ValueError("a name or arguments beside a function")
-        name, arguments, text = called.name, called.arguments, None
-        if type(arguments) is str:
-            arguments, text = chat.parse_arguments(arguments)
-        elif arguments is UNSET:
-            arguments = {}
-        if name is UNSET:
-            raise ValueError("a call without a name")
+        name, arguments, text = _parts_of_call(call.function or call)
         raw_arguments = text if arguments is None else None
         expected.append(ExpectedCall(name=name, arguments=arguments, raw_arguments=raw_arguments))
     return tuple(expected)
+
+
+def _parts_of_call(call: _UsualCall | _UsualFunction) -> tuple[str, Any, str | None]:
+    """Return the name of a call, its arguments, and their text where they are one.
+
+    Raises:
+        ValueError: It has no name.
+    """
+    name, arguments, text = call.name, call.arguments, None
+    if name is UNSET:
+        raise ValueError("a call without a name")
+    if type(arguments) is str:
+        arguments, text = chat.parse_arguments(arguments)
+    elif arguments is UNSET:
+        arguments = {}
+    return name, arguments, text
 
 
 def _parts(value: Any, version: int, side: _Side) -> dict[str, Any]:

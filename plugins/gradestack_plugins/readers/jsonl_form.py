@@ -579,7 +579,8 @@ def _parts_of_call(call: _UsualCall | _UsualFunction) -> tuple[str, Any, str | N
     Raises:
         ValueError: It has no name.
     """
-    name, arguments, text = call.name, call.arguments, None
+    name, text = call.name, None
+    arguments: Any = call.arguments
     if name is UNSET:
         raise ValueError("a call without a name")
     if type(arguments) is str:
